@@ -34,13 +34,14 @@ test-long: $(STAMP) ## Run what takes minutes by its nature: installs, older rel
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m long
 	@$(BIN)/python -m pytest -q tests/soak
 
-check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings; ask for known vulnerabilities
+check: $(STAMP) ## Lint, type-check, hold layers, ceilings and prose; ask for known vulnerabilities
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	@$(BIN)/mypy
 	@$(BIN)/pyright
 	@$(BIN)/python -m tests.ceilings
+	@$(BIN)/python -m tests.prose
 	@$(BIN)/python -m tests.advisories
 
 images: $(STAMP) ## Before a release: refuse images without a digest (deploy/images.env; ARGS=--ask asks the registry)

@@ -1,1 +1,1 @@
-"""What a call, a list, an import, a start and a session cost: measured side by side with others, in one run."""
+"""Benchmarks of calls, lists, imports, starts and sessions, measured beside other servers in one run."""

@@ -1,4 +1,4 @@
-"""What one tools/call costs: upstream, bare proxy, gateway in both eras, FastMCP; same upstream, same arguments."""
+"""Cost of one `tools/call`: upstream, bare proxy, gateway in both eras, FastMCP. Same upstream, same arguments."""
 
 import json
 from collections.abc import Generator
@@ -15,7 +15,7 @@ from benchmarks.requests import CALL, HANDSHAKE, MODERN, PROTOCOL, document, get
 _CONNECTIONS = (1, 16)
 _METHOD = "tools/call"
 _LONG_WAY: dict[str, Any] = {**CALL, "_meta": {f"{PROTOCOL}/odd": 1}}
-"""The same call with something in it that only the SDK may judge."""
+"""The same call, with a `_meta` member that the fast path leaves to the SDK."""
 
 _NOTES = (
     (
@@ -41,7 +41,7 @@ _COLUMNS = (
 
 
 def measure_calls(generator: LoadGenerator, effort: Effort, fastmcp: FastMcp | None, *, tenants: int) -> Table:
-    """The table of calls; with one tenant and with so many."""
+    """Measure calls and return their table: for one tenant, and for this many."""
     with ExitStack() as stack:
         port, pid = stack.enter_context(running_upstream())
         direct = Target("the upstream itself", port, pid, [get("/pets/7?v=1")])
@@ -70,7 +70,7 @@ def _proxy(upstream_port: int) -> Generator[Target]:
 
 
 def _single(gateway: RunningGateway, upstream_port: int) -> Generator[Target]:
-    """One tenant, with few and with many tools."""
+    """Yield targets of one tenant, with few and with many tools."""
     for tools in (1, 100, 1000):
         slug = f"tools-{tools}"
         key = gateway.tenant(slug)
@@ -81,7 +81,7 @@ def _single(gateway: RunningGateway, upstream_port: int) -> Generator[Target]:
 
 
 def _many(gateway: RunningGateway, upstream_port: int, tenants: int) -> Generator[Target]:
-    """Many tenants with one tool each; every call is another tenant's."""
+    """Yield targets of many tenants with one tool each; each call goes to the next tenant."""
     raw = json.dumps(document(upstream_port, 1)).encode()
     keys: list[tuple[str, str]] = []
     for number in range(tenants):

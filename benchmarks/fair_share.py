@@ -1,8 +1,8 @@
-"""`python -m benchmarks.fair_share`: what a tenant at ten times its limits costs another tenant of the same replica.
+"""`python -m benchmarks.fair_share`: effect of a tenant at ten times its limits on another tenant of the same replica.
 
-The noisy tenant has its limits raised as far as its own admin key can. It sends calls, or lists of its tools, from a
-process of its own, over a bounded number of connections. The other tenant calls at an even rate all the time; the noise
-comes every second spell, so that both medians are of the same minute on the same machine.
+The noisy tenant has its limits raised as far as its own admin key can. It sends calls, or lists of its tools, from its
+own process over a bounded number of connections. The other tenant calls at an even rate all the time. The noise is on
+in every second interval, so both medians are from the same minute on the same machine.
 """
 
 import argparse
@@ -28,7 +28,7 @@ _PER_S = 50.0
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the measurement and print its figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fair_share", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--spell", type=float, default=4.0, help="seconds of calm, and of noise, in each round")
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _furnish(gateway: RunningGateway, slug: str, content: bytes) -> str:
-    """A tenant with the default limits; its key."""
+    """Create a tenant with the default limits and a source; return its key."""
     gateway.send("POST", "/tenants", json.dumps({"slug": slug}).encode())
     key: str = gateway.send("POST", f"/tenants/{slug}/keys", b'{"name":"bench","scopes":["mcp"]}')["key"]
     gateway.add_source(slug, content)
@@ -61,7 +61,7 @@ def _furnish(gateway: RunningGateway, slug: str, content: bytes) -> str:
 
 
 def _raise_limits(gateway: RunningGateway) -> float:
-    """Raise each limit of the noisy tenant to its ceiling with its own admin key; its calls per second."""
+    """Raise each limit of the noisy tenant to its ceiling with its own admin key; return its calls per second."""
     made = gateway.send("POST", f"/tenants/{NOISY}/keys", b'{"name":"admin","scopes":["admin"]}')
     ceilings = gateway.send("GET", f"/tenants/{NOISY}/ceilings")
     body = json.dumps({"limits": {name: ceilings[name] for name in LIMIT_NAMES}}).encode()
@@ -85,7 +85,7 @@ def _alternate(gateway: RunningGateway, keys: dict[str, str], options: argparse.
             text=True,
         )
         assert noise.stdout is not None
-        noise.stdout.readline()  # each of its connections has had an answer
+        noise.stdout.readline()  # each of its connections has received a response
         noisy = uvloop.run(_call_evenly(gateway.port, keys[OTHER], options.spell))
         said = noise.communicate(timeout=60)[0].strip()  # ends the noise
         print(f"round {number}: {_figures(quiet, noisy)}; noise: {said}", flush=True)
@@ -111,7 +111,7 @@ class _Line:
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self) -> tuple[float, bool]:
-        """The seconds until the answer, and whether it was a result."""
+        """Send the request; return the seconds until the response, and True if it was a result."""
         if self._ends is None:
             self._ends = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._ends
@@ -123,13 +123,13 @@ class _Line:
         return time.perf_counter() - began, head[9:12] == b"200" and b'"result"' in body
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._ends is not None:
             self._ends[1].close()
 
 
 async def _call_evenly(port: int, key: str, seconds: float) -> list[float]:
-    """The latencies of calls at an even rate, one after the other.
+    """Make calls at an even rate, one after the other, and return their latencies.
 
     Raises:
         RuntimeError: a call failed.
@@ -138,7 +138,7 @@ async def _call_evenly(port: int, key: str, seconds: float) -> list[float]:
     found: list[float] = []
     began = time.perf_counter()
     while (due := began + len(found) / _PER_S) < began + seconds:
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))  # the rate is what the caller is to keep
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))  # keeps the rate of the caller
         took, is_ok = await line.ask()
         if not is_ok:
             raise RuntimeError("a call of the other tenant failed")
@@ -148,7 +148,9 @@ async def _call_evenly(port: int, key: str, seconds: float) -> list[float]:
 
 
 async def _make_noise(noise: Sequence[str], connections: int, method: str) -> None:
-    """Offer so many requests a second until stdin ends; print when all connections are busy, and what became of it."""
+    """Send requests at a rate until stdin ends; print when all connections are busy, and the numbers of results and
+    refusals.
+    """
     port, key, per_s = int(noise[0]), noise[1], float(noise[2])
     raw = modern(f"/t/{NOISY}/mcp", method, CALL if method == "tools/call" else {}, key=key)
     counts = {True: 0, False: 0}
@@ -157,7 +159,7 @@ async def _make_noise(noise: Sequence[str], connections: int, method: str) -> No
 
     async def hammer(line: _Line, due: float) -> None:
         while not over.done():
-            await asyncio.sleep(max(0.0, due - time.perf_counter()))  # the rate is what is to be offered
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))  # keeps the offered rate
             due = time.perf_counter() + pause
             _, is_ok = await line.ask()
             counts[is_ok] += 1

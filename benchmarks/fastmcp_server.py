@@ -1,6 +1,7 @@
-"""FastMCP made from an OpenAPI document; run by path with the Python of its own environment, imports nothing of ours.
+"""A FastMCP server made from an OpenAPI document; run by path with the Python of its own environment.
 
-`serve DOCUMENT UPSTREAM PORT` serves it over streamable HTTP; `load DOCUMENT` says what making it cost.
+It imports nothing of the gateway. `serve DOCUMENT UPSTREAM PORT` serves the document over streamable HTTP; `load
+DOCUMENT` prints the cost of making the server.
 """
 
 import json
@@ -15,7 +16,7 @@ from fastmcp import FastMCP  # type: ignore[import-not-found]  # an environment 
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the command in the arguments."""
     verb, document, *rest = sys.argv[1:]
     if verb == "load":
         before, started, used = _memory_mb("VmRSS"), time.perf_counter(), time.process_time()

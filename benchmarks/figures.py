@@ -1,4 +1,4 @@
-"""Pure arithmetic of a benchmark: percentiles, medians with their spread, and tables as Markdown."""
+"""Pure arithmetic of a benchmark: percentiles, medians with their range, and tables as Markdown."""
 
 import math
 import statistics
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` per cent of all do not exceed (nearest rank)."""
+    """Return the smallest value that at least `share` per cent of all values do not exceed (nearest rank)."""
     if not values:
         raise ValueError("no values")
     ordered = sorted(values)
@@ -15,7 +15,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:
-    """The median, and the range in parentheses when there is one to tell."""
+    """Format the median, with the range in parentheses if the values differ."""
     if not values:
         return "–"
     middle, low, high = (f"{value:,.{digits}f}" for value in (statistics.median(values), min(values), max(values)))
@@ -23,7 +23,7 @@ def spread(values: Sequence[float], digits: int = 0) -> str:
 
 
 def ratio(value: Sequence[float], limit: Sequence[float]) -> str:
-    """How many times the limit's median the value's median is."""
+    """Format the ratio of the value's median to the limit's median."""
     if not value or not limit or statistics.median(limit) == 0:
         return "–"
     return f"{statistics.median(value) / statistics.median(limit):.2f}"
@@ -31,7 +31,7 @@ def ratio(value: Sequence[float], limit: Sequence[float]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One part's figures."""
+    """The table of one part."""
 
     title: str
     columns: tuple[str, ...]
@@ -39,7 +39,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def render(self) -> str:
-        """As Markdown: a heading, the table, and what to know about it."""
+        """Render as Markdown: a heading, the table and its notes."""
         lines = [_line(self.columns), "|---" + "|---:" * (len(self.columns) - 1) + "|", *map(_line, self.rows)]
         parts = [f"## {self.title}", "\n".join(lines)]
         if self.notes:

@@ -1,7 +1,8 @@
-"""Floods of the admin API and of wrong keys, and a neighbour's latency: `python -m benchmarks.floods`.
+"""Effect of floods on another tenant's latency: `python -m benchmarks.floods`.
 
-A gateway with its default limits serves two tenants. One sends a flood from a process of its own, every other window of
-a run; the other calls a tool, one call at a time, all the while. The ratio is that of its medians with and without.
+A gateway with its default limits serves two tenants. One sends a flood to the admin API, some with wrong or no keys,
+from its own process in every other window of a run. The other calls a tool all the time, one call at a time. The ratio
+is that of its medians with and without the flood.
 """
 
 import argparse
@@ -29,7 +30,7 @@ _FLOODS = {
     "no credential": (1700.0, 64),
     "lists": (400.0, 32),
 }
-"""Requests a second and connections of each."""
+"""Requests per second, and connections, of each flood."""
 _UNLIMITED = {"GATEWAY_ADMIN_RATE": "1000000", "GATEWAY_AUTH_FAILURE_RATE": "1000000"}
 _TOOL: dict[str, Any] = {
     "definition": {"name": "hello", "description": "Says hello.", "inputSchema": {"type": "object", "properties": {}}},
@@ -88,7 +89,7 @@ def _measure(name: str, gateway: RunningGateway, key: str, rounds: int) -> str:
 
 
 def _latencies(port: int, key: str) -> Iterator[float]:
-    """Milliseconds of each call of one window."""
+    """Make calls for one window; yield the milliseconds of each."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {
         "authorization": f"Bearer {key}",
@@ -107,7 +108,7 @@ def _latencies(port: int, key: str) -> Iterator[float]:
         if answer.status != http.client.OK:
             raise SystemExit(f"a call of the neighbour failed: {answer.status}")
         yield (time.perf_counter() - began) * 1000
-        time.sleep(0.002)  # a caller that leaves most of the machine to the flood
+        time.sleep(0.002)  # leaves most of the machine to the flood
     client.close()
 
 
@@ -116,7 +117,7 @@ def _flooding(name: str, port: int, key: str, seen: Counter[str]) -> Generator[N
     command = [sys.executable, "-m", "benchmarks.floods", "--flood", name, str(port), key]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
-        child.stdout.readline()  # it is in full flow
+        child.stdout.readline()  # the flood runs at its full rate
         yield
         seen.update(json.loads(child.communicate(timeout=60)[0]))
 
@@ -137,7 +138,10 @@ def _request(name: str, key: str) -> bytes:
 
 
 async def _send_flood(name: str, port: int, key: str) -> dict[str, int]:
-    """Send until stdin ends; say when there are as many answers as connections. The statuses that came back."""
+    """Send the flood until stdin ends; return the statuses of the responses.
+
+    Prints "ready" when as many responses as connections have arrived.
+    """
     rate, connections = _FLOODS[name]
     fixed = _request(name, key)
     seen: Counter[str] = Counter()
@@ -149,7 +153,7 @@ async def _send_flood(name: str, port: int, key: str) -> dict[str, int]:
         while not over.done():
             now = time.monotonic()
             at = due[0] = max(due[0] + 1 / rate, now - 0.05)
-            await asyncio.sleep(at - now)  # the rate is what is to be offered
+            await asyncio.sleep(at - now)  # keeps the offered rate
             writer.write(_request(name, key) if name.startswith("wrong keys") else fixed)
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))

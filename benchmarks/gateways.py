@@ -1,4 +1,4 @@
-"""A gateway under measurement: started with servers of its own or with given ones, spoken to over its admin API."""
+"""A gateway under measurement: started with its own servers or given ones, prepared over its admin API."""
 
 import json
 import shutil
@@ -29,26 +29,26 @@ _PLENTY = {
 }
 _ADMIN_S = 180
 _NO_LIMITS = {"GATEWAY_ADMIN_RATE": "1000000"}
-"""Tenants and their sources are prepared as fast as the gateway can."""
+"""Removes the admin rate limit, so that tenants and sources are prepared as fast as possible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningGateway:
-    """A gateway that answers, as one process among others."""
+    """A running gateway in its own process."""
 
     port: int
     pid: int
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The gateway's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def send(self, method: str, path: str, body: bytes | None = None) -> Any:
-        """One request of the operator; the decoded answer.
+        """Send a request as the operator; return the decoded response.
 
         Raises:
-            Failed: it was refused.
+            Failed: the request was refused or got no response.
         """
         headers = {"authorization": f"Bearer {_OPERATOR}", "content-type": "application/json"}
         request = urllib.request.Request(f"{self.url}/admin/v1{path}", method=method, data=body, headers=headers)
@@ -61,7 +61,7 @@ class RunningGateway:
             raise Failed(f"{method} {path}: {error}") from None
 
     def tenant(self, slug: str) -> str:
-        """A tenant without limits that matter; its key."""
+        """Create a tenant with limits too high to matter; return its key."""
         self.send("POST", "/tenants", json.dumps({"slug": slug}).encode())
         self.send("PUT", f"/tenants/{slug}/policy", json.dumps({"limits": _PLENTY}).encode())
         wanted = json.dumps({"name": "bench", "scopes": ["mcp"]}).encode()
@@ -69,13 +69,13 @@ class RunningGateway:
         return key
 
     def add_source(self, slug: str, document: bytes, *, url: str | None = None) -> Any:
-        """Import a JSON document, or any other as text, whose operations are at the URL if one is given; the report."""
+        """Import a document (JSON, or any other format as text) and return the report; `url` is the URL of its API."""
         shown = document if document.lstrip()[:1] == b"{" else json.dumps(document.decode()).encode()
         body = b'{"name":"bench",%s"document":%s}' % (b"" if url is None else b'"base_url":"%s",' % url.encode(), shown)
         return self.send("POST", f"/tenants/{slug}/sources", body)["report"]
 
     def open_session(self, slug: str, key: str) -> str:
-        """The id of a new session of the handshake era."""
+        """Open a session of the handshake era; return its id."""
         message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
         headers = {"authorization": f"Bearer {key}", "content-type": "application/json", "accept": ACCEPT}
         request = urllib.request.Request(f"{self.url}/t/{slug}/mcp", data=json.dumps(message).encode(), headers=headers)
@@ -92,7 +92,7 @@ def running_gateway(
     servers: EmbeddedUrls | None = None,
     limits: Mapping[str, str] = _NO_LIMITS,
 ) -> Generator[RunningGateway]:
-    """A gateway for as long as the block runs; without servers it starts its own below the folder."""
+    """Run a gateway while the block runs; without `servers` it starts its own below the folder."""
     port = free_port()
     environment = {"GATEWAY_OPERATOR_KEY": _OPERATOR, "GATEWAY_SECRET_KEYS": _SECRET, "GATEWAY_LOG_LEVEL": "warning"}
     environment |= limits
@@ -107,7 +107,7 @@ def running_gateway(
 
 @contextmanager
 def running_servers() -> Generator[EmbeddedUrls]:
-    """PostgreSQL, migrated, and Redis, in no gateway's care."""
+    """Run a migrated PostgreSQL and a Redis, independent of any gateway."""
     with (
         scratch() as folder,
         start_blocking_portal("asyncio") as portal,
@@ -119,7 +119,7 @@ def running_servers() -> Generator[EmbeddedUrls]:
 
 @contextmanager
 def running_upstream() -> Generator[tuple[int, int]]:
-    """The upstream's port and process id."""
+    """Run the upstream; yield its port and process id."""
     port = free_port()
     with running(["-m", "benchmarks.targets", "upstream", str(port)], f"http://127.0.0.1:{port}/") as child:
         yield port, child.pid
@@ -127,7 +127,7 @@ def running_upstream() -> Generator[tuple[int, int]]:
 
 @contextmanager
 def scratch() -> Generator[Path]:
-    """A short temporary folder."""
+    """Create a temporary folder with a short path."""
     folder = Path(tempfile.mkdtemp(prefix="gwb-"))
     try:
         yield folder

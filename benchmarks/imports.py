@@ -1,4 +1,4 @@
-"""What importing the largest public documents costs: time, memory, and how long the event loop lets others wait."""
+"""Cost of importing large public documents: time, memory, and blocking of the event loop."""
 
 import gzip
 import threading
@@ -16,7 +16,7 @@ from benchmarks.prober import probing
 from benchmarks.processes import Failed, cpu_ns, descendants, is_python, memory_mb
 
 SPECS = Path(__file__).parents[1] / ".." / "shared" / "specs"
-DOCUMENTS = {  # what the tables call them, and their files: a small one, one in the middle, the largest
+DOCUMENTS = {  # name in the tables and file: a small one, a medium one, the largest
     "Petstore": "petstore-v3.yaml",
     "Figma": "figma-31.yaml",
     "GitHub": "github.json",
@@ -55,14 +55,14 @@ _NOTES = (
     ),
 )
 URL = "https://api.example.com"
-"""Some documents name no server, which would leave them without tools."""
+"""The server of documents that name none, which would otherwise have no tools."""
 _SAMPLE_S = 0.02
 _IDLE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Import:
-    """One import, as seen from outside."""
+    """One import, measured from outside."""
 
     tools: int
     seconds: float
@@ -74,7 +74,7 @@ class _Import:
 
 
 def measure_imports(documents: Sequence[str], rounds: int, fastmcp: FastMcp | None, *, peer_seconds: float) -> Table:
-    """The table of imports; a document that is not there, or that cannot be imported, is said so."""
+    """Measure imports and return their table; missing documents and failed imports are listed in its notes."""
     notes: list[str] = [*_NOTES]
     rows: list[tuple[str, ...]] = []
     for name in documents:
@@ -122,14 +122,15 @@ def _import(raw: bytes) -> _Import:
 
 
 def _reset_peak(gateway: RunningGateway) -> None:
-    """Let the kernel forget the peak so far (5: `man proc`, clear_refs)."""
+    """Reset the kernel's record of peak memory (5: `man proc`, clear_refs)."""
     Path(f"/proc/{gateway.pid}/clear_refs").write_text("5")
 
 
 @contextmanager
 def _watching(pid: int) -> Generator[dict[int, tuple[float, int]]]:
-    """Peak in MB and nanoseconds of CPU of the Python processes below this one, by process id, read often enough to
-    catch short-lived ones.
+    """Sample the Python processes below a process: peak MB and nanoseconds of CPU, by process id.
+
+    Samples are frequent enough to catch short-lived processes.
     """
     seen: dict[int, tuple[float, int]] = {}
     done = threading.Event()

@@ -1,6 +1,6 @@
-"""How soon an update reaches a thousand listeners on two replicas, and what ten thousand idle ones weigh on one.
+"""Delay of updates to 1,000 listeners on two replicas, and memory of up to 10,000 idle listeners on one.
 
-It raises the limit of open files for itself and its children as far as it may, and says how far that was.
+Raises the limit of open files for itself and its children as far as allowed, and reports the limit reached.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _SPARE_FILES = 500
 _SPARE_CONNECTIONS = 100
 _AT_ONCE = 20
 _SETTLING_S = 3.0
-"""After it what opening the streams took for a moment is given back; nothing tells when."""
+"""Time for the memory used by opening streams to be released; no event announces that."""
 _PATIENCE_S = 60.0
 _URI = "note://bench"
 _NOTE = {
@@ -34,7 +34,7 @@ _NOTE = {
 
 
 def measure_listeners(rounds: int) -> Table:
-    """The table of listeners."""
+    """Measure listeners and return their table."""
     files = _raise_limit()
     idle = min(_IDLE, files - _SPARE_FILES, MAX_CONNECTIONS - _SPARE_CONNECTIONS)
     late: list[float] = []
@@ -69,7 +69,7 @@ def measure_listeners(rounds: int) -> Table:
 
 
 def _raise_limit() -> int:
-    """As many open files as this process may have; its children inherit that."""
+    """Raise the limit of open files as far as allowed, for this process and its children; return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
@@ -77,13 +77,13 @@ def _raise_limit() -> int:
 
 
 class _Listener:
-    """One open stream; `received` has the moment of each update."""
+    """One open stream; `received` has the time of each update."""
 
     def __init__(self) -> None:
         self.received: list[float] = []
 
     async def read(self, reader: asyncio.StreamReader, arrived: asyncio.Queue[None]) -> None:
-        """Note the moment of each update until the stream ends."""
+        """Record the time of each update until the stream ends."""
         while line := await reader.readline():
             if b"resources/updated" in line:
                 self.received.append(time.perf_counter())
@@ -91,7 +91,7 @@ class _Listener:
 
 
 async def _deliver(replicas: Sequence[RunningGateway], key: str) -> list[float]:
-    """How many seconds each update took to each listener."""
+    """Measure the seconds from each update until each listener received it."""
     arrived: asyncio.Queue[None] = asyncio.Queue()
     late: list[float] = []
     async with AsyncExitStack() as stack:
@@ -119,7 +119,7 @@ def _publish(replica: RunningGateway) -> None:
 
 
 async def _weigh(replica: RunningGateway, key: str, count: int) -> float:
-    """How many MB the replica weighs with this many open streams."""
+    """Return the resident MB of the replica with this many open streams."""
     async with AsyncExitStack() as stack:
         await _open_many(stack, [replica.port] * count, key)
         await asyncio.sleep(_SETTLING_S)
@@ -136,7 +136,7 @@ async def _open_many(stack: AsyncExitStack, ports: Sequence[int], key: str) -> l
 
 @asynccontextmanager
 async def _listening(port: int, key: str) -> AsyncGenerator[asyncio.StreamReader]:
-    """One stream, of which the acknowledgement has come."""
+    """Open one stream and wait for its acknowledgement."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(_request(port, key))

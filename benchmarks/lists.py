@@ -1,4 +1,4 @@
-"""What reading the lists and connecting cost, on a tenant with one tool and on one with a thousand."""
+"""Cost of reading lists and of connecting, for a tenant with one tool and one with a thousand."""
 
 import json
 import urllib.request
@@ -21,7 +21,7 @@ _SIZES = (1, 1000)
 
 
 def measure_lists(generator: LoadGenerator, effort: Effort, fastmcp: FastMcp | None) -> Table:
-    """The table of lists and connecting."""
+    """Measure lists and connecting; return their table."""
     effort = replace(effort, calls=min(effort.calls, _CALLS))
     notes = ["One connection. A walk is all pages of tools/list, one after the other: CPU and p50 times its pages."]
     with ExitStack() as stack:
@@ -96,7 +96,7 @@ def _targets(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The requests that read every page of tools/list, how many tools those hold, and the bytes of all answers."""
+    """A walk: the requests that read every page of `tools/list`, the number of tools, and the bytes of all pages."""
 
     requests: list[bytes]
     tools: int
@@ -104,7 +104,7 @@ class Walk:
 
 
 def walk(port: int, make: Make) -> Walk:
-    """Every page, one after the other: cursors stay good while the catalog does not change.
+    """Read every page in order; cursors stay valid while the catalog does not change.
 
     Raises:
         Failed: a page was refused.

@@ -1,10 +1,11 @@
-"""A closed loop of HTTP requests over N keep-alive connections, in a process of its own: `python -m benchmarks.load`.
+"""A closed loop of HTTP requests over N keep-alive connections, in its own process: `python -m benchmarks.load`.
 
 Each line on stdin is one order, `{"port", "requests" (raw, as latin-1), "connections", "calls", "seconds"}`; each line
-on stdout says what was seen. Every connection goes through the requests in turn, from a place of its own and with an
-id of its own, since no session has two requests of one id under way; it sends the next one when the last is answered.
-It stops after so many calls or seconds, whichever comes first, but never within a turn through the requests. An answer
-that is not a success ends it: figures of refused calls would be worthless.
+on stdout is its result. Every connection sends the requests in turn, from its own starting position, and sends the next
+one when the last is answered. Each has its own request id, since no session has two requests with one id in flight.
+
+An order ends after its number of calls or seconds, whichever comes first, but never within a turn through the requests.
+A response that is not a success ends it with an error: figures of refused calls would be worthless.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Order:
-    """What all connections of one load share."""
+    """State shared by all connections of one load."""
 
     requests: int
     calls: int
@@ -38,7 +39,7 @@ class _Order:
     is_over: bool = False
 
     def take(self) -> bool:
-        """Whether one more is to be sent; no when enough were."""
+        """True if one more request is to be sent; counts it."""
         if self.issued and self.issued % self.requests == 0:
             self.is_over = self.is_over or self.issued >= self.calls or time.perf_counter() > self.ends_at
         self.issued += not self.is_over
@@ -46,7 +47,7 @@ class _Order:
 
 
 class _Connection(asyncio.BufferedProtocol):
-    """One keep-alive connection with one request under way."""
+    """One keep-alive connection with one request in flight."""
 
     def __init__(self, order: _Order, requests: list[bytes], place: int) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -104,7 +105,7 @@ class _Connection(asyncio.BufferedProtocol):
 
 
 async def run(order: dict[str, Any]) -> dict[str, Any]:
-    """Carry out one order."""
+    """Run one order."""
     requests = [raw.encode("latin-1") for raw in order["requests"]]
     started = time.perf_counter()
     shared = _Order(len(requests), order["calls"], started + order["seconds"])
@@ -124,7 +125,7 @@ async def run(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Carry out orders until stdin ends."""
+    """Run orders until stdin ends."""
     for line in sys.stdin:
         try:
             seen = uvloop.run(run(json.loads(line)))

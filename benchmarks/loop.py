@@ -1,7 +1,7 @@
-"""How long the event loop keeps others waiting while large documents are imported and calls go on.
+"""Blocking of the event loop while large documents are imported and calls go on.
 
-`python -m benchmarks.loop` runs the application in this process and its clients in another, and prints the longest
-gaps with what the loop was doing then. `watching` watches any block that runs in an event loop.
+`python -m benchmarks.loop` runs the application in this process and its clients in another. It prints the longest gaps
+with the stack of the loop at that time. `watching` watches any block that runs in an event loop.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tests.support.upstream import recording_upstream
 
 SPECS = Path(__file__).parents[1] / ".." / "shared" / "specs"
 LATE_S = 0.02
-"""From here on a gap is noted with the stack of the loop."""
+"""A longer gap is recorded with the stack of the loop."""
 
 _BEAT_S = 0.001
 _SHOWN = 12
@@ -37,10 +37,10 @@ _DOCUMENT = "github.json"
 
 @dataclass(slots=True)
 class Gap:
-    """A time in which the loop ran nothing else.
+    """A time in which the loop ran no other task.
 
-    `loop_ms` is the processor time its thread used meanwhile, `process_ms` that of all threads: where the first is
-    small and the second is not, another thread held the interpreter; where both are small, the machine was busy.
+    `loop_ms` is the CPU time of the loop's thread in the gap, `process_ms` that of all threads. If only `loop_ms` is
+    small, another thread held the GIL. If both are small, the machine was busy.
     """
 
     wall_ms: float
@@ -51,25 +51,25 @@ class Gap:
 
 @dataclass(slots=True)
 class Gaps:
-    """All gaps that were noted."""
+    """All recorded gaps."""
 
     found: list[Gap] = field(default_factory=list[Gap])
 
     def longest(self, count: int) -> Sequence[Gap]:
-        """The longest ones, the longest first."""
+        """Return the longest gaps, longest first."""
         return sorted(self.found, key=lambda gap: -gap.wall_ms)[:count]
 
 
 @asynccontextmanager
 async def watching() -> AsyncGenerator[Gaps]:
-    """Note each gap of the running loop while the block runs."""
+    """Record each gap of the running loop while the block runs."""
     gaps = Gaps()
     last = [time.perf_counter()]
     stacks: list[str] = []
     done = threading.Event()
     thread = threading.get_ident()
 
-    frames = sys._current_frames  # noqa: SLF001  # the only way to see what another thread does
+    frames = sys._current_frames  # noqa: SLF001  # the only access to another thread's stack
 
     def look() -> None:
         while not done.wait(_BEAT_S):
@@ -101,7 +101,7 @@ async def watching() -> AsyncGenerator[Gaps]:
 
 
 async def watch_import(*, as_text: bool) -> tuple[Gaps, dict[str, object]]:
-    """The gaps of the application's loop during one import with calls, and what the clients saw of it."""
+    """Measure one import with concurrent calls; return the gaps of the application's loop and the clients' figures."""
     with running_servers() as servers, servers.database() as database:
         redis_url = servers.empty_redis()
         async with (
@@ -110,7 +110,7 @@ async def watch_import(*, as_text: bool) -> tuple[Gaps, dict[str, object]]:
         ):
             arguments = [sys.executable, "-m", "benchmarks.loop", gateway.url, upstream.url, str(int(as_text))]
             gc.collect()
-            gc.freeze()  # like the gateway when it starts to serve
+            gc.freeze()  # as the gateway does when it starts to serve
             async with watching() as gaps:
                 clients = await asyncio.create_subprocess_exec(*arguments, stdout=subprocess.PIPE)
                 out, _ = await clients.communicate()
@@ -118,7 +118,7 @@ async def watch_import(*, as_text: bool) -> tuple[Gaps, dict[str, object]]:
 
 
 def run_clients(url: str, upstream: str, *, as_text: bool) -> dict[str, object]:
-    """Import a large document and call a tool of a small one all the while; what took how long."""
+    """Import a large document while calling a tool of a small one; return the times of both."""
     operator = {"authorization": f"Bearer {OPERATOR_KEY}", "content-type": "application/json"}
     admin = f"{url}/admin/v1/tenants"
     _post(admin, {"slug": "bench"}, operator)
@@ -178,7 +178,7 @@ def _post(url: str, body: object, headers: dict[str, str], *, method: str = "POS
 
 
 def main() -> None:
-    """Watch an import of each form and print what was seen."""
+    """Measure an import of each form and print the gaps."""
     if len(sys.argv) > 1:
         url, upstream, form = sys.argv[1:]
         print(json.dumps(run_clients(url, upstream, as_text=form == "1")))

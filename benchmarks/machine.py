@@ -1,4 +1,4 @@
-"""What the figures were taken on: enough to judge them, nothing that names the machine."""
+"""Facts about the machine of a measurement: enough to judge the figures, nothing that identifies the machine."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ _BEHIND = ("asyncpg", "redis", "jsonschema-rs", "msgspec")
 
 
 def describe_machine(load_before: float, fastmcp: str | None) -> list[str]:
-    """One line for each fact."""
+    """Return one line for each fact."""
     libraries = ", ".join(f"{name} {version(name)}" for name in (*_SERVING, *_BEHIND))
     peer = f"{fastmcp} in an environment of its own, on uvicorn with uvloop and httptools, JSON answers, no sessions"
     return [

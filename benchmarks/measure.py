@@ -1,4 +1,4 @@
-"""Targets under load: each in turn, several times over, CPU beside latency."""
+"""Targets under load: each in turn, in several rounds, with CPU and latency."""
 
 import json
 import subprocess
@@ -11,12 +11,12 @@ from typing import Any
 from benchmarks.processes import Failed, cpu_ns, descendants, end
 
 _WARM_SHARE = 20
-"""Calls per connection before anything is counted."""
+"""Calls per connection before the measurement starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What one load showed."""
+    """The figures of one load."""
 
     calls: int
     cpu_us: float
@@ -29,7 +29,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Target:
-    """Something that answers requests, and what was seen of it by number of connections."""
+    """A server under load, with its samples by number of connections."""
 
     name: str
     port: int
@@ -40,13 +40,13 @@ class Target:
     seconds: float | None = None
 
     def each(self, connections: int, name: str) -> list[float]:
-        """One figure of every load."""
+        """Return one figure of every sample."""
         return [float(getattr(sample, name)) for sample in self.samples.get(connections, [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much is asked of every target: so many calls, but no longer than so many seconds, so many times over."""
+    """The effort per target: number of calls, longest duration in seconds, and rounds."""
 
     calls: int
     seconds: float
@@ -55,16 +55,16 @@ class Effort:
 
 
 class LoadGenerator:
-    """The process that makes the requests."""
+    """The process that sends the requests."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
 
     def load(self, target: Target, *, connections: int, calls: int, seconds: float) -> dict[str, Any]:
-        """What it saw.
+        """Run one load and return its figures.
 
         Raises:
-            Failed: something other than a success was answered.
+            Failed: a response was not a success.
         """
         order = {
             "port": target.port,
@@ -83,10 +83,10 @@ class LoadGenerator:
         return seen
 
     def sample(self, target: Target, *, connections: int, calls: int, seconds: float) -> Sample:
-        """One warm load, accounted.
+        """Run one load after a warm-up, and account its CPU.
 
         Raises:
-            Failed: something other than a success was answered.
+            Failed: a response was not a success.
         """
         warm = max(connections, len(target.requests)) * _WARM_SHARE
         self.load(target, connections=connections, calls=min(calls, warm), seconds=seconds / 4)
@@ -107,7 +107,7 @@ class LoadGenerator:
 
 @contextmanager
 def load_generator() -> Generator[LoadGenerator]:
-    """A load generator for as long as the block runs."""
+    """Run a load generator while the block runs."""
     child = subprocess.Popen([sys.executable, "-m", "benchmarks.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         yield LoadGenerator(child)
@@ -121,7 +121,7 @@ def load_generator() -> Generator[LoadGenerator]:
 def alternate(
     generator: LoadGenerator, targets: Iterable[Target], *, connections: Sequence[int], effort: Effort
 ) -> None:
-    """Load the targets in turn, round after round; one of another's make that fails is noted and left out."""
+    """Load the targets in turn, round after round; a target that fails is marked and left out."""
     listed = list(targets)
     for _ in range(effort.rounds):
         for count in connections:
@@ -138,15 +138,15 @@ def alternate(
 
 
 def busiest(targets: Iterable[Target]) -> float:
-    """The largest share of a core that the load generator needed for a target."""
+    """Return the largest share of a core that the load generator used for a target."""
     return max(sample.generator_share for target in targets for seen in target.samples.values() for sample in seen)
 
 
 def check(targets: Iterable[Target]) -> None:
-    """Refuse figures of targets of ours that failed.
+    """Refuse the figures if one of our targets failed.
 
     Raises:
-        Failed: one did.
+        Failed: a target failed.
     """
     for target in targets:
         if target.failure is not None:

@@ -1,4 +1,4 @@
-"""What listing the tools of real documents costs: CPU of each page, pages, and bytes, beside FastMCP's one page."""
+"""Cost of listing the tools of real documents: CPU per page, pages and bytes, beside the single page of FastMCP."""
 
 import gzip
 import time
@@ -38,7 +38,10 @@ _NOTES = (
 
 
 def measure_pages(generator: LoadGenerator, effort: Effort, documents: Sequence[str], fastmcp: FastMcp | None) -> Table:
-    """The table of lists of real documents; one that is not there, or that FastMCP cannot load, is said so."""
+    """Measure lists of real documents and return their table.
+
+    A missing document is listed in the notes; one that FastMCP cannot load has the reason in its row.
+    """
     effort = replace(effort, calls=min(effort.calls, _CALLS))
     notes = [*_NOTES]
     found: dict[str, tuple[Target, Walk]] = {}
@@ -84,7 +87,7 @@ def _figures(target: Target, seen: Walk) -> tuple[str, ...]:
 
 
 def _peer(fastmcp: FastMcp | None, raw: bytes) -> tuple[str, ...]:
-    """FastMCP's tools, kB, CPU and time of its list."""
+    """Return FastMCP's figures: tools, kB, CPU and time of its list."""
     if fastmcp is None:
         return ("–",) * 4
     with scratch() as folder, running_upstream() as (upstream_port, _):
@@ -114,6 +117,6 @@ def _make(method: str, params: dict[str, object]) -> bytes:
 
 
 def _reason(text: str) -> str:
-    """The last line that it printed, and no more of it than the kind of error: it may name a file of this machine."""
+    """Return only the error type from the last printed line, which can contain a file path of this machine."""
     printed = text.partition("did not come up:")[2].strip().splitlines()
     return f"fails: {printed[-1].split(':')[0][:60]}" if printed else "does not come up in time"

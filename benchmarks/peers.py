@@ -1,4 +1,4 @@
-"""FastMCP in an environment of its own: installed from its wheel, started over HTTP, or timed while it loads."""
+"""FastMCP in its own environment: installed from its wheel, started over HTTP, or timed while it loads."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ _WANTED = "4.1.*"
 _INSTALL_S = 400
 _SCRIPT = str(Path(__file__).parent / "fastmcp_server.py")
 _ALONE = "-P"
-"""The folder of the script is not on its path: a module here has the name of one that FastMCP's libraries import."""
+"""Keeps the script's folder off the path: a module there has the name of one that FastMCP's libraries import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +28,10 @@ class FastMcp:
 
     @contextmanager
     def serving(self, document: Path, upstream_port: int) -> Generator[tuple[int, int]]:
-        """Its port and process id while it serves the document at `/mcp`.
+        """Serve the document at `/mcp`; yield port and process id.
 
         Raises:
-            Failed: it does not come up.
+            Failed: the server did not start.
         """
         port = free_port()
         arguments = [_ALONE, _SCRIPT, "serve", str(document), f"http://127.0.0.1:{upstream_port}", str(port)]
@@ -39,10 +39,12 @@ class FastMcp:
             yield port, child.pid
 
     def load(self, document: Path, *, seconds: float) -> dict[str, Any]:
-        """`{"seconds", "cpu_s", "peak_mb", "tools"}` of loading a document in a fresh process; memory above before.
+        """Load a document in a new process; return `{"seconds", "cpu_s", "peak_mb", "tools"}`.
+
+        `peak_mb` is the peak above the memory before loading.
 
         Raises:
-            Failed: it cannot, or not within these seconds.
+            Failed: loading failed, or took longer than `seconds`.
         """
         command = [str(self.python), _ALONE, _SCRIPT, "load", str(document)]
         try:
@@ -57,7 +59,7 @@ class FastMcp:
 
 
 def install_fastmcp(folder: Path) -> FastMcp | None:
-    """FastMCP 4.1.x in this folder, installed if it is not there; None when that fails, the reason on stderr."""
+    """Return FastMCP 4.1.x in this folder, installed if missing; None if that fails, with the reason on stderr."""
     python = folder / "bin" / "python"
     try:
         if not python.exists():
@@ -72,9 +74,10 @@ def install_fastmcp(folder: Path) -> FastMcp | None:
 
 
 def _install(python: Path) -> None:
-    """First what all its dependencies allow, then the newest: some indexes lack the certifi that it asks for.
+    """Install a version whose dependencies all resolve, then upgrade: some indexes lack the certifi version it
+    requires.
 
-    uvloop and httptools are no dependencies of it; they are what the gateway and the proxy run on.
+    uvloop and httptools are not its dependencies; the gateway and the proxy run on them.
     """
     _pip(python, f"fastmcp=={_WANTED}", "uvloop", "httptools", "pyyaml")
     try:

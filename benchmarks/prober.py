@@ -1,8 +1,8 @@
-"""How long a gateway takes to answer `/healthz` while something else goes on: `python -m benchmarks.prober PORT`.
+"""Latency of a gateway's `/healthz` while other work goes on: `python -m benchmarks.prober PORT`.
 
-One request at a time over one connection, 2 ms after the last answer, until stdin closes; then one line with the
-number of answers and their p50, p99 and longest time in ms. What blocks the gateway's event loop shows here as waiting,
-and so does a machine that is too busy to run the gateway or this process.
+Sends one request at a time over one connection, 2 ms after the last response, until stdin closes. Then prints one line
+with the number of responses and their p50, p99 and longest time in ms. Blocking of the gateway's event loop shows as
+latency, and so does a machine that is too busy to run the gateway or this process.
 """
 
 import http.client
@@ -22,10 +22,10 @@ _Result = TypeVar("_Result")
 
 
 def probing(port: int, act: Callable[[], _Result]) -> tuple[_Result, dict[str, Any]]:
-    """What the act returned, and what the prober saw meanwhile.
+    """Run `act` while a prober runs; return its result and the prober's figures.
 
     Raises:
-        Failed: the prober saw no answer.
+        Failed: the prober did not start or received no response.
     """
     command = [sys.executable, "-m", "benchmarks.prober", str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

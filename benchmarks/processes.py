@@ -1,4 +1,4 @@
-"""Child processes of a measurement: started, waited for, accounted, ended."""
+"""Child processes of a measurement: start, readiness, CPU and memory accounting, end."""
 
 import os
 import socket
@@ -18,11 +18,11 @@ _TAIL = 2000
 
 
 class Failed(Exception):
-    """A measurement cannot be made; the message says why."""
+    """A measurement cannot be made; the message has the reason."""
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
+    """Return a port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -37,10 +37,10 @@ def running(
     *,
     python: str = sys.executable,
 ) -> Generator[subprocess.Popen[bytes]]:
-    """A child of this Python that answers at the URL for as long as the block runs.
+    """Run a Python child that answers at the URL while the block runs.
 
     Raises:
-        Failed: it ended or did not answer; the message holds the end of what it printed.
+        Failed: the child ended or did not answer; the message contains the end of its output.
     """
     with tempfile.TemporaryFile() as printed:
         child = subprocess.Popen(
@@ -57,7 +57,7 @@ def running(
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child to end, and see to it that it does."""
+    """Terminate the child, and kill it if it does not end within 30 s."""
     child.terminate()
     try:
         child.wait(_END_S)
@@ -67,7 +67,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 
 def cpu_ns(pid: int) -> int:
-    """Nanoseconds of CPU that all threads of a process have used (Linux scheduler accounting)."""
+    """Return the nanoseconds of CPU that all threads of a process have used (Linux scheduler accounting)."""
     total = 0
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:
@@ -78,7 +78,7 @@ def cpu_ns(pid: int) -> int:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below a process."""
+    """Return the descendants of a process."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -96,7 +96,9 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_mb(pid: int, kind: str) -> float:
-    """One line of `/proc/PID/status` in MB: `VmRSS` is resident now, `VmHWM` the peak; 0 when the process is gone."""
+    """Return one line of `/proc/PID/status` in MB: `VmRSS` is resident now, `VmHWM` the peak; 0 if the process has
+    ended.
+    """
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -105,7 +107,7 @@ def memory_mb(pid: int, kind: str) -> float:
 
 
 def is_python(pid: int) -> bool:
-    """Whether a process runs Python: a worker, and not a server that is a program of its own."""
+    """True if a process runs Python: a worker of the gateway, not an embedded server."""
     try:
         return "python" in Path(f"/proc/{pid}/exe").readlink().name
     except OSError:
@@ -113,7 +115,7 @@ def is_python(pid: int) -> bool:
 
 
 def _answers(url: str, child: subprocess.Popen[bytes]) -> bool:
-    """Wait for any answer but 'not ready yet'."""
+    """Wait for any response except 503."""
     started = time.monotonic()
     while child.poll() is None and time.monotonic() - started < _START_S:
         try:

@@ -8,10 +8,10 @@ HANDSHAKE = "2025-11-25"
 ACCEPT = "application/json, text/event-stream"
 PROTOCOL = "io.modelcontextprotocol"
 CALL: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7, "v": "1"}}
-"""The one call that is measured; the operation is the first of every document."""
+"""The call that is measured; its operation is the first of every document."""
 
 ID = 1000
-"""The id of every request here; a load of many connections gives each its own, of as many digits."""
+"""The id of every request here; a load with many connections gives each its own, with as many digits."""
 
 INITIALIZE: dict[str, Any] = {
     "protocolVersion": HANDSHAKE,
@@ -21,7 +21,7 @@ INITIALIZE: dict[str, Any] = {
 
 
 def document(upstream_port: int, tools: int) -> dict[str, Any]:
-    """An OpenAPI document with this many operations; the first is the one that is called."""
+    """Build an OpenAPI document with this many operations; the first is the one that is called."""
     parameters = [
         {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
         {"name": "v", "in": "query", "schema": {"type": "string"}},
@@ -36,12 +36,12 @@ def document(upstream_port: int, tools: int) -> dict[str, Any]:
 
 
 def get(path: str) -> bytes:
-    """A raw GET."""
+    """Build a raw GET."""
     return f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode()
 
 
 def post(path: str, body: object, headers: dict[str, str] | None = None) -> bytes:
-    """A raw POST of JSON."""
+    """Build a raw POST of JSON."""
     raw = json.dumps(body).encode()
     lines = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
     head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
@@ -49,7 +49,7 @@ def post(path: str, body: object, headers: dict[str, str] | None = None) -> byte
 
 
 def modern(path: str, method: str, params: dict[str, Any] | None = None, *, key: str | None = None) -> bytes:
-    """A request of 2026-07-28, complete in itself."""
+    """Build a request of 2026-07-28, complete in itself."""
     meta = (params or {}).get("_meta", {})
     meta = {f"{PROTOCOL}/protocolVersion": MODERN, f"{PROTOCOL}/clientCapabilities": {}, **meta}
     headers = {"mcp-protocol-version": MODERN, "mcp-method": method}
@@ -66,7 +66,7 @@ def handshake(
     key: str | None = None,
     session: str | None = None,
 ) -> bytes:
-    """A request of the handshake era, in a session when one is named."""
+    """Build a request of the handshake era, in a session if one is given."""
     headers = _credentials(key)
     if method != "initialize":
         headers["mcp-protocol-version"] = HANDSHAKE

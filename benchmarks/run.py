@@ -1,6 +1,6 @@
-"""`make bench`: what calls, lists, imports, starts, sessions and listeners cost, as one Markdown table each.
+"""`make bench`: cost of calls, lists, imports, starts, sessions and listeners, as one Markdown table each.
 
-Nothing here passes or fails: figures are printed, and with --write kept in docs/benchmarks.md for the next reader.
+Nothing here passes or fails: figures are printed, and with --write stored in docs/benchmarks.md.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _PEER_S = 60.0
 
 
 def main() -> None:
-    """Measure, print, and write if asked to."""
+    """Measure, print, and write the document if requested."""
     options = _options()
     loaded, started = os.getloadavg()[0], time.monotonic()
     fastmcp = install_fastmcp(options.venv_dir) if set(options.only) & {"calls", "lists", "imports", "pages"} else None
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def render(tables: list[Table], facts: list[str], arguments: str) -> str:
-    """The whole document."""
+    """Render the complete document."""
     command = f"python -m benchmarks.run {arguments}".strip()
     head = (
         f"# Benchmarks\n\nWritten by `{command}` on {time.strftime('%Y-%m-%d', time.gmtime())}; do not edit. "
@@ -113,7 +113,7 @@ def _tried(name: str, measure: Callable[[], Table]) -> Table:
 
 
 def _shown(arguments: list[str]) -> list[str]:
-    """The arguments without the one that is a path of this machine."""
+    """Remove the argument that is a path of this machine."""
     shown: list[str] = []
     skip = False
     for argument in arguments:

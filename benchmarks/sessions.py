@@ -1,4 +1,4 @@
-"""What idle sessions of the handshake era and open streams of both eras weigh, on the replica and in Redis."""
+"""Memory of idle sessions of the handshake era and of open streams of both eras, in the replica and in Redis."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ _INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def measure_sessions(rounds: int) -> Table:
-    """The table of sessions."""
+    """Measure sessions and streams; return their table."""
     here: list[float] = []
     there: list[float] = []
     with running_servers() as servers, scratch() as folder, running_gateway(folder, servers=servers) as gateway:
@@ -51,7 +51,7 @@ def measure_sessions(rounds: int) -> Table:
 
 
 def _weigh_streams(ask: "_Ask", rounds: int) -> list[float]:
-    """Bytes of a fresh replica's memory per open stream; what was opened before the first round warms up."""
+    """Measure the memory per open stream in a new replica; a first round, which is not counted, warms it up."""
     found: list[float] = []
     with ExitStack() as stack:
         servers, folder = stack.enter_context(running_servers()), stack.enter_context(scratch())
@@ -87,7 +87,7 @@ def _listen_alone(_: RunningGateway, connection: http.client.HTTPConnection, key
 
 
 def _first_line(connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
-    """The answer, of which the first event has come."""
+    """Return the response after its first event has arrived."""
     answer = connection.getresponse()
     if answer.status != http.HTTPStatus.OK:
         raise Failed(f"{answer.status}: {answer.read()[:300]!r}")

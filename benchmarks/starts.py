@@ -1,4 +1,4 @@
-"""How soon a gateway is ready, what it weighs when idle, and what has to be installed for it."""
+"""Start of a gateway: time to readiness, idle memory, and the number of packages to install."""
 
 import re
 import time
@@ -14,13 +14,13 @@ from gateway.embedded.servers import EmbeddedUrls
 _LOCK = Path(__file__).parents[1] / "requirements.txt"
 _PIN = re.compile(r"^([A-Za-z0-9][^\s;\\]*==[^\s;\\]+)\s*(;[^\\]*)?", re.MULTILINE)
 _SETTLE_S = 1.0
-"""After it what the start took for a moment is given back; nothing tells when."""
+"""Time for memory used by the start to be released; no event announces that."""
 
 _Start = tuple[float, float]
 
 
 def measure_starts(rounds: int) -> Table:
-    """The table of starts."""
+    """Measure starts and return their table."""
     first: list[_Start] = []
     again: list[_Start] = []
     configured: list[_Start] = []
@@ -50,13 +50,13 @@ def measure_starts(rounds: int) -> Table:
 
 
 def installed(lock: str) -> list[str]:
-    """The packages of a compiled requirements file whose markers hold here."""
+    """Return the packages of a compiled requirements file whose markers apply here."""
     pins = [Requirement(f"{pin}{marker or ''}".strip()) for pin, marker in _PIN.findall(lock)]
     return [pin.name for pin in pins if pin.marker is None or pin.marker.evaluate()]
 
 
 def _start(data_dir: Path, servers: EmbeddedUrls | None = None) -> _Start:
-    """Seconds to ready, and resident MB when idle."""
+    """Start a gateway; return the seconds to readiness, and the resident MB when idle."""
     started = time.monotonic()
     with running_gateway(data_dir, servers=servers) as gateway:
         seconds = time.monotonic() - started

@@ -1,4 +1,4 @@
-"""What is measured beside the gateway: the upstream itself, and the thinnest proxy that Starlette and aiohttp make."""
+"""Targets beside the gateway: the upstream itself, and a minimal proxy of Starlette and aiohttp."""
 
 import contextlib
 import sys
@@ -17,14 +17,16 @@ _HEADERS = [(b"content-type", b"application/json"), (b"content-length", str(len(
 
 
 async def upstream(scope: Scope, receive: Receive, send: Send) -> None:
-    """A small JSON answer to everything, without a framework: it must never be what limits a measurement."""
+    """Respond to everything with a small JSON body, without a framework, so that the upstream never limits a
+    measurement.
+    """
     if scope["type"] == "http":
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         await send({"type": "http.response.body", "body": BODY})
 
 
 def proxy(upstream_port: int) -> Starlette:
-    """A POST becomes a GET to the upstream, whose body is the answer: the limit for Python on this machine."""
+    """Forward a POST as a GET to the upstream and return its body: the limit for Python on this machine."""
     held: dict[str, aiohttp.ClientSession] = {}
 
     @contextlib.asynccontextmanager

@@ -1,7 +1,7 @@
-"""`python -m examples.run`: a gateway, the library behind it, and the line that points a client at both.
+"""`python -m examples.run`: a gateway, the example library behind it, and the lines that connect a client.
 
-The library is registered through the admin API, like any user's. Data and keys stay in the data folder between
-starts; nothing is reached but this machine.
+The library is registered through the admin API, as a user would do it. Data and keys stay in the data folder between
+starts. The gateway reaches this machine only.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
 
 
 def _ensure_library(admin: AdminApi, progress: Progress, *, folder: Path, base_url: str) -> JsonObject:
-    """The library is imported as its document is now; imported again only when something differs."""
+    """Import the library's document unless it and its URL are unchanged since the last import; return the report."""
     path = path_of("tenants", _TENANT, "sources")
     document = read_document(str(_DOCUMENT))
     wanted = hashlib.sha256(f"{base_url}\n{document.text}".encode()).hexdigest()
@@ -78,7 +78,7 @@ def _read(path: Path) -> str:
 
 
 def main() -> None:
-    """Run the example and leave with its exit code."""
+    """Run the example and exit with its code."""
     try:
         run(standalone_mode=False)
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""Serves a web application on loopback, in a thread of its own, for as long as a block runs."""
+"""Serves a web application on loopback, in its own thread, while a block runs."""
 
 import socket
 import threading
@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 @contextmanager
 def serving(app: Starlette, *, port: int) -> Generator[int]:
-    """Serve on this port, or on a free one where it is taken; gives the port."""
+    """Serve on this port, or on a free one if it is in use; yield the port."""
     with _listen(port) as listener:
         server = uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False, log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="upstream")
@@ -20,7 +20,7 @@ def serving(app: Starlette, *, port: int) -> Generator[int]:
             yield int(listener.getsockname()[1])
         finally:
             server.should_exit = True
-            server.force_exit = True  # a slow route must not hold up the end
+            server.force_exit = True  # a slow route must not delay the end
             thread.join()
 
 
@@ -30,7 +30,7 @@ def _listen(port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", wanted))
-            listener.listen()  # from here on a client waits instead of being refused
+            listener.listen()  # from now on clients wait instead of being refused
         except OSError:
             listener.close()
             continue

@@ -1,4 +1,4 @@
-"""What `python -m gateway` runs: the command line."""
+"""Entry point of `python -m gateway`: the command line."""
 
 from gateway.cli.main import main
 

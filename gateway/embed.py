@@ -1,4 +1,4 @@
-"""The Python API: a gateway inside a program of yours, with tools, resources and prompts that are your functions."""
+"""The Python API: a gateway inside another program, with tools, resources and prompts that are functions of it."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -103,7 +103,8 @@ __all__ = (
 )
 
 json = results.json
-"""See `handlers.python.results`. Not in `__all__`: a star import leaves the json of the standard library."""
+"""See `handlers.python.results`. Not in `__all__`: after a star import, `json` is still the standard library's module.
+"""
 
 _Tool = TypeVar("_Tool", bound=ToolFunction)
 _Resource = TypeVar("_Resource", bound=ResourceFunction)
@@ -111,11 +112,13 @@ _Prompt = TypeVar("_Prompt", bound=PromptFunction)
 
 
 class Gateway:
-    """A gateway and what is registered with it; registering goes on while it serves, and open connections follow.
+    """A gateway and the primitives that are registered with it.
 
-    Without settings, those of the environment count. What the settings name as extras is registered first, then the
-    registry's tools, then the extras that are given here; a name that is taken ends the start. What is added to the
-    registry later is seen by the next `asgi` or `serve`.
+    Registration is possible while the gateway serves; open connections receive the change.
+
+    Without `settings`, the environment is read. Extras that the settings name are registered first, then the tools of
+    `registry`, then the extras that are passed here. A name that is already taken raises an error. Tools that are added
+    to the registry later are registered by the next `asgi` or `serve`.
     """
 
     def __init__(
@@ -144,15 +147,16 @@ class Gateway:
         safety: Level | None = None,
         tenants: Tenants = None,
     ) -> Registered:
-        """Add a tool, for all tenants or for those of these slugs.
+        """Add a tool, for all tenants or for those with these slugs.
 
-        While the gateway serves, the name is looked up in the tenants' catalogs: that blocks, so register from a thread
-        where many tools come at once. A tenant's own tool hides the one that is added; the answer names such tenants.
+        While the gateway serves, the name is looked up in the tenants' catalogs. The lookup blocks, so register from a
+        thread when many tools are added at once. A tenant's own tool hides the added one; the return value names such
+        tenants.
 
         Raises:
             ToolValidationError: the definition breaks the contract, or names another tool.
-            DuplicateToolError: a tool of this name is registered already for one of the tenants, or each of `tenants`
-                has one of its own; what is there stays as it is.
+            DuplicateToolError: one of the tenants has a registered tool of this name, or each of `tenants` has its own.
+                Existing tools are unchanged.
             Unavailable: the tenants' catalogs cannot be read now; nothing was registered.
         """
         named = cast(ToolShape, _named("name", name, definition, ToolValidationError))
@@ -186,7 +190,7 @@ class Gateway:
         safety: Level | None = None,
         tenants: Tenants = None,
     ) -> Registered:
-        """Add resources at all URIs that a template makes; the handler finds its variables in `context.arguments`.
+        """Add resources at all URIs that a template matches; the handler reads its variables from `context.arguments`.
 
         Raises:
             ResourceValidationError: the definition breaks the contract, or has another template.
@@ -226,7 +230,7 @@ class Gateway:
         safety: Level | None = None,
         tenants: Tenants = None,
     ) -> Callable[[_Tool], _Tool]:
-        """Add the function below as a tool; see `register_tool`."""
+        """Register the decorated function as a tool; see `register_tool`."""
 
         def decorate(handler: _Tool) -> _Tool:
             self.register_tool(name, definition, handler, safety=safety, tenants=tenants)
@@ -242,7 +246,7 @@ class Gateway:
         safety: Level | None = None,
         tenants: Tenants = None,
     ) -> Callable[[_Resource], _Resource]:
-        """Add the function below as a resource; see `register_resource`."""
+        """Register the decorated function as a resource; see `register_resource`."""
 
         def decorate(handler: _Resource) -> _Resource:
             self.register_resource(uri, definition, handler, safety=safety, tenants=tenants)
@@ -259,7 +263,7 @@ class Gateway:
         safety: Level | None = None,
         tenants: Tenants = None,
     ) -> Callable[[_Resource], _Resource]:
-        """Add the function below as a resource template; see `register_resource_template`."""
+        """Register the decorated function as a resource template; see `register_resource_template`."""
 
         def decorate(handler: _Resource) -> _Resource:
             self.register_resource_template(
@@ -278,7 +282,7 @@ class Gateway:
         safety: Level | None = None,
         tenants: Tenants = None,
     ) -> Callable[[_Prompt], _Prompt]:
-        """Add the function below as a prompt; see `register_prompt`."""
+        """Register the decorated function as a prompt; see `register_prompt`."""
 
         def decorate(handler: _Prompt) -> _Prompt:
             self.register_prompt(name, definition, handler, complete=complete, safety=safety, tenants=tenants)
@@ -287,57 +291,62 @@ class Gateway:
         return decorate
 
     def unregister(self, name: str, *, family: Family | None = None, tenants: Tenants = None) -> None:
-        """Take out the tool or prompt of this name, the resource at this URI, the resource template of this text.
+        """Remove the tool or prompt of this name, the resource at this URI, or the resource template with this text.
 
         Raises:
-            NotFound: nothing registered here has it.
-            Conflict: several primitives have it; `family`, or the `tenants` of its registration, say which is meant.
+            NotFound: no primitive that is registered here has it.
+            Conflict: several primitives have it; pass `family`, or the `tenants` of the registration, to select one.
         """
         self._code.remove(name, family, tenants=tenants)
 
     def unregister_tool(self, name: str, *, tenants: Tenants = None) -> None:
-        """Take out the tool of this name; see `unregister`."""
+        """Remove the tool of this name; see `unregister`."""
         self.unregister(name, family=Family.TOOL, tenants=tenants)
 
     def unregister_resource(self, uri: str, *, tenants: Tenants = None) -> None:
-        """Take out the resource at this URI; see `unregister`."""
+        """Remove the resource at this URI; see `unregister`."""
         self.unregister(uri, family=Family.RESOURCE, tenants=tenants)
 
     def unregister_resource_template(self, uri_template: str, *, tenants: Tenants = None) -> None:
-        """Take out the resource template of this text; see `unregister`."""
+        """Remove the resource template with this text; see `unregister`."""
         self.unregister(uri_template, family=Family.TEMPLATE, tenants=tenants)
 
     def unregister_prompt(self, name: str, *, tenants: Tenants = None) -> None:
-        """Take out the prompt of this name; see `unregister`."""
+        """Remove the prompt of this name; see `unregister`."""
         self.unregister(name, family=Family.PROMPT, tenants=tenants)
 
     @property
     def hidden(self) -> Sequence[OwnedName]:
-        """The names of tenants that hide what is registered here from them, as looked up at the start and after each
-        registration; empty while nothing serves."""
+        """The tenants' own names that hide primitives registered here, as looked up at the start and after each
+        registration.
+
+        Empty while the gateway does not serve.
+        """
         return self._code.hidden
 
     def asgi(self) -> GatewayApp:
-        """The gateway as an application for a server of yours, which must send lifespan events."""
+        """The gateway as an ASGI application for another server, which must send lifespan events."""
         self._adopt_registry()
         return GatewayApp(self.settings, self._code)
 
     async def serve(self, *, ready: Ready | None = None) -> None:
-        """Serve on the configured host and port until SIGTERM or SIGINT; `ready` is called once the gateway answers.
+        """Serve on the configured host and port until SIGTERM or SIGINT; `ready` is called once the gateway accepts
+        requests.
 
         Raises:
             BrokenSetting: the configuration does not allow a start.
-            EmbeddedServerFailed, DatabaseUnavailable, RedisUnavailable: a server does not do its part.
+            EmbeddedServerFailed: an embedded server did not start.
+            DatabaseUnavailable, RedisUnavailable: a server does not respond or cannot be used.
         """
         self._adopt_registry()
         await serve(self.settings, ready=ready, code=self._code)
 
     def run(self) -> None:
-        """Serve from a program that has no event loop yet; see `serve`."""
+        """Serve from a program that has no running event loop; see `serve`."""
         anyio.run(self.serve, backend_options={"use_uvloop": sys.platform != "win32"})
 
     def _adopt_registry(self) -> None:
-        """Register what has been added to the registry since the last time."""
+        """Register the tools that were added to the registry since the last call."""
         for extra in extras_of(self._registry):
             name = cast(ToolDefinition, extra.definition).name
             if name not in self._served:
@@ -354,7 +363,7 @@ def _named(
     definition: object,
     invalid: type[DefinitionInvalid],
 ) -> dict[str, Any]:
-    """The definition with the name that it is registered under, which it may say itself but not otherwise."""
+    """The definition with the name that it is registered under; a different name in the definition is refused."""
     raw = raw_of(definition)
     if not isinstance(raw, Mapping):
         said = "the definition must be an object"

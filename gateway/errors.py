@@ -1,58 +1,58 @@
-"""Every error the gateway raises on purpose, as one tree.
+"""Every error that the gateway raises on purpose, as one tree.
 
     GatewayError
-    ├── BadInput                     what was sent breaks the contract; nothing was stored
+    ├── BadInput                     the request breaks the contract; nothing was stored
     │   ├── InvalidBody              a JSON body does not have the documented form
-    │   ├── InvalidCursor            a cursor that we did not issue to this caller
+    │   ├── InvalidCursor            a cursor that was not issued to this caller
     │   ├── InvalidDocument          an OpenAPI document that cannot be read
     │   │   └── DocumentTooLarge     a document or body beyond its limit
     │   ├── ArgumentsInvalid         arguments that break the input schema, or that the prompt does not have
-    │   ├── MissingArguments         a prompt without arguments that it cannot do without
+    │   ├── MissingArguments         a prompt without its required arguments
     │   ├── DefinitionInvalid        a primitive of the tenant's own that breaks its contract
     │   │   ├── ToolValidationError
     │   │   ├── ResourceValidationError
     │   │   ├── PromptValidationError
-    │   │   └── HandlerInvalid       a handler spec that is not of its documented form
-    │   ├── TemplateInvalid          a template that cannot be read; the fault has the line
-    │   ├── ReferenceMissing         it names what the tenant does not have or may not use
+    │   │   └── HandlerInvalid       a handler spec that does not have its documented form
+    │   ├── TemplateInvalid          a template that cannot be parsed; the fault has the line
+    │   ├── ReferenceMissing         the request names an object that the tenant does not have or may not use
     │   └── NotYetSupported          part of the contract that this version refuses
-    ├── Unauthenticated              no credential, or one that means nobody
+    ├── Unauthenticated              no credential, or one that is unknown, expired or revoked
     ├── Forbidden                    a known caller without the permission
-    ├── NotFound                     it does not exist, or is not yours: nobody can tell which
+    ├── NotFound                     it does not exist or belongs to another tenant; the caller cannot distinguish
     ├── Conflict
     │   ├── NameTaken                the name belongs to another primitive or object
     │   │   └── DuplicateToolError   a tool registry has a tool of that name
     │   └── PreconditionFailed       If-Match named another version
     ├── LimitExceeded                a rate, concurrency or size limit; carries a retry hint
     ├── PolicyDenied                 the tenant's policy does not allow this call
-    ├── TemplateFailed               a template came to a limit or met a value it cannot use
-    ├── CallError                    a handler of ours could not finish its call
-    │   ├── HandlerFailed            it raised, took too long or answered in a wrong shape
+    ├── TemplateFailed               a template reached a limit or met a value that it cannot use
+    ├── CallError                    a handler of the gateway could not finish its call
+    │   ├── HandlerFailed            it raised, took too long or returned a result of the wrong shape
     │   ├── OutputInvalid            its result does not match the tool's output schema
-    │   ├── RecursionRefused         too many calls inside each other
-    │   ├── CapabilityMissing        the client did not declare what the call has to ask of it
-    │   └── ClientSilent             the client is gone, or gave no answer in time or none that fits
+    │   ├── RecursionRefused         calls nested too deep, or too many calls inside one
+    │   ├── CapabilityMissing        the client did not declare a capability that the call needs
+    │   └── ClientSilent             the client is gone, did not respond in time, or sent an invalid response
     ├── UpstreamError
-    │   ├── EgressDenied             the address is not one the gateway may dial
+    │   ├── EgressDenied             the gateway may not connect to this address
     │   ├── UpstreamUnreachable      no connection, or it broke
-    │   ├── UpstreamTimeout          no answer in time
-    │   ├── UpstreamBusy             as many calls under way there as the tenant may have; nothing was sent
-    │   ├── UpstreamSuspended        it failed several times in a row and is left alone; nothing was sent
+    │   ├── UpstreamTimeout          no response in time
+    │   ├── UpstreamBusy             the tenant's limit of calls or connections there is reached; nothing was sent
+    │   ├── UpstreamSuspended        the circuit breaker is open after several failures in a row; nothing was sent
     │   ├── UpstreamAnswerTooLarge   more bytes than a result may have
-    │   ├── UpstreamAnswerBroken     an answer that is no HTTP, or lies about its encoding
-    │   ├── CredentialMissing        the operation wants a credential that was never stored
-    │   ├── TokenRefused             the authorization server gave no access token
-    │   └── FetchFailed              a document URL answered with something else
-    ├── Unavailable                  a part of ours is away; try again
+    │   ├── UpstreamAnswerBroken     a response that is not valid HTTP, or not in its declared encoding
+    │   ├── CredentialMissing        the operation needs a credential that was never stored
+    │   ├── TokenRefused             the authorization server issued no access token
+    │   └── FetchFailed              a document URL did not return a document
+    ├── Unavailable                  a part of the gateway is unavailable; retry later
     │   ├── DatabaseUnavailable
     │   ├── RedisUnavailable
     │   └── AuditUnavailable
     ├── BrokenSetting                the gateway cannot start with this configuration
-    ├── EmbeddedServerFailed         PostgreSQL or Redis of ours did not come up
-    └── SecretUnreadable             a stored secret that no configured key opens
+    ├── EmbeddedServerFailed         the embedded PostgreSQL or Redis did not start
+    └── SecretUnreadable             a stored secret that no configured key decrypts
 
-Messages are for people and carry no secret and no other tenant's names. `code` is stable; `docs/errors.md`
-explains each. Refusals of one kind of request are in `gateway.domain.refusals`.
+Messages are for people; they contain no secrets and no names of other tenants. `code` is stable; `docs/errors.md`
+explains each one. Refusals of one kind of request are in `gateway.domain.refusals`.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One place in what was sent that is wrong, and why."""
+    """One fault of a request: a JSON Pointer to the wrong value, the reason, and its line and column if known."""
 
     pointer: str
     reason: str
@@ -71,7 +71,7 @@ class Fault:
 
 
 class GatewayError(Exception):
-    """Anything the gateway refuses or fails at, in words for the caller."""
+    """A refusal or failure of the gateway, with a message for the caller."""
 
     code: ClassVar[str] = "internal"
 
@@ -83,13 +83,13 @@ class GatewayError(Exception):
 
 
 class BadInput(GatewayError):
-    """What was sent breaks the contract; nothing was stored or sent on."""
+    """The request breaks the contract; nothing was stored or forwarded."""
 
     code = "input.invalid"
 
 
 class InvalidBody(BadInput):
-    """A body that is not JSON or has not the documented form; the faults point into it."""
+    """A body that is not JSON or does not have the documented form; the faults point into it."""
 
     code = "input.body_invalid"
 
@@ -101,7 +101,7 @@ class InvalidCursor(BadInput):
 
 
 class InvalidDocument(BadInput):
-    """An OpenAPI document that cannot be read; a fault says where."""
+    """An OpenAPI document that cannot be read; a fault names the position."""
 
     code = "document.invalid"
 
@@ -113,19 +113,19 @@ class DocumentTooLarge(InvalidDocument):
 
 
 class ArgumentsInvalid(BadInput):
-    """Arguments that break the input schema, cannot be put on the wire or are unknown; nothing was sent."""
+    """Arguments that break the input schema, cannot be serialized or are unknown; nothing was sent."""
 
     code = "call.arguments_invalid"
 
 
 class MissingArguments(BadInput):
-    """Arguments that a prompt cannot do without; the message names them all."""
+    """Required arguments of a prompt are missing; the message names all of them."""
 
     code = "call.arguments_missing"
 
 
 class DefinitionInvalid(BadInput):
-    """A primitive that breaks its contract; the message names the field and the faults point at each place."""
+    """A primitive that breaks its contract; the message names the field and the faults point at each position."""
 
     code = "definition.invalid"
 
@@ -149,19 +149,19 @@ class PromptValidationError(DefinitionInvalid):
 
 
 class HandlerInvalid(DefinitionInvalid):
-    """A handler spec of an unknown kind or not of its kind's form."""
+    """A handler spec of an unknown kind, or one that does not have the form of its kind."""
 
     code = "definition.handler_invalid"
 
 
 class TemplateInvalid(BadInput):
-    """A template that cannot be read; its fault has the line."""
+    """A template that cannot be parsed; its fault has the line."""
 
     code = "template.invalid"
 
 
 class ReferenceMissing(BadInput):
-    """What was sent names what the tenant does not have or may not use; the faults point at each."""
+    """The request names objects that the tenant does not have or may not use; the faults point at each one."""
 
     code = "input.reference_missing"
 
@@ -179,13 +179,13 @@ class Unauthenticated(GatewayError):
 
 
 class Forbidden(GatewayError):
-    """The caller is known and lacks the scope."""
+    """The caller is authenticated but lacks the scope."""
 
     code = "auth.forbidden"
 
 
 class NotFound(GatewayError):
-    """It does not exist or is not the caller's; the two look alike."""
+    """The object does not exist or belongs to another tenant; the response is the same for both."""
 
     code = "not_found"
 
@@ -198,14 +198,14 @@ class Conflict(GatewayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameConflict:
-    """A wanted name and the owner that already has it, such as `source:petstore`."""
+    """A requested name and the owner that already has it, such as `source:petstore`."""
 
     name: str
     owner: str
 
 
 class NameTaken(Conflict):
-    """A wanted name is in use; the original stays as it is."""
+    """A requested name is in use; the existing object is unchanged."""
 
     code = "name_taken"
 
@@ -218,7 +218,7 @@ class NameTaken(Conflict):
 
 
 class DuplicateToolError(NameTaken):
-    """A tool of this name is registered already, or is the tenant's own; it stays as it is."""
+    """A tool of this name is already registered, or the tenant has one of its own; the existing tool is unchanged."""
 
     code = "name_taken.tool"
 
@@ -234,7 +234,7 @@ class PreconditionFailed(Conflict):
 
 
 class LimitExceeded(GatewayError):
-    """A limit of the tenant or key; `retry_after_s` says when to try again."""
+    """A limit of the tenant or key is exceeded; `retry_after_s` is the time until a retry can succeed."""
 
     code = "limit.exceeded"
 
@@ -252,7 +252,7 @@ class CallError(GatewayError):
 
 
 class HandlerFailed(CallError):
-    """A handler raised, took too long or answered in a shape that the protocol does not have."""
+    """A handler raised, took too long or returned a result that the protocol does not allow."""
 
     code = "call.handler_failed"
 
@@ -264,13 +264,13 @@ class OutputInvalid(CallError):
 
 
 class RecursionRefused(CallError):
-    """A call inside a call inside a call …: deeper than any sane one."""
+    """Calls nested too deep, or too many calls inside one."""
 
     code = "call.recursion"
 
 
 class CapabilityMissing(CallError):
-    """The client did not declare what the call has to ask of it; `capability` is the protocol's name for it."""
+    """The client did not declare a capability that the call needs; `capability` is its name in the protocol."""
 
     code = "call.capability_missing"
 
@@ -280,120 +280,120 @@ class CapabilityMissing(CallError):
 
 
 class ClientSilent(CallError):
-    """The client is gone, gave no answer in time, or one that does not match its question; see its faults."""
+    """The client is gone, did not respond in time, or sent a response that does not match the request; see `faults`."""
 
     code = "call.client_silent"
 
 
 class TemplateFailed(GatewayError):
-    """A template came to one of its limits, or met a value that it cannot use."""
+    """A template reached one of its limits, or met a value that it cannot use."""
 
     code = "call.template_failed"
 
 
 class UpstreamError(GatewayError):
-    """The upstream could not be asked, or did not give an answer we can pass on."""
+    """The request could not be sent to the upstream, or its response cannot be passed on."""
 
     code = "upstream.failed"
 
 
 class EgressDenied(UpstreamError):
-    """The upstream resolves to an address the gateway may not dial."""
+    """The upstream resolves to an address that the gateway may not connect to."""
 
     code = "upstream.egress_denied"
 
 
 class UpstreamUnreachable(UpstreamError):
-    """No connection could be made, or it broke before the answer was complete."""
+    """No connection could be opened, or it broke before the response was complete."""
 
     code = "upstream.unreachable"
 
 
 class UpstreamTimeout(UpstreamError):
-    """The upstream did not answer in time."""
+    """The upstream did not respond in time."""
 
     code = "upstream.timeout"
 
 
 class UpstreamBusy(UpstreamError):
-    """The tenant has as many calls at this upstream, or connections to all, as it may have; nothing was sent."""
+    """The tenant reached its limit of calls to this upstream, or of connections to all upstreams; nothing was sent."""
 
     code = "upstream.busy"
 
 
 class UpstreamSuspended(UpstreamError):
-    """The upstream failed several times in a row and is left alone for a while; nothing was sent."""
+    """The upstream failed several times in a row and its circuit breaker is open for a while; nothing was sent."""
 
     code = "upstream.suspended"
 
 
 class UpstreamAnswerTooLarge(UpstreamError):
-    """The answer has more bytes than a result may have, as sent or inflated."""
+    """The response has more bytes than a result may have, before or after decompression."""
 
     code = "upstream.answer_too_large"
 
 
 class UpstreamAnswerBroken(UpstreamError):
-    """The answer is not valid HTTP or its body is not in the declared encoding."""
+    """The response is not valid HTTP, or its body is not in the declared encoding."""
 
     code = "upstream.answer_broken"
 
 
 class CredentialMissing(UpstreamError):
-    """The operation needs a credential that the source has not; nothing was sent."""
+    """The operation needs a credential that the source does not have; nothing was sent."""
 
     code = "upstream.credential_missing"
 
 
 class TokenRefused(UpstreamError):
-    """The operation needs an access token, and the authorization server gave none; nothing was sent."""
+    """The operation needs an access token and the authorization server issued none; nothing was sent."""
 
     code = "upstream.token_refused"
 
 
 class FetchFailed(UpstreamError):
-    """A document URL answered, but not with a document."""
+    """A document URL did not return a document."""
 
     code = "document.fetch_failed"
 
 
 class Unavailable(GatewayError):
-    """A part of the gateway is away; the same request may go through later."""
+    """A part of the gateway is unavailable; the same request may succeed later."""
 
     code = "unavailable"
 
 
 class DatabaseUnavailable(Unavailable):
-    """PostgreSQL does not answer."""
+    """PostgreSQL does not respond or cannot be used."""
 
     code = "unavailable.database"
 
 
 class RedisUnavailable(Unavailable):
-    """Redis does not answer."""
+    """Redis does not respond."""
 
     code = "unavailable.redis"
 
 
 class AuditUnavailable(Unavailable):
-    """The audit entry could not be committed, so there is no answer."""
+    """The audit entry could not be committed, so the result is withheld."""
 
     code = "unavailable.audit"
 
 
 class BrokenSetting(GatewayError):
-    """A setting without which, or with which, the gateway does not start."""
+    """A missing or invalid setting; the gateway does not start."""
 
     code = "setting.broken"
 
 
 class EmbeddedServerFailed(GatewayError):
-    """The embedded PostgreSQL or Redis did not start or was found in use."""
+    """The embedded PostgreSQL or Redis did not start, or another process uses its data directory."""
 
     code = "embedded.failed"
 
 
 class SecretUnreadable(GatewayError):
-    """A stored secret that none of the configured secret keys opens."""
+    """A stored secret that none of the configured secret keys decrypts."""
 
     code = "secret.unreadable"

@@ -1,4 +1,4 @@
-"""What the environment says: every `GATEWAY_*` variable, its default and its meaning; secrets may stand in files."""
+"""The settings: every `GATEWAY_*` variable, its default and its meaning. Secrets can be in files."""
 
 import difflib
 import ipaddress
@@ -26,7 +26,7 @@ SECRETS = (
     "metrics_key",
     "audit_heads_token",
 )
-"""Settings that may also stand in a file, named by the variable with `_FILE` behind its name."""
+"""Settings that can also be in a file, which the variable name with the suffix `_FILE` names."""
 
 FILE_SUFFIX = "_FILE"
 
@@ -35,7 +35,7 @@ _Names = Annotated[tuple[str, ...], NoDecode]
 
 
 class Settings(BaseSettings):
-    """How one gateway process runs."""
+    """Configuration of one gateway process."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
@@ -126,7 +126,7 @@ class Settings(BaseSettings):
     )
     @classmethod
     def split_list(cls, value: object) -> object:
-        """Text with commas or line ends as its parts."""
+        """Split a text at commas and line ends; blank parts are dropped."""
         if not isinstance(value, str):
             return value
         return tuple(part for raw in value.replace("\n", ",").split(",") if (part := raw.strip()))
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def check_trusted_proxies(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """Each an address or a network: a name could come to mean another address."""
+        """Accept only addresses and networks: a host name could later resolve to another address."""
         for network in value:
             ipaddress.ip_network(network, strict=False)
         return value
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     @field_validator("audit_heads")
     @classmethod
     def check_audit_heads(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """Each an absolute path, or an https URL without a user."""
+        """Accept only absolute paths, and https URLs without a user name."""
         for place in value:
             parts = urlsplit(place)
             is_url = parts.scheme == "https" and bool(parts.hostname) and parts.username is None
@@ -153,7 +153,7 @@ class Settings(BaseSettings):
     @field_validator("operator_key", "metrics_key")
     @classmethod
     def check_key(cls, value: SecretStr | None) -> SecretStr | None:
-        """Long enough not to be guessed."""
+        """Refuse a key of fewer than 32 characters, which could be guessed."""
         if value is not None and len(value.get_secret_value()) < _MINIMUM_KEY_LENGTH:
             raise ValueError(f"must have at least {_MINIMUM_KEY_LENGTH} characters")
         return value
@@ -161,7 +161,7 @@ class Settings(BaseSettings):
     @field_validator("secret_keys")
     @classmethod
     def check_secret_keys(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-        """Each long enough not to be guessed."""
+        """Refuse keys of fewer than 32 characters, which could be guessed."""
         if any(len(key.get_secret_value()) < _MINIMUM_KEY_LENGTH for key in value):
             raise ValueError(f"every key must have at least {_MINIMUM_KEY_LENGTH} characters")
         return value
@@ -169,7 +169,7 @@ class Settings(BaseSettings):
     @field_validator("public_url")
     @classmethod
     def check_public_url(cls, value: str | None) -> str | None:
-        """Scheme and host, without a path's end."""
+        """Accept an http or https URL with a host and without query and fragment; drop slashes at its end."""
         if value is None:
             return None
         parts = urlsplit(value)
@@ -178,11 +178,11 @@ class Settings(BaseSettings):
         return value.rstrip("/")
 
     def check_exposure(self) -> None:
-        """What must hold before anything is served: keys that are generated are for this machine only.
+        """Check before a start that generated keys are used on this machine only.
 
         Raises:
-            BrokenSetting: an address or the database is others' too, and a key is not configured; or the admin API's
-                own listener is configured by half.
+            BrokenSetting: a host is not loopback or a database is configured, and a key that this requires is not set.
+                Or the admin API's own listener is configured incompletely, or on the port of MCP.
         """
         self._check_admin_listener()
         for host in self._hosts():
@@ -194,17 +194,17 @@ class Settings(BaseSettings):
 
     @property
     def is_generating_keys(self) -> bool:
-        """Whether some key is not configured, so that one of ours is used."""
+        """True if a key is not configured, so that a generated one is used."""
         return not all(value for _, value in self._key_variables())
 
     @property
     def admin_address(self) -> str:
-        """Address of the admin API's own listener, if it has one."""
+        """Address of the admin API's own listener."""
         return self.admin_host or "127.0.0.1"
 
     @property
     def log_as_json(self) -> bool:
-        """Whether logs are JSON lines; `auto` writes readable ones to a terminal."""
+        """True if logs are JSON lines; `auto` writes readable lines to a terminal."""
         return self.log_format == "json" or (self.log_format == "auto" and not os.isatty(2))
 
     def _hosts(self) -> Iterable[str]:
@@ -221,7 +221,7 @@ class Settings(BaseSettings):
 
 
 def load_settings(**overrides: object) -> Settings:
-    """The settings of this process; overrides win over the environment.
+    """Load the settings of this process; overrides take precedence over the environment.
 
     Raises:
         BrokenSetting: a variable is unknown or its value is not allowed; the message names it.
@@ -234,7 +234,7 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def _read_files(environ: Mapping[str, str]) -> dict[str, str]:
-    """What stands in the files that `…_FILE` variables name, by setting."""
+    """Read the files that the `…_FILE` variables name; return their contents by setting."""
     found: dict[str, str] = {}
     for name in SECRETS:
         variable = PREFIX + name.upper()

@@ -12,7 +12,7 @@ if "connection" not in attributes:
 
 
 def note(ctx: MigrationContext, step: MigrationInfo, heads: Collection[Any], run_args: Mapping[str, Any]) -> None:
-    """Tell the caller which revision was applied."""
+    """Record the applied revision for the caller."""
     attributes["applied"].append(step.up_revision_id)
 
 

@@ -1,7 +1,4 @@
-"""Holds every module and function to the ceilings of the house: no exceptions file, no way around.
-
-Run as `python -m tests.ceilings`; the numbers are the house's, the complaint names the place.
-"""
+"""Ceilings of modules, functions and folders, and rules for names (`python -m tests.ceilings`); no exceptions."""
 
 import ast
 import re
@@ -11,6 +8,7 @@ from pathlib import Path
 
 MODULE_LINES = 400
 FUNCTION_LINES = 50
+FOLDER_ENTRIES = 24
 BANNED = frozenset(
     {"manager", "service", "helper", "helpers", "util", "utils", "common", "core", "base", "data", "info", "process"}
 )
@@ -20,9 +18,34 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 def complaints(root: Path) -> Iterator[str]:
     """Every place that is over a ceiling or uses a banned name."""
+    yield from _of_folders(root / "gateway", root)
+    yield from _of_classes(root / "gateway", root)
     for folder in _FOLDERS:
         for path in sorted((root / folder).rglob("*.py")):
             yield from _of_module(path, path.relative_to(root))
+
+
+def _of_folders(top: Path, root: Path) -> Iterator[str]:
+    listed: dict[Path, set[str]] = {}
+    for path in top.rglob("*.py"):
+        package = path.parent if path.name == "__init__.py" else path
+        if not package.name.startswith("__") and package != top:
+            listed.setdefault(package.parent, set()).add(package.name)
+    for folder, names in sorted(listed.items()):
+        if len(names) > FOLDER_ENTRIES:
+            yield f"{folder.relative_to(root)}: {len(names)} entries, the ceiling is {FOLDER_ENTRIES}"
+
+
+def _of_classes(top: Path, root: Path) -> Iterator[str]:
+    """Classes that two modules define: a name has one meaning."""
+    defined: dict[str, list[str]] = {}
+    for path in sorted(top.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(str(path.relative_to(root)))
+    for name, places in defined.items():
+        if len(places) > 1:
+            yield f"{name}: is defined in {' and in '.join(places)}"
 
 
 def _of_module(path: Path, shown: Path) -> Iterator[str]:
@@ -54,7 +77,7 @@ def _of_definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, 
 
 
 def _extends(node: ast.AST) -> bool:
-    """Whether it calls the method of the same name that it extends: that name is somebody else's."""
+    """True if it calls the method of the same name that it extends: a library chose that name."""
     called = (inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call))
     return any(
         isinstance(function, ast.Attribute)
@@ -67,7 +90,7 @@ def _extends(node: ast.AST) -> bool:
 
 
 def _is_property(node: ast.AST) -> bool:
-    """Whether it is an attribute, which a port may have to spell as its implementation does."""
+    """True if it is an attribute, which an interface may have to spell as its implementation does."""
     return any(isinstance(mark, ast.Name) and mark.id == "property" for mark in getattr(node, "decorator_list", ()))
 
 

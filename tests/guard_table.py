@@ -254,7 +254,7 @@ WHO_ASKS = (
         "key-taken-along-older",
         "what is renewed with another's lookup does not replace what was heard since",
         "gateway/identity/authenticator.py",
-        "if known is None or known.asked_at >= asked_at:  # forgotten, or heard of since",
+        "if known is None or known.asked_at >= asked_at:  # dropped, or renewed since",
         "if known is None:",
         (f"{CREDENTIALS}::test_what_is_forgotten_while_it_is_taken_along_is_not_remembered",),
     ),

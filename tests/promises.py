@@ -1,4 +1,4 @@
-"""Writes docs/promises.md anew from the promises that the tests name: `python -m tests.promises`."""
+"""Writes docs/development/promises.md from the promises that the tests name: `python -m tests.promises`."""
 
 import ast
 import re
@@ -104,4 +104,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "promises.md").write_text(render())
+    (ROOT / "docs" / "development" / "promises.md").write_text(render())

@@ -40,7 +40,11 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         for part in body if isinstance(body, list) else ():
-            if isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str):
+            if (
+                isinstance(part, ast.Expr)
+                and isinstance(part.value, ast.Constant)
+                and isinstance(part.value.value, str)
+            ):
                 yield part.lineno, part.value.value.strip() or "(empty)"
 
 
@@ -51,12 +55,15 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _avoided(place: str, text: str) -> Iterator[str]:
-    for found in AVOIDED.finditer(_QUOTED.sub("", text)):
-        yield f"{place}: avoid {found.group()!r}: {' '.join(text[max(0, found.start() - 30) : found.end() + 30].split())}"
+    plain = " ".join(_QUOTED.sub("`…`", text).split())
+    for found in AVOIDED.finditer(plain):
+        yield f"{place}: avoid {found.group()!r}: {plain[max(0, found.start() - 30) : found.end() + 30]}"
 
 
 if __name__ == "__main__":
     folders = [ROOT / name for name in sys.argv[1:]] or [ROOT / name for name in FOLDERS]
-    found = list(complaints(path for folder in folders for path in (folder.rglob("*.py") if folder.is_dir() else [folder])))
+    found = list(
+        complaints(path for folder in folders for path in (folder.rglob("*.py") if folder.is_dir() else [folder]))
+    )
     print("\n".join(found) or "no complaints")
     sys.exit(bool(found))

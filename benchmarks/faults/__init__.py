@@ -1,1 +1,1 @@
-"""What faults cost, measured: `python -m benchmarks.faults`."""
+"""Measurements of the cost of faults: `python -m benchmarks.faults`."""

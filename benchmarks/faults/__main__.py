@@ -1,7 +1,7 @@
-"""`python -m benchmarks.faults`: everything fails in turn, and one Markdown table says what it cost.
+"""`python -m benchmarks.faults`: each part fails in turn; one Markdown table has the cost.
 
-Nothing here passes or fails: the last column but one is what is wanted (docs/reliability.md), the last is how much the
-machine had to do when the line was measured, without which no time means anything.
+Nothing here passes or fails. The last column but one is the target (docs/reliability.md). The last is the machine's
+load when the line was measured, because times have no meaning without it.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PARTS = ("crashes", "rolling", "redis", "postgresql", "slow", "noisy", "changes"
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the measurements and print their table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
     parser.add_argument("--only", type=_names, default=PARTS, help=f"parts, comma-separated: {','.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="a tenth of it: shows that it runs, not what it costs")
@@ -35,7 +35,7 @@ def main() -> None:
     for name, measure in _parts(1 if options.quick else 10).items():
         if name in options.only:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
-            with contextlib.redirect_stdout(sys.stderr):  # replicas show the end of their logs
+            with contextlib.redirect_stdout(sys.stderr):  # replicas print the end of their logs
                 found = anyio.run(measure)
             rows += [(row.promise, row.what, row.figure, row.bar, load()) for row in found]
     how = (

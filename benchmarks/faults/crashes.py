@@ -1,4 +1,4 @@
-"""R5: a replica is killed again and again while clients of both eras call; each kill costs what was under way there."""
+"""R5: replicas are killed repeatedly while clients of both eras call; each kill breaks requests in flight there."""
 
 import time
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ _FOREVER_S = 3600.0
 
 @dataclass(slots=True)
 class _Work:
-    """What the clients saw: each call, and its repetition where there was one."""
+    """The clients' calls, each with its retry if there was one."""
 
     modern: list[tuple[Asked, Asked | None]] = field(default_factory=list[tuple[Asked, Asked | None]])
     sessions: list[tuple[Asked, Asked | None]] = field(default_factory=list[tuple[Asked, Asked | None]])
 
 
 async def measure_crashes(kills: int) -> Sequence[Row]:
-    """Kill one replica after the other, so often."""
+    """Kill the replicas in turn, `kills` times in all."""
     async with running_world() as world:
         return await _measure(world, kills)
 

@@ -1,4 +1,4 @@
-"""R14, R19 and R20: how long a change, a client that hangs up and a revoked key take to be felt everywhere."""
+"""R14, R19 and R20: delay until a change, a client's disconnect and a revoked key take effect everywhere."""
 
 import time
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ _AT_ONCE = 4
 _NAME = "added"
 _PATIENCE_S = 30.0
 _SETTLED_S = 0.3
-"""Notices of lists are gathered for a quarter of a second; the next change waits until the last was told."""
+"""Pause between changes: list notifications are debounced for a quarter of a second, and each must arrive first."""
 
 
 async def measure_changes(count: int) -> Sequence[Row]:
-    """A tool is added and deleted at one replica in turn: when the other lists it, or no longer, and tells of it."""
+    """Add and delete a tool at one replica in turn; measure when the other lists the change and notifies of it."""
     shown: list[float] = []
     told: list[float] = []
     async with running_world() as world:
@@ -65,7 +65,7 @@ async def _shown(caller: Caller, at: Replica, *, is_listed: bool) -> float:
 
 
 async def measure_hangups(count: int) -> Sequence[Row]:
-    """Clients of 2026-07-28 go away while the upstream works for them: when its connection is closed."""
+    """Disconnect clients of 2026-07-28 while the upstream works for them; measure when its connection is closed."""
     late: list[float] = []
     async with running_world() as world:
         world.upstream.watched.add(SLUG)
@@ -87,7 +87,7 @@ async def measure_hangups(count: int) -> Sequence[Row]:
 
 
 async def _hang_up(world: World, count: int, at: Replica, late: list[float]) -> None:
-    """Call, wait until the upstream has it, go, so often."""
+    """Call, wait until the request has reached the upstream, then disconnect; `count` times."""
     caller = Caller(world, SLUG)
     for _ in range(count):
         number, gone = world.number(), 0.0
@@ -101,7 +101,7 @@ async def _hang_up(world: World, count: int, at: Replica, late: list[float]) -> 
 
 
 async def measure_revocations(count: int) -> Sequence[Row]:
-    """Keys are revoked at one replica, every second time without anybody being told: calls refused, streams ended."""
+    """Revoke keys at one replica, every second key with its event lost; measure refused calls and ended streams."""
     rows: list[Row] = []
     async with running_world() as world:
         for what, is_muted in (("told", False), ("its event lost", True)):
@@ -124,7 +124,7 @@ async def measure_revocations(count: int) -> Sequence[Row]:
 
 
 async def _revoke(world: World, *, is_muted: bool) -> tuple[float, float]:
-    """After how many seconds the last call went through, and the last stream ended."""
+    """Revoke a key; return the seconds until the last successful call and until the last stream ended."""
     key = await world.replicas[0].gateway.create_key(SLUG)
     caller = Caller(world, SLUG, key=key)
     last: list[float] = []
@@ -147,7 +147,7 @@ async def _revoke(world: World, *, is_muted: bool) -> tuple[float, float]:
 
 
 async def _refused(caller: Caller, at: Replica, moments: list[float]) -> None:
-    """Call until a call is refused, and note when the last was answered."""
+    """Call until a call is refused, and record the time of the last successful one."""
     last = time.perf_counter()
     with anyio.fail_after(_PATIENCE_S):
         while (await caller.call(READS, at)).is_ok:

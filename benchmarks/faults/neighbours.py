@@ -1,7 +1,7 @@
-"""R9 and R10: what a tenant whose upstream hangs, or that calls ten times too often, costs its neighbour.
+"""R9 and R10: effect on other tenants of one whose upstream hangs, or that calls at ten times its limit.
 
-The neighbour calls at an even rate all the time; the other tenant troubles it every second spell, so that both figures
-are of the same minute on the same machine.
+The other tenant calls at an even rate all the time. The fault is on in every second interval, so both figures are from
+the same minute on the same machine.
 """
 
 import asyncio
@@ -26,13 +26,15 @@ _LIMIT = 10
 _TIMES = 10
 _ATTACKERS = 10
 _SPELL_S = 8.0
-"""Shorter than the deadline of an upstream's first byte: what hangs is answered in the end, and none is left alone."""
+"""Shorter than the first-byte deadline of an upstream: hanging calls are released before it, and no circuit breaker
+opens.
+"""
 _REST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """How long a call took, and how it ended."""
+    """The duration and outcome of a call."""
 
     seconds: float
     is_ok: bool
@@ -41,7 +43,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """So many clients, each calling so often for so long."""
+    """A number of clients, and the rate and duration of their calls."""
 
     clients: int
     per_second: float
@@ -50,7 +52,7 @@ class _Pace:
 
 @dataclass(slots=True)
 class _Seen:
-    """The neighbour's calls in peace and in trouble, and those of who made the trouble."""
+    """The neighbour's calls without and with the fault, and the calls of the tenant that causes it."""
 
     in_peace: list[_Answer] = field(default_factory=list[_Answer])
     in_trouble: list[_Answer] = field(default_factory=list[_Answer])
@@ -62,7 +64,7 @@ _Trouble = Callable[[World, list[_Answer]], Coroutine[Any, Any, None]]
 
 
 async def measure_slow_upstream(spells: int) -> Sequence[Row]:
-    """One tenant's upstream answers nothing while 64 calls of it wait there."""
+    """One tenant's upstream does not respond while 64 calls to it wait."""
     async with running_world() as world:
         seen = await _alternate(world, spells, _hang)
     busy = sum(b"upstream.busy" in call.body for call in seen.of_trouble)
@@ -96,7 +98,7 @@ async def _alternate(world: World, spells: int, trouble: _Trouble) -> _Seen:
 
 
 class _Line:
-    """One client of a tenant at one replica, on a connection of its own; made of bytes, to weigh nothing itself."""
+    """One client of a tenant at one replica, on its own connection; it writes raw bytes, to need almost no CPU."""
 
     def __init__(self, world: World, slug: str, number: int) -> None:
         at = world.replicas[number % len(world.replicas)]
@@ -106,7 +108,7 @@ class _Line:
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def call(self) -> _Answer:
-        """One call."""
+        """Make one call."""
         began = time.perf_counter()
         if self._ends is None:
             self._ends = await asyncio.open_connection("127.0.0.1", self._port)
@@ -120,13 +122,13 @@ class _Line:
         return _Answer(time.perf_counter() - began, is_ok, body)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._ends is not None:
             self._ends[1].close()
 
 
 async def _call_evenly(world: World, slug: str, answers: list[_Answer], pace: _Pace) -> None:
-    """Several clients at both replicas, each at the same pace, one after the other."""
+    """Call from several clients at both replicas, each at the same rate, with staggered starts."""
 
     async def call(number: int) -> None:
         line = _Line(world, slug, number)
@@ -144,7 +146,7 @@ async def _call_evenly(world: World, slug: str, answers: list[_Answer], pace: _P
 
 
 async def _hang(world: World, answers: list[_Answer]) -> None:
-    """64 calls at once that get no answer; whoever is refused comes again."""
+    """Make 64 concurrent calls that get no response; a refused client retries."""
     world.upstream.held.add(TROUBLED)
 
     async def call(number: int) -> None:

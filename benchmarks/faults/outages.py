@@ -1,4 +1,4 @@
-"""R7 and R8: Redis, then PostgreSQL, is away for a minute while clients of both eras call, list, listen and change."""
+"""R7 and R8: Redis, then PostgreSQL, is down for a minute while clients of both eras call, list, listen and change."""
 
 import time
 from collections import Counter
@@ -37,31 +37,31 @@ _AFTER_S = 6.0
 _PATIENCE_S = 60.0
 _PAUSE_S = 0.05
 _WATCHED_S = 10.0
-"""How long listeners are watched after the return: notices that come twice would come in this time."""
+"""Time for which listeners are watched after the recovery; duplicate notifications would arrive in it."""
 
 
 @dataclass(slots=True)
 class _Watch:
-    """What clients saw while a server was away, and how soon all was well."""
+    """Observations of clients during an outage, and the times of the recovery."""
 
     away_at: float = 0.0
     returns_at: float = 0.0
-    """When it is started again; it answers some time before `back_at`."""
+    """When the server is started again; it accepts requests some time before `back_at`."""
     back_at: float = 0.0
     reads: list[Asked] = field(default_factory=list[Asked])
     changes: list[Asked] = field(default_factory=list[Asked])
     lists: list[int] = field(default_factory=list[int])
     answers: list[tuple[float, float, int, bool]] = field(default_factory=list[tuple[float, float, int, bool]])
-    """Of a session or the admin API: begun when, after how many seconds, its status, whether it said when to retry."""
+    """Of a session or the admin API: start, seconds, status, and True if the response had Retry-After."""
     created: list[str] = field(default_factory=list[str])
 
     def while_away(self, calls: Sequence[Asked]) -> Sequence[Asked]:
-        """The calls that began while it was away."""
+        """Return the calls that began during the outage."""
         return [call for call in calls if self.away_at <= call.began < self.returns_at]
 
 
 async def measure_redis(seconds: float) -> Sequence[Row]:
-    """Redis away for so long."""
+    """Stop Redis for this many seconds."""
     async with running_world() as world, AsyncExitStack() as stack:
         session = Caller(world, SLUG)
         await session.open_session(world.replicas[0])
@@ -83,7 +83,7 @@ async def measure_redis(seconds: float) -> Sequence[Row]:
 
 
 async def measure_postgresql(seconds: float) -> Sequence[Row]:
-    """PostgreSQL away for so long."""
+    """Stop PostgreSQL for this many seconds."""
     async with running_world() as world:
         watch = _Watch()
         async with _clients(world, watch) as tasks:
@@ -101,7 +101,7 @@ async def measure_postgresql(seconds: float) -> Sequence[Row]:
 
 @asynccontextmanager
 async def _clients(world: World, watch: _Watch) -> AsyncGenerator[TaskGroup]:
-    """Clients of 2026-07-28 of both tenants that call and list, until they are cancelled."""
+    """Run clients of 2026-07-28 of both tenants that call and list, until they are cancelled."""
     async with anyio.create_task_group() as tasks:
         for slug in SLUGS:
             for _ in range(2):
@@ -156,7 +156,7 @@ async def _probe_session(session: Caller, watch: _Watch) -> None:
 
 
 async def _administer(world: World, watch: _Watch) -> None:
-    """Create keys at the replicas in turn, and remember those of which it was said that they are there."""
+    """Create keys at the replicas in turn, and record those whose creation was confirmed."""
 
     async def once() -> None:
         began, name = time.perf_counter(), f"key-{len(watch.answers)}"
@@ -172,7 +172,7 @@ async def _administer(world: World, watch: _Watch) -> None:
 
 
 async def _heard_again(world: World, listeners: Sequence[Heard]) -> float:
-    """Touch the resource until each listener has heard of it; when the last of them did."""
+    """Report updates of the resource until each listener received one; return the time at which the last did."""
     began = time.perf_counter()
 
     async def touch() -> None:
@@ -199,7 +199,7 @@ async def _touch(world: World) -> None:
 
 
 async def _names(world: World) -> set[str]:
-    """The keys of the tenant by their names."""
+    """Return the names of the tenant's keys."""
     names: set[str] = set()
     path = f"/tenants/{SLUG}/keys?limit=100"
     cursor: str | None = None
@@ -213,7 +213,7 @@ async def _names(world: World) -> set[str]:
 
 
 async def _unrecorded(world: World, watch: _Watch) -> int:
-    """How many calls that were answered are not in the trail, once what waited for its return is there too."""
+    """Return the number of successful calls without an audit entry, after waiting for entries that were spooled."""
     wanted = {call.headers["x-request-id"] for call in (*watch.reads, *watch.changes) if call.is_ok}
     connection = await connect_owner(world.history.superuser_url)
     query = "select correlation_id from audit_entries where kind = 'call' and outcome = 'ok'"

@@ -1,6 +1,6 @@
-"""R6: one replica after the other is stopped with notice and started again behind Caddy, while the SDK's clients call.
+"""R6: replicas are stopped and restarted in turn, with notice, behind Caddy while clients of the SDK call.
 
-The whole is what `docker-compose.yml` starts, as processes: two replicas, and Caddy with TLS in front of them.
+The topology is that of `docker-compose.yml`, as processes: two replicas, and Caddy with TLS in front of them.
 """
 
 import tempfile
@@ -28,7 +28,7 @@ _BETWEEN_S = 3.0
 
 @dataclass(slots=True)
 class _Work:
-    """What the clients did."""
+    """The clients' calls, failures and streams, and the exit codes of the replicas."""
 
     calls: dict[Mode, int] = field(default_factory=lambda: dict.fromkeys(_MODES, 0))
     failures: list[str] = field(default_factory=list[str])
@@ -38,7 +38,7 @@ class _Work:
 
 
 async def measure_rolling(rounds: int) -> Sequence[Row]:
-    """Restart both replicas in turn, so often."""
+    """Restart both replicas in turn, `rounds` times."""
     work = _Work()
     try:
         async with _topology() as topology:
@@ -94,7 +94,7 @@ async def _measure(topology: Topology, work: _Work, rounds: int) -> None:
 
 
 async def _call_on(topology: Topology, key: str, mode: Mode, work: _Work) -> None:
-    """One client, which connects again only when a call has failed."""
+    """One client, which reconnects only after a failed call."""
     while True:
         try:
             async with topology.client(_SLUG, key, mode) as client:
@@ -104,12 +104,12 @@ async def _call_on(topology: Topology, key: str, mode: Mode, work: _Work) -> Non
                         work.failures.append(f"{mode}: {answer.content}")
                     work.calls[mode] += 1
                     await anyio.sleep(_PAUSE_S)
-        except Exception as error:  # whatever it is, it is what must not happen
+        except Exception as error:  # any exception is a failure of the promise
             work.failures.append(f"{mode}: {error!r}")
 
 
 async def _listen_on(topology: Topology, key: str, work: _Work) -> None:
-    """One client that listens, and listens anew whenever its stream has come to its end."""
+    """One client that listens, and opens a new stream whenever one ends."""
     async with topology.client(_SLUG, key, "2026-07-28") as client:
         while True:
             work.streams += 1

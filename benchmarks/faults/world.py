@@ -1,7 +1,8 @@
-"""What is measured: two replicas over servers of their own, two tenants, and clients that speak HTTP by themselves.
+"""The measured installation: two replicas with their own servers, two tenants, and clients that speak plain HTTP.
 
-A client of 2026-07-28 asks the replicas in turn and knows nothing of their health: what cannot reach one, or only
-reads and broke on its way, it sends once more, to the other. A client of the handshake era does the same in a session.
+A client of 2026-07-28 uses the replicas in turn and knows nothing of their health. It retries a call once, at the other
+replica, if no connection was made, or if the call only reads and its connection broke. A client of the handshake era
+does the same in a session.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from tests.support.replicas import Replica
 
 META: dict[str, Any] = {f"{PROTOCOL}/protocolVersion": MODERN, f"{PROTOCOL}/clientCapabilities": {}}
 READS, CHANGES = "look", "act"
-"""The tools of every tenant: one that may be repeated and one that may not."""
+"""The tools of every tenant: a repeatable one and a non-repeatable one."""
 
 _PATIENCE_S = 60.0
 _LOOK_S = 0.01
@@ -31,7 +32,7 @@ _AGAIN_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table: the promise, what was measured, what came out, and what is wanted of it."""
+    """One line of the table: the promise, the measurement, its figure, and the target."""
 
     promise: str
     what: str
@@ -41,7 +42,7 @@ class Row:
 
 @dataclass(slots=True)
 class Asked:
-    """One call, and how it ended."""
+    """One call and its outcome."""
 
     number: int
     tool: str
@@ -50,7 +51,7 @@ class Asked:
     seconds: float = 0.0
     is_ok: bool = False
     is_broken: bool = False
-    """No answer came."""
+    """True if no response arrived."""
     was_sent: bool = True
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -58,7 +59,9 @@ class Asked:
 
 
 class HoldingUpstream(EchoingUpstream):
-    """An upstream that answers nothing of some tenants, or waits until whoever asked for them has hung up."""
+    """An upstream that does not respond for some tenants, or waits until the gateway closes the connection of a
+    request.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,12 +69,12 @@ class HoldingUpstream(EchoingUpstream):
         self.watched: set[str] = set()
         self.gate = asyncio.Event()
         self.arrived: set[int] = set()
-        """The watched requests."""
+        """The ids of watched requests that have arrived."""
         self.left: dict[int, float] = {}
-        """When the connection of a watched request was closed."""
+        """The times at which the connections of watched requests were closed."""
 
     async def hold(self, arrived: Arrived, reader: asyncio.StreamReader) -> None:
-        """Wait, if it is of those."""
+        """Wait if the request's tenant is held or watched."""
         if arrived.slug in self.watched:
             self.arrived.add(arrived.id)
             await reader.read(1)
@@ -80,7 +83,7 @@ class HoldingUpstream(EchoingUpstream):
             await self.gate.wait()
 
     def release(self) -> None:
-        """Answer whatever is held, and hold nothing more."""
+        """Respond to all held requests, and hold no more."""
         self.held.clear()
         self.gate.set()
         self.gate = asyncio.Event()
@@ -88,7 +91,7 @@ class HoldingUpstream(EchoingUpstream):
 
 @dataclass(slots=True)
 class World:
-    """Replicas, servers and upstream, and what is under way at which replica."""
+    """Replicas, servers and upstream, and the number of requests in flight by replica."""
 
     history: History
     upstream: HoldingUpstream
@@ -98,24 +101,24 @@ class World:
 
     @property
     def replicas(self) -> tuple[Replica, ...]:
-        """Both of them."""
+        """Both replicas."""
         return self.history.replicas.all
 
     def other(self, replica: Replica) -> Replica:
-        """The one that is not this."""
+        """Return the other replica."""
         return next(one for one in self.replicas if one is not replica)
 
     def number(self) -> int:
-        """The next call's."""
+        """Return the id of the next call."""
         self._numbers += 1
         return self._numbers
 
     async def admin(self, method: str, path: str, body: object = None, *, at: int = 0) -> httpx.Response:
-        """One request of the operator at one replica."""
+        """Send a request as the operator to one replica."""
         return await self.replicas[at].gateway.admin.request(method, path, json=body)
 
     async def limit(self, slug: str, **limits: float) -> None:
-        """Give a tenant these limits and no others that matter."""
+        """Set these limits of a tenant, and the others too high to matter."""
         plenty = {"calls_per_second": 10_000, "burst": 10_000, "concurrency": 1_000, "streams": 1_000}
         (await self.admin("PUT", f"/tenants/{slug}/policy", {"limits": {**plenty, **limits}})).raise_for_status()
 
@@ -131,7 +134,7 @@ class Caller:
         self._turns = 0
 
     async def open_session(self, at: Replica) -> None:
-        """Become a client of the handshake era."""
+        """Open a session and become a client of the handshake era."""
         answer = await self._post(at, "initialize", INITIALIZE)
         answer.raise_for_status()
         self.session = answer.headers["mcp-session-id"]
@@ -139,12 +142,12 @@ class Caller:
         (await self.world.http.post(self._url(at), json=note, headers=self._headers(""))).raise_for_status()
 
     def next(self) -> Replica:
-        """Whose turn it is."""
+        """Return the next replica in turn."""
         self._turns += 1
         return self.world.replicas[self._turns % len(self.world.replicas)]
 
     async def call(self, tool: str, at: Replica | None = None, *, number: int | None = None) -> Asked:
-        """One call, however it ends."""
+        """Make one call and record its outcome."""
         at = at or self.next()
         asked = Asked(number or self.world.number(), tool, at.name, time.perf_counter())
         self.world.under_way[at.name] += 1
@@ -163,7 +166,7 @@ class Caller:
         return asked
 
     async def until(self, tool: str, at: Replica, *, is_ok: bool) -> float:
-        """Call at one replica until it goes well, or does no longer; the moment."""
+        """Call at one replica until the outcome is `is_ok`; return the time."""
         with anyio.fail_after(_PATIENCE_S):
             asked = await self.call(tool, at)
             while asked.is_ok is not is_ok:
@@ -172,19 +175,19 @@ class Caller:
         return time.perf_counter()
 
     async def call_again(self, tool: str) -> tuple[Asked, Asked | None]:
-        """One call, and once more at the other replica when it was not sent, or broke and only reads."""
+        """Make one call, and retry it once at the next replica if it was not sent, or if it broke and only reads."""
         first = await self.call(tool)
         if first.is_broken and (tool == READS or not first.was_sent):
             return first, await self.call(tool)
         return first, None
 
     async def ask(self, method: str, params: dict[str, Any] | None = None, *, at: Replica) -> httpx.Response:
-        """One request of another method."""
+        """Send a request of any method."""
         return await self._post(at, method, params or {})
 
     @asynccontextmanager
     async def listening(self, at: Replica, **wanted: Any) -> AsyncGenerator["Heard"]:
-        """A stream of 2026-07-28, from its acknowledgement on."""
+        """Open a stream of 2026-07-28; yield after its acknowledgement."""
         method, params = "subscriptions/listen", {"notifications": wanted, "_meta": META}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         async with (
@@ -218,13 +221,13 @@ class Caller:
 
 @dataclass(slots=True)
 class Heard:
-    """What a stream has said, each with its moment, and the moment of its end."""
+    """The messages of a stream, each with its time, and the time of its end."""
 
     messages: list[tuple[float, dict[str, Any]]] = field(default_factory=list[tuple[float, dict[str, Any]]])
     ended: float | None = None
 
     async def read(self, answer: httpx.Response) -> None:
-        """Note what comes until the end."""
+        """Record messages until the stream ends."""
         try:
             async for line in answer.aiter_lines():
                 if line.startswith("data:"):
@@ -234,30 +237,30 @@ class Heard:
         self.ended = time.perf_counter()
 
     def has_more_than(self, count: int) -> bool:
-        """Whether so much has been said, and more."""
+        """True if more messages than `count` have arrived."""
         return len(self.messages) > count
 
     def moments(self, method: str) -> list[float]:
-        """When something of this name was said."""
+        """Return the times of the messages of this method."""
         return [moment for moment, said in self.messages if str(said.get("method", "")).endswith(method)]
 
 
 @asynccontextmanager
 async def running_world() -> AsyncGenerator[World]:
-    """Everything, for as long as the block runs."""
+    """Run the whole installation while the block runs."""
     upstream = HoldingUpstream()
     async with running_history(0, upstream) as history:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=200)
         async with httpx.AsyncClient(timeout=_PATIENCE_S, trust_env=False, limits=limits) as http:
             world = World(history, upstream, http)
-            for replica in world.replicas:  # what connects first pays for it
+            for replica in world.replicas:  # first calls open connections, which must not count
                 for slug in history.keys:
                     await Caller(world, slug).call(READS, replica)
             yield world
 
 
 async def paced(per_second: float, seconds: float, ask: Callable[[], Awaitable[Any]]) -> None:
-    """Ask so often for so long; whoever is answered late asks at once, and does not catch up."""
+    """Run `ask` at a rate for some time; after a late response the next one starts at once, without catching up."""
     ends_at = time.perf_counter() + seconds
     while (now := time.perf_counter()) < ends_at:
         await ask()
@@ -265,25 +268,25 @@ async def paced(per_second: float, seconds: float, ask: Callable[[], Awaitable[A
 
 
 async def reached(claim: Callable[[], bool], *, seconds: float = _PATIENCE_S) -> float:
-    """Wait until it is so; the moment at which that was seen."""
+    """Wait until the claim holds; return the time at which that was observed."""
     with anyio.fail_after(seconds):
-        while not claim():  # noqa: ASYNC110  # who makes it so does not know that it is waited for
+        while not claim():  # noqa: ASYNC110  # the code that fulfils the claim has no event to set
             await anyio.sleep(_LOOK_S)
     return time.perf_counter()
 
 
 def load() -> str:
-    """How much the machine has to do just now."""
+    """Return the machine's load average over one minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 
 def milliseconds(seconds: float) -> str:
-    """For a cell of the table."""
+    """Format seconds as milliseconds for a table cell."""
     return f"{seconds * 1000:,.0f} ms"
 
 
 def _message(answer: httpx.Response) -> dict[str, Any]:
-    """The message that answers a request, as JSON or as the last event of a stream; empty when there is none."""
+    """Return the response message, from JSON or from the last event of a stream; empty if there is none."""
     lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
     try:
         said: Any = json.loads(lines[-1] if lines else answer.text)

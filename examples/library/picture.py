@@ -1,4 +1,4 @@
-"""A PNG picture made of nothing but its pixels (PNG 1.2, RFC 2083)."""
+"""Encoder of PNG pictures from pixels (PNG 1.2, RFC 2083)."""
 
 import struct
 import zlib
@@ -8,7 +8,7 @@ Colour = tuple[int, int, int]
 
 
 def draw_png(width: int, height: int, colour_at: Callable[[int, int], Colour]) -> bytes:
-    """The picture as a file: 8 bits for red, green and blue of each pixel."""
+    """Encode the picture as a file: 8 bits each for red, green and blue of a pixel."""
     rows = b"".join(b"\0" + b"".join(bytes(colour_at(x, y)) for x in range(width)) for y in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))

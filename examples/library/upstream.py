@@ -1,4 +1,4 @@
-"""The library's API, as `openapi.yaml` describes it: an ordinary web service that has never heard of MCP."""
+"""The library's API, as `openapi.yaml` describes it: an ordinary web service without knowledge of MCP."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ _HOURS = (("Monday", "10:00", "18:00"), ("Wednesday", "10:00", "20:00"), ("Satur
 
 
 class Refused(Exception):
-    """The library says no, with an HTTP status and the reason."""
+    """A refusal of the library, with an HTTP status and the reason."""
 
     def __init__(self, status: int, title: str, detail: str) -> None:
         super().__init__(detail)
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book; `lent_to` is the reader who has it."""
+    """One book; `lent_to` is the reader that has borrowed it."""
 
     number: int
     title: str
@@ -39,12 +39,12 @@ class Book:
     lent_to: str | None = None
 
     def shown(self, fields: tuple[str, ...] = _FIELDS) -> dict[str, object]:
-        """The book as it is answered with."""
+        """Return the book as a response body."""
         return {name: getattr(self, name) for name in _FIELDS if name in fields}
 
 
 class Library:
-    """The books, in memory; every new one has the same few on its shelves."""
+    """The books, in memory; a new library always begins with the same four."""
 
     def __init__(self) -> None:
         first = (
@@ -60,35 +60,35 @@ class Library:
         self._next = len(first) + 1
 
     def all(self) -> list[Book]:
-        """Every book, by title."""
+        """Return every book, by title."""
         return sorted(self._books.values(), key=lambda book: (book.title, book.number))
 
     def find(self, number: int) -> Book:
-        """The book of this number."""
+        """Return the book of this number."""
         if number not in self._books:
             raise Refused(404, "No such book", f"There is no book with the number {number}.")
         return self._books[number]
 
     def add(self, *, title: str, author: str, year: int | None) -> Book:
-        """A new book, under the next number."""
+        """Add a book under the next number."""
         book = Book(number=self._next, title=title, author=author, year=year)
         self._next += 1
         return self.keep(book)
 
     def keep(self, book: Book) -> Book:
-        """The book as it is now."""
+        """Store the book and return it."""
         self._books[book.number] = book
         return book
 
     def remove(self, number: int) -> None:
-        """Take the book out, unless somebody has it."""
+        """Remove the book unless it is lent."""
         if self.find(number).lent_to is not None:
             raise Refused(409, "Lent", f"Book {number} is with a reader and must come back first.")
         del self._books[number]
 
 
 def build_upstream(library: Library) -> Starlette:
-    """The web service over one library."""
+    """Build the web service of a library."""
 
     def route(path: str, method: str, answer: Callable[[Library, Request], Awaitable[Response]]) -> Route:
         async def handle(request: Request) -> Response:

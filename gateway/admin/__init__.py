@@ -1,1 +1,1 @@
-"""The REST face: tenants, keys, sources, tools, policy and audit under /admin/v1."""
+"""The admin REST API: tenants, keys, sources, tools, policy and audit below `/admin/v1`."""

@@ -1,7 +1,7 @@
-"""The process that takes the document out of a large request body: `python -I -m gateway.admin.body_splitter`.
+"""The child process that separates the document from a large request body: `python -I -m gateway.admin.body_splitter`.
 
-Reading such a body holds the interpreter for longer than others may wait, in whatever thread it is done. The rules of
-what is acceptable JSON are those of every other body.
+Parsing such a body would hold the GIL, in any thread, for longer than other requests may wait. The body must meet the
+same JSON rules as every other body.
 """
 
 import json
@@ -16,10 +16,10 @@ from gateway.openapi.worker_messages import Message, Rest, Task, tell_document
 from gateway.web.bodies import load_json, refuse_many_values
 
 LARGEST_REST = 1024 * 1024
-"""How many bytes a body may have beside its document."""
+"""Most bytes that a body may have beside its document."""
 
 _MOST_VALUES = 2 * MOST_NODES + LARGEST_REST
-"""No acceptable body has as many; reading ten million empty objects took six seconds and a gigabyte."""
+"""Most values in a body, above every acceptable count. Parsing ten million empty objects took 6 s and 1 GB."""
 
 
 def main() -> None:
@@ -28,11 +28,11 @@ def main() -> None:
 
 
 def split(_: Task, body: bytes) -> Iterator[Message]:
-    """What the body holds beside its document or archive, then that.
+    """Yield the fields beside the document or archive, then the document or archive itself.
 
     Raises:
-        InvalidBody: it is no JSON object.
-        DocumentTooLarge: it holds too many values, or too much beside its document.
+        InvalidBody: the body is not a JSON object.
+        DocumentTooLarge: the body holds too many values, or too many bytes beside its document.
     """
     refuse_many_values(body, values=_MOST_VALUES, containers=_MOST_VALUES)
     content = load_json(body)
@@ -48,7 +48,7 @@ def split(_: Task, body: bytes) -> Iterator[Message]:
 
 
 def _take(fields: dict[str, object]) -> tuple[tuple[str, ...], bytes]:
-    """Take out what may be large, where it has a form that is accepted at all."""
+    """Remove the document or archive if it has an accepted form; return its path in the body, and its bytes."""
     document = fields.get("document")
     if isinstance(document, str | dict):
         fields["document"] = None

@@ -1,4 +1,4 @@
-"""How a request becomes an answer: method, caller, tenant, scope, body, handler, and errors as problem documents."""
+"""Dispatch of admin requests: method, caller, limits, tenant, scope, body, handler. Errors become problem documents."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -43,14 +43,14 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestGate:
-    """Checks before a request is read: the credential, then the limits."""
+    """The checks before a request body is read: the credential, then the limits."""
 
     credentials: Authenticator
     limits: AdminLimits
 
 
 class PathDispatcher:
-    """All methods of one path, as an ASGI application; `fixed` is what the path says without a parameter."""
+    """All methods of one path, as an ASGI application; `fixed` holds path parameters that a literal path implies."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class PathDispatcher:
         self._allow = ", ".join(allowed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         request = Request(scope, receive)
         try:
             response = await self._answer(request)
@@ -109,7 +109,7 @@ class PathDispatcher:
         return _write(request, await route.run(self._admin, received))
 
     async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
-        """The tenant of the path, once it is clear that the caller may ask this of it."""
+        """Return the tenant of the path after checking that the caller may make this request for it."""
         if "t" not in path:
             if isinstance(caller, Principal):
                 _check_reach(caller, route)
@@ -125,20 +125,22 @@ class PathDispatcher:
 
 
 def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
-    """The cost of a request: that of its route, and more where a list is searched, filtered or ordered."""
+    """The kind of work of a request: that of its route, or a scan if a list is searched, filtered or ordered."""
     is_plain = all(name in PageQuery.model_fields for name, _ in query)
     return WorkKind.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work
 
 
 class DocumentRoute:
-    """The OpenAPI document, for everybody: it says nothing of any tenant. It is written when it is first asked for."""
+    """The OpenAPI document; it needs no credential because it contains nothing about tenants. Generated on first
+    request.
+    """
 
     def __init__(self, write: Callable[[], bytes], limits: AdminLimits) -> None:
         self._write = write
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the document."""
+        """Respond with the document."""
         request = Request(scope, receive)
         try:
             self._limits.admit_anonymous(address_of(scope))
@@ -156,16 +158,16 @@ class DocumentRoute:
 
 
 class NotFoundRoute:
-    """Whatever else is asked for below /admin/v1."""
+    """The fallback route: all other paths below `/admin/v1`."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer that there is nothing here."""
+        """Respond with 404."""
         response = problem(NotFound("there is no such path"), correlation_id=correlation_id_of(scope))
         await response(scope, receive, send)
 
 
 def _check_reach(caller: Principal, route: Route) -> None:
-    """Let a tenant's key pass to what belongs to no tenant and is not the operator's alone."""
+    """Admit a tenant's key to routes without a tenant, unless they are for the operator only."""
     if not route.scopes & caller.scopes:
         raise Forbidden("only the operator may do this")
 

@@ -1,4 +1,7 @@
-"""What one method of one path is: who may ask, what is read, what is answered; routes and OpenAPI are made from it."""
+"""Endpoints: the scopes, request models, handler and responses of one method of one path.
+
+The routes and the OpenAPI document are made from them.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +31,12 @@ OPERATOR_ONLY: frozenset[Scope] = frozenset()
 SMALL = 1024 * 1024
 LARGE = 32 * 1024 * 1024
 NO_TENANT = TenantId("")
-"""The tenant of routes that name none; no row belongs to it."""
+"""The tenant of routes without a tenant in their path; no row belongs to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """An authorised request, its body and query still as they came."""
+    """An authorised request; its body and query are not validated yet."""
 
     tenant: TenantId
     by: Author
@@ -60,7 +63,7 @@ class AdminRequest(Generic[B, Q]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminResponse:
-    """What is sent back; `tag` names the version of the object in it."""
+    """The response; `tag` names the version of the object in it."""
 
     status: int = 200
     content: BaseModel | None = None
@@ -70,7 +73,7 @@ class AdminResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminDependencies:
-    """What the handlers of this face work with."""
+    """The dependencies of the admin API's handlers."""
 
     catalog: CatalogContext
     cursors: Cursors
@@ -83,11 +86,11 @@ Handle = Callable[[AdminDependencies, AdminRequest[B, Q]], Awaitable[AdminRespon
 
 
 class Route(Protocol):
-    """An endpoint, whatever its body and query are."""
+    """An endpoint, independent of the types of its body and query."""
 
     @property
     def name(self) -> str:
-        """What the operation is called, such as `list_keys`."""
+        """The operation's name, such as `list_keys`."""
         ...
 
     @property
@@ -97,7 +100,7 @@ class Route(Protocol):
 
     @property
     def path(self) -> str:
-        """Below /admin/v1, with `{name}` for what varies."""
+        """The path below `/admin/v1`, with `{name}` for each parameter."""
         ...
 
     @property
@@ -107,46 +110,46 @@ class Route(Protocol):
 
     @property
     def scopes(self) -> frozenset[Scope]:
-        """One of these is needed; none: only the operator may ask."""
+        """The scopes of which the key needs one. If empty, only the operator may make the request."""
         ...
 
     @property
     def body(self) -> type[BodyModel]:
-        """What is read."""
+        """The model of the request body."""
         ...
 
     @property
     def query(self) -> type[QueryModel]:
-        """What is read from the query."""
+        """The model of the query."""
         ...
 
     @property
     def answers(self) -> Mapping[int, type[BaseModel] | None]:
-        """What is sent back, by status."""
+        """The response models by status."""
         ...
 
     @property
     def problems(self) -> frozenset[int]:
-        """Statuses of refusals beside those that follow from the shape of the request."""
+        """Statuses of refusals, beside those that follow from the form of the request."""
         ...
 
     @property
     def limit(self) -> int:
-        """Bytes a body may have."""
+        """Most bytes of a request body."""
         ...
 
     @property
     def work(self) -> WorkKind:
-        """Its cost for the replica beside reading and writing rows."""
+        """The kind of work that a request causes in the replica, beside reading and writing rows."""
         ...
 
     @property
     def has_tag(self) -> bool:
-        """Whether the answer names its version, and a change may demand one."""
+        """True if the response has an ETag and a change may require a version with `If-Match`."""
         ...
 
     async def run(self, admin: AdminDependencies, received: Received) -> AdminResponse:
-        """Validate what came and handle it."""
+        """Validate the body and the query, then call the handler."""
         ...
 
 
@@ -170,17 +173,18 @@ class Endpoint(Generic[B, Q]):
 
     @property
     def name(self) -> str:
-        """What the operation is called: like the function that handles it, where that serves only one."""
+        """The operation's name: `called`, or the name of the handler if that function serves one endpoint only."""
         if self.called:
             return self.called
         name: str = getattr(self.handle, "__name__")  # noqa: B009  # a Callable need not have one; functions do
         return name
 
     async def run(self, admin: AdminDependencies, received: Received) -> AdminResponse:
-        """Validate what came and handle it.
+        """Validate the body and the query, then call the handler.
 
         Raises:
-            InvalidBody: the body or the query has not the documented form.
+            InvalidBody: the body does not have the documented form.
+            BadInput: the query does not have the documented form.
         """
         query = read_query(received.query, self.query)
         workers = admin.catalog.workers

@@ -1,4 +1,4 @@
-"""Entity tags on the wire: the ETag header and the preconditions If-Match and If-None-Match (RFC 9110)."""
+"""Entity tags in HTTP headers: ETag, and the preconditions If-Match and If-None-Match (RFC 9110)."""
 
 import re
 
@@ -12,7 +12,7 @@ _MAX_LENGTH = 4096
 
 
 def write_tag(tag: str) -> str:
-    """The value of an ETag header; always strong."""
+    """Return the value of an ETag header; always a strong tag."""
     return f'"{tag}"'
 
 
@@ -20,7 +20,7 @@ def read_creates_only(header: str | None) -> bool:
     """True if an If-None-Match header forbids the replacement of an existing object.
 
     Raises:
-        BadInput: the header is another than `*`.
+        BadInput: the header is not `*`.
     """
     if header is not None and header.strip() != ANY:
         raise BadInput("If-None-Match of a PUT must be *, which creates and never replaces")
@@ -28,10 +28,10 @@ def read_creates_only(header: str | None) -> bool:
 
 
 def read_expected(header: str | None) -> Expected:
-    """The versions that an If-Match header allows; a weak tag allows none.
+    """Return the versions that an If-Match header allows; a weak tag allows none.
 
     Raises:
-        BadInput: the header has not the form that RFC 9110 gives it.
+        BadInput: the header does not have the form of RFC 9110.
     """
     if header is None:
         return None

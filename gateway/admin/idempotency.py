@@ -1,6 +1,7 @@
-"""`Idempotency-Key` on POST requests (draft-ietf-httpapi-idempotency-key-header): read, run once, answered again.
+"""`Idempotency-Key` on POST requests (draft-ietf-httpapi-idempotency-key-header): run once, then replay the response.
 
-A repeated request passes the credential, its scopes and the limits like the first one, before any answer is opened.
+A repeated request passes the checks of credential, scopes and limits like the first one before a stored response is
+decrypted.
 """
 
 import re
@@ -30,15 +31,15 @@ _RELEASE_S = 2.0
 
 
 def takes_key(method: str, path: str) -> bool:
-    """True if a route honours the header: every POST inside a tenant."""
+    """True if a route supports the header: every POST inside a tenant."""
     return method == "POST" and "{t}" in path
 
 
 def read_key(request: Request) -> str | None:
-    """The key, quoted as a string of RFC 8941 or bare; None where there is none.
+    """Return the key, a quoted string of RFC 8941 or bare; None without the header.
 
     Raises:
-        BadInput: it has another form, or is sent twice.
+        BadInput: the key has another form, or the header is sent twice.
     """
     given = request.headers.getlist(HEADER)
     if not given:
@@ -58,7 +59,7 @@ async def answer_once(
     key: str,
     answer: Callable[[Received], Awaitable[Response]],
 ) -> Response:
-    """The answer to the first request with this key, made now or kept.
+    """Return the response to the first request with this key, computed now or replayed.
 
     Raises:
         IdempotencyKeyReused, RequestInProgress, AnswerNotKept: see `gateway.catalog.idempotency`.
@@ -78,7 +79,7 @@ async def answer_once(
 
 
 def _parts(route: Route, received: Received) -> list[bytes]:
-    """All that makes it this request: the route, what its path and query name, the version it expects, its body."""
+    """The identity of the request: its route, path parameters, query, expected version and body."""
     named = sorted((name, value) for name, value in received.path.items() if name != "t")
     expected = sorted(received.expected or ())
     texts = [route.method, route.path, repr(named), repr(sorted(received.query)), repr(expected)]
@@ -86,7 +87,7 @@ def _parts(route: Route, received: Received) -> list[bytes]:
 
 
 async def _release(admin: AdminDependencies, received: Received, attempt: Attempt) -> None:
-    """Let a request that failed be sent again; where this fails, its lease ends."""
+    """Release the key so that a failed request can be retried; if this fails, the lease expires."""
     with anyio.move_on_after(_RELEASE_S, shield=True):
         try:
             await release(received.tenant, admin.catalog, attempt)
@@ -95,7 +96,7 @@ async def _release(admin: AdminDependencies, received: Received, attempt: Attemp
 
 
 async def _keep(admin: AdminDependencies, received: Received, attempt: Attempt, response: Response) -> None:
-    """Keep the answer; the request is done and answered also where this fails."""
+    """Store the response. If this fails, the request is still done and its response is still sent."""
     headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
     kept = KeptAnswer(status=response.status_code, headers=headers, body=bytes(response.body))
     try:

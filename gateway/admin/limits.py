@@ -1,8 +1,8 @@
-"""Limits of the admin API on this replica: rates and open requests by key, tenant and client address; costly work.
+"""Limits of the admin API in one replica: request rates and open requests by key, tenant and address; costly work.
 
-They are counted before a tenant is looked up and before a body is read, in memory alone. Credentials themselves are
-limited one step earlier (`gateway.identity.failure_limit`). The operator's key has limits of its own and none by
-address, so no client that shares its address takes anything from it.
+All counters are in memory. They are checked before a tenant is looked up and before a body is read. Failed
+authentications are limited one step earlier (`gateway.identity.failure_limit`). The operator's key has limits of its
+own and none by address, so a client at the same address cannot use them up.
 """
 
 import time
@@ -18,31 +18,31 @@ from gateway.identity.token_buckets import TokenBuckets, client_network
 
 DEFAULT_RATE = 50.0
 BURST_S = 4
-"""Seconds' worth of requests that may come at once."""
+"""The burst, in seconds of the rate."""
 BYTES_PER_TOKEN = 4096
-"""A body counts as one more request for each of these: checking a tool takes about 0.3 ms a KiB."""
+"""A body counts as one more request per this many bytes: validating a tool takes about 0.3 ms per KiB."""
 _LONGEST_COST_S = 2.0
 _TENANT, _ADDRESS = 2, 10
-"""Rates of a tenant and of an address, in multiples of a key's."""
+"""Rates of a tenant and of an address, as multiples of a key's rate."""
 _OPEN_KEY, _OPEN_TENANT, _OPEN_ADDRESS = 64, 96, 256
 _OPERATOR = "operator"
 _RETRY_S = 1.0
 
 
 class WorkKind(StrEnum):
-    """Cost of a request for the replica beside reading and writing rows."""
+    """The kind of work that a request causes in the replica, beside reading and writing rows."""
 
     LIGHT = "light"
     CHECK = "check"
-    """It validates definitions or examines the installation, which takes the processor."""
+    """Validates definitions or examines the installation, which uses CPU."""
     SCAN = "scan"
-    """It reads a list to its end, where a search or filter leaves most of it out."""
+    """Reads a list to its end, because a search or filter can leave most of it out."""
     OUTBOUND = "outbound"
-    """It may wait for an upstream."""
+    """Can wait for an upstream."""
 
 
 class AdminLimits:
-    """The limits of one replica; `rate` is requests per second and key."""
+    """The limits of one replica; `rate` is requests per second for each key."""
 
     def __init__(self, rate: float = DEFAULT_RATE, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -59,14 +59,15 @@ class AdminLimits:
 
     @property
     def pools(self) -> Sequence[FairShare]:
-        """The places of costly work, for metrics."""
+        """The slots for costly work, for metrics."""
         return tuple(self._shares.values())
 
     def admit(self, caller: Caller, address: str, *, size: int = 0) -> None:
-        """Count a request with a body of so many bytes.
+        """Count a request whose body has `size` bytes.
 
         Raises:
-            LimitExceeded: beyond the rate of the key, of its tenant or of the address; says when to retry.
+            LimitExceeded: the rate of the key, its tenant or the address is exceeded; the error has the time until a
+                retry.
         """
         cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _LONGEST_COST_S)
         if not isinstance(caller, Principal):
@@ -80,16 +81,16 @@ class AdminLimits:
         """Count a request that needs no credential.
 
         Raises:
-            LimitExceeded: beyond the rate of the address.
+            LimitExceeded: the rate of the address is exceeded.
         """
         _take(self._addresses, f"anonymous {client_network(address)}", 1.0, "client address")
 
     @contextmanager
     def opened(self, caller: Caller, address: str) -> Generator[None]:
-        """Count a request as open for as long as the block runs.
+        """Count a request as open while the block runs.
 
         Raises:
-            LimitExceeded: as many are open already.
+            LimitExceeded: the limit of open requests of the key, tenant or address is reached.
         """
         held: list[str] = []
         try:
@@ -108,10 +109,10 @@ class AdminLimits:
 
     @asynccontextmanager
     async def working(self, work: WorkKind, caller: Caller) -> AsyncGenerator[None]:
-        """Hold a place for costly work for as long as the block runs; one tenant holds at most a quarter of them.
+        """Hold a slot for costly work while the block runs; one tenant holds at most a quarter of the slots.
 
         Raises:
-            LimitExceeded: no place came free in time, or too many wait.
+            LimitExceeded: no slot became free in time, or the queue is full.
         """
         share = self._shares.get(work)
         if share is None:
@@ -129,7 +130,7 @@ def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
 
 
 def _places(caller: Caller, address: str) -> list[tuple[str, int, str]]:
-    """The counters of an open request: name, limit, and its name in messages."""
+    """The counters of an open request: name, limit, and the name in error messages."""
     if not isinstance(caller, Principal):
         return [(_OPERATOR, _OPEN_KEY, "key")]
     return [

@@ -1,7 +1,7 @@
-"""The lists of this face: by noun, what a search looks at, what filters compare, and what an order goes by.
+"""Listing rules of the admin API: for each noun, the searched texts, the filters and the orders.
 
-Items are compared here and not in SQL: case is that of Unicode whatever the collation of the database, no character of
-a search is a wildcard, and texts inside definitions count as they are in force.
+Items are compared here and not in SQL. Case is that of Unicode, whatever the collation of the database. No character of
+a search is a wildcard. Definitions are searched with the texts that are in force.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -45,8 +45,8 @@ _decode = msgspec.json.Decoder(_Described).decode
 class ListRules(Generic[T]):
     """Listing rules of one noun.
 
-    `key` is what addresses an item and what a list is ordered by without `sort`; `sorts` are the other orders, by
-    column. `facts` are what the filters of the query compare with, by parameter.
+    `key` addresses an item and orders a list without `sort`; `sorts` are the other orders, by column. `facts` are the
+    values that the filters of the query compare with, by parameter.
     """
 
     name: str
@@ -58,13 +58,13 @@ class ListRules(Generic[T]):
     id: Callable[[T], str] = lambda _: ""
 
     def order_of(self, query: PageQuery) -> Order:
-        """The order that a query asks for."""
+        """Return the order that a query requests."""
         sort: str = getattr(query, "sort", None) or self.keyed
         by = sort.removeprefix("-")
         return Order(by=None if by == self.keyed else by, is_descending=sort.startswith("-"))
 
     def place_of(self, item: T, order: Order) -> str:
-        """The place of an item in an order."""
+        """Return the position of an item in an order."""
         return self.key(item) if order.by is None else join_place(self.sorts[order.by](item), self.id(item))
 
     def matches(self, item: T, query: PageQuery) -> bool:
@@ -78,7 +78,7 @@ class ListRules(Generic[T]):
 
 
 def asked_of(query: PageQuery) -> dict[str, object]:
-    """The parameters of a query that select and order items."""
+    """Return the parameters of a query that select and order items."""
     return {
         name: value
         for name in type(query).model_fields
@@ -96,8 +96,8 @@ def _has(fact: object, wanted: object) -> bool:
 
 
 def _is_in(searched: str, texts: Iterable[str | None]) -> bool:
-    # Both forms of the search (Unicode TR 15), and the texts as they are: normalizing 16,000 combining marks takes half
-    # a second, and a tenant writes its own descriptions.
+    # Only the search is normalized, to both forms (Unicode TR 15). Normalizing a text of 16,000 combining marks takes
+    # half a second, and tenants write their own descriptions.
     forms = {normalize("NFC", searched.casefold()), normalize("NFD", searched.casefold())}
     return any(form in folded for text in texts if text for folded in (text.casefold(),) for form in forms)
 

@@ -1,4 +1,4 @@
-"""Lists in parts: where a part begins, and the cursor of the next.
+"""Pagination of lists by cursor.
 
 A cursor is bound to the tenant, the list, and every parameter that selects or orders items.
 """
@@ -21,36 +21,36 @@ T_co = TypeVar("T_co", covariant=True)
 
 _FACE = "admin"
 _READ_AT_ONCE = 200
-"""Items of a list that is searched or filtered; as many as the largest part has."""
+"""Items per read of a list that is searched or filtered; equal to the largest page."""
 _COMPARED_AT_ONCE = 20
-"""Items compared before other requests have the event loop."""
+"""Items compared before the event loop runs other tasks."""
 
 
 class Read(Protocol[T_co]):
-    """Reads at most `limit` items after the place `after`."""
+    """Reads at most `limit` items after the position `after`."""
 
     def __call__(self, *, after: str | None, limit: int) -> Awaitable[Sequence[T_co]]:
-        """The items in order of their places."""
+        """Return the items, ordered by position."""
         ...
 
 
 class ReadInOrder(Protocol[T_co]):
-    """Reads at most `limit` items after the place `after`, in the order requested."""
+    """Reads at most `limit` items after the position `after`, in the requested order."""
 
     def __call__(self, *, after: str | None, limit: int, order: Order) -> Awaitable[Sequence[T_co]]:
-        """The items in order of their places."""
+        """Return the items, ordered by position."""
         ...
 
 
 async def read_list(
     cursors: Cursors, tenant: TenantId, listing: ListRules[T], query: PageQuery, *, read: ReadInOrder[T]
 ) -> tuple[Sequence[T], str | None]:
-    """The part of a list that the query asks for, and the cursor of the next; None on the last.
+    """Read the page of a list that the query requests, and the cursor of the next page; None on the last.
 
-    A list that is searched or filtered is read on until the part is full.
+    A list that is searched or filtered is read on until the page is full.
 
     Raises:
-        InvalidCursor: the query's cursor was not issued for this tenant, list, search, filters and order.
+        InvalidCursor: the cursor was not issued for this tenant, list, search, filters and order.
     """
     order = listing.order_of(query)
 
@@ -62,7 +62,7 @@ async def read_list(
             for start in range(0, len(items), _COMPARED_AT_ONCE):
                 compared = items[start : start + _COMPARED_AT_ONCE]
                 found += [item for item in compared if listing.matches(item, query)]
-                await checkpoint()  # a description has up to 16,384 characters: 200 of them take 60 ms
+                await checkpoint()  # a description has up to 16,384 characters: comparing 200 of them takes 60 ms
             if len(items) < size:
                 break
             after = listing.place_of(items[-1], order)
@@ -77,10 +77,10 @@ async def read_list(
 async def read_page(
     cursors: Cursors, tenant: TenantId, listing: str, query: PageQuery, *, read: Read[T], key: Callable[[T], str]
 ) -> tuple[Sequence[T], str | None]:
-    """The part of a list that the query asks for, and the cursor of the next; None on the last.
+    """Read the page of a list that the query requests, and the cursor of the next page; None on the last.
 
     Raises:
-        InvalidCursor: the query's cursor was not issued for this tenant, list and filters.
+        InvalidCursor: the cursor was not issued for this tenant, list and filters.
     """
     if asked := asked_of(query):
         listing = f"{listing}?{orjson.dumps(asked, option=orjson.OPT_SORT_KEYS).decode()}"

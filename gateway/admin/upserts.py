@@ -1,7 +1,7 @@
-"""PUT by name: the object of that name is replaced, or created where there is none (RFC 9110, section 9.3.4).
+"""PUT by name: replaces the object of that name, or creates it (RFC 9110, section 9.3.4).
 
-Creating is what POST does, with its checks, limits and audit entry; of two requests that create one name at once, the
-second replaces what the first has made.
+A creation does the same as POST, with its checks, limits and audit entry. If two requests create one name at once, the
+second replaces the object of the first.
 """
 
 import re
@@ -18,12 +18,12 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 
 _ID = re.compile(r"[a-z]{3,4}_[0-9a-z]{20}")
-"""Ids; none is made into a name, so that a PUT to an object that is gone creates nothing."""
+"""The form of ids. An id never becomes a name, so a PUT to a removed object creates nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert:
-    """Operations of a PUT on the object that its path or query names; `read` and `replace` raise `NotFound`."""
+    """The operations of a PUT on the object that its path or query names; `read` and `replace` raise `NotFound`."""
 
     read: Callable[[], Awaitable[object]]
     replace: Callable[[], Awaitable[AdminResponse]]
@@ -31,11 +31,11 @@ class Upsert:
 
 
 async def put(call: AdminRequest[B, Q], upsert: Upsert) -> AdminResponse:
-    """The object replaced (200), or created (201) where there is none.
+    """Replace the object (200), or create it (201).
 
     Raises:
-        PreconditionFailed: `If-None-Match: *` was sent and there is one.
-        NotFound: `If-Match` was sent and there is none.
+        PreconditionFailed: `If-None-Match: *` was sent and the object exists.
+        NotFound: `If-Match` was sent and the object does not exist.
     """
     if call.creates_only:
         return await _create_only(upsert)
@@ -48,16 +48,16 @@ async def put(call: AdminRequest[B, Q], upsert: Upsert) -> AdminResponse:
         return await upsert.create()
     except NameTaken as taken:
         try:
-            return await upsert.replace()  # another request was first
+            return await upsert.replace()  # another request created it in between
         except NotFound:
             raise taken from None
 
 
 def check_new_name(noun: str, name: str, pattern: str) -> None:
-    """Nothing, when an object may be created under the name that a path has.
+    """Check that an object may be created under the name in the path.
 
     Raises:
-        NotFound: it is an id, or has not the form of a name.
+        NotFound: the name is an id, or does not have the form of a name.
     """
     if is_id(name):
         raise NotFound(f"no such {noun}; one is created under a name, not under an id")
@@ -75,7 +75,7 @@ async def _create_only(upsert: Upsert) -> AdminResponse:
     try:
         return await upsert.create()
     except NameTaken:
-        await _refuse_existing(upsert)  # another request was first
+        await _refuse_existing(upsert)  # another request created it in between
         raise
 
 

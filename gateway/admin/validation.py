@@ -1,4 +1,4 @@
-"""How bytes and query strings become valid models, and what is wrong with those that do not."""
+"""Validation of request bodies and query strings: bytes to models, and validation errors to faults."""
 
 import json
 import sys
@@ -17,25 +17,25 @@ from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json
 
 SPLIT = (sys.executable, "-I", "-m", "gateway.admin.body_splitter")
-"""The process that takes a document out of a large body."""
+"""The child process that separates the document from a large body."""
 
 _LARGE = 256 * 1024
 _VERY_LARGE = 1024 * 1024
 _MAX_FAULTS = 20
 _NULL_WANTED = "none_required"
-"""Pydantic's word for the branch of an optional field that is only there for its absence."""
+"""Pydantic's error type for the `None` branch of an optional field, which exists only for absent values."""
 
 B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 
 
 async def read_body(raw: bytes, model: type[B], *, workers: DocumentWorkers, tenant: TenantId | None = None) -> B:
-    """The body as its model; a large one is parsed in a thread, a very large one in a process.
+    """Validate the body as `model`. A body above 256 KiB is parsed in a thread, one above 1 MiB in a process.
 
     Raises:
-        InvalidBody: it is no JSON or has not the documented form.
-        DocumentTooLarge: reading it takes more time or memory than it may.
-        LimitExceeded: too many very large ones wait to be read.
+        InvalidBody: the body is not JSON or does not have the documented form.
+        DocumentTooLarge: parsing it takes more time or memory than allowed.
+        LimitExceeded: too many bodies above 1 MiB wait to be parsed.
     """
     if model is NoBody and not raw.strip():
         return model()
@@ -53,7 +53,7 @@ async def read_body(raw: bytes, model: type[B], *, workers: DocumentWorkers, ten
 
 
 async def _split(raw: bytes, workers: DocumentWorkers, tenant: TenantId | None) -> object:
-    """The content of the body, with its document as bytes."""
+    """Parse the body in a process; the document in the result is bytes."""
     answer = await workers.ask(raw, command=SPLIT, tenant=tenant)
     if answer.rest is None:
         raise InvalidBody("the body cannot be read")
@@ -68,10 +68,10 @@ async def _split(raw: bytes, workers: DocumentWorkers, tenant: TenantId | None) 
 
 
 def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:
-    """The query parameters as their model.
+    """Validate the query parameters as `model`.
 
     Raises:
-        BadInput: one is unknown, given twice or not allowed.
+        BadInput: a parameter is unknown, sent twice or not allowed.
     """
     given: dict[str, str] = {}
     for name, value in pairs:
@@ -98,7 +98,7 @@ def _sentence(what: str, faults: Sequence[Fault]) -> str:
 
 
 def _faults(error: ValidationError, model: type[BaseModel], content: object) -> list[Fault]:
-    """What is wrong, one fault per place; the value itself is never repeated, it may be a secret."""
+    """Convert validation errors to faults, one per position. Values are left out because they can be secrets."""
     found: dict[str, Fault] = {}
     details = error.errors(include_url=False, include_input=False)
     for detail in [detail for detail in details if detail["type"] != _NULL_WANTED][: _MAX_FAULTS * 2]:
@@ -112,7 +112,7 @@ def _faults(error: ValidationError, model: type[BaseModel], content: object) -> 
 
 
 def _pointer(detail: ErrorDetails, content: object) -> str:
-    """The place as a JSON Pointer (RFC 6901); names of union branches, which Pydantic mixes in, are left out."""
+    """The position as a JSON Pointer (RFC 6901), without the names of union branches that Pydantic adds."""
     parts: list[str] = []
     here: object = content
     for position, part in enumerate(detail["loc"]):

@@ -1,1 +1,1 @@
-"""The composition root: builds every part, opens it, mounts the routes, serves."""
+"""Composition root: builds and opens every part, mounts the routes, serves."""

@@ -1,4 +1,4 @@
-"""What stands at the URLs: the edge before everything, the tenants' face, the admin API, the probes."""
+"""ASGI composition: the edge before everything, then the tenants' MCP URLs, the admin API and the probes."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -37,7 +37,7 @@ from gateway.web.proxies import Proxies
 def build_catalog(
     infrastructure: Infrastructure, events: EventRouter, code: PythonPrimitives, *, ceilings: Limits
 ) -> CatalogContext:
-    """What the verbs of the catalog work with."""
+    """Build the context that the catalog's functions work with."""
     sealer = infrastructure.sealer
     return CatalogContext(
         store=infrastructure.store,
@@ -54,7 +54,7 @@ def build_catalog(
 
 
 def build_admin(catalog: CatalogContext, runtime: Runtime, facts: Installation, limits: AdminLimits) -> Mount:
-    """The admin API."""
+    """Build the admin API."""
     gate = RequestGate(credentials=runtime.credentials, limits=limits)
     routes = admin_routes(catalog, gate, Doctor(facts), runtime.connections, runtime.calls)
     return Mount("/admin/v1", routes=routes)
@@ -63,7 +63,7 @@ def build_admin(catalog: CatalogContext, runtime: Runtime, facts: Installation, 
 def build_probes(
     infrastructure: Infrastructure, runtime: Runtime, readiness: Readiness, settings: Settings
 ) -> list[BaseRoute]:
-    """`/healthz`, `/readyz` and the page of errors, for every listener."""
+    """Build `/healthz`, `/readyz` and the page of errors, for every listener."""
     checks = (("database", infrastructure.store.check), ("redis", infrastructure.bus.check))
     readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
@@ -71,7 +71,7 @@ def build_probes(
 
 
 def build_metrics(metrics: Metrics, runtime: Runtime, settings: Settings) -> list[BaseRoute]:
-    """`/metrics`, which stands where the admin API stands."""
+    """Build `/metrics`, which is on the listener of the admin API."""
     return [*metrics_routes(metrics, runtime.credentials, key=_metrics_key(settings))]
 
 
@@ -80,27 +80,27 @@ def _metrics_key(settings: Settings) -> str | None:
 
 
 class _Routed(Starlette):
-    """The routes, with their errors as problems; what nobody foresaw is left to the edge."""
+    """Routes with their errors as problem documents; unforeseen errors are left to the edge."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Nothing but that."""
+        """Return the router with these handlers and no other middleware."""
         return ExceptionMiddleware(self.router, handlers=problem_handlers())
 
 
 def build_edge_dependencies(settings: Settings, metrics: Metrics, readiness: Readiness) -> EdgeDependencies:
-    """Parts that the edges of all listeners share."""
+    """Build the parts that the edges of all listeners share."""
     proxies = Proxies(settings.trusted_proxies)
     return EdgeDependencies(proxies=proxies, metrics=metrics, is_draining=lambda: readiness.is_draining)
 
 
 def build_front(routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, around: EdgeDependencies) -> ASGIApp:
-    """The edge before every route, and the tenants' URLs, which skip the router and what surrounds it."""
+    """Build the edge before every route; the tenants' URLs bypass the main router and its middleware."""
     doorway = PrefixRouter(_Routed(routes=routes), prefix="/t/", to=mcp_app.endpoint, but="/hooks/")
     return _edge(doorway, settings, around)
 
 
 def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: EdgeDependencies) -> ASGIApp:
-    """The edge before the admin API on a listener of its own, which knows no tenants' URLs."""
+    """Build the edge before an admin API with a listener of its own, which has no tenants' URLs."""
     return _edge(_Routed(routes=routes), settings, around)
 
 

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application for somebody else's server: its lifespan opens everything, servers included."""
+"""The gateway as an ASGI application for another server: its lifespan opens all parts, embedded servers included."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from gateway.settings import Settings
 
 
 class GatewayApp:
-    """Answers from the moment its lifespan has begun until it ends; it may begin again afterwards."""
+    """Responds while its lifespan is open; the lifespan may start again after its end."""
 
     def __init__(self, settings: Settings, code: Registrations) -> None:
         self._settings = settings
@@ -25,7 +25,7 @@ class GatewayApp:
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or live as long as the server."""
+        """Serve one request, or run the lifespan of the server."""
         if scope["type"] == "lifespan":
             await self._lifespan(scope, receive, send)
         elif self._app is None:

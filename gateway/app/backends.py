@@ -1,4 +1,4 @@
-"""Where PostgreSQL and Redis are: configured, or started here for as long as the gateway runs."""
+"""PostgreSQL and Redis of a gateway: configured, or embedded for as long as the gateway runs."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from gateway.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backends:
-    """The URLs of both servers, and whether they are ours."""
+    """The URLs of both servers; `is_embedded` is true if the gateway started them."""
 
     database_url: str = field(repr=False)
     redis_url: str = field(repr=False)
@@ -20,11 +20,11 @@ class Backends:
 
 @asynccontextmanager
 async def open_backends(settings: Settings) -> AsyncGenerator[Backends]:
-    """The configured servers; when they are not configured, ours are started and migrated.
+    """Yield the configured servers; if none is configured, start and migrate embedded ones.
 
     Raises:
-        BrokenSetting: one of the two is configured.
-        EmbeddedServerFailed: a server of ours did not come up.
+        BrokenSetting: only one of the two is configured.
+        EmbeddedServerFailed: an embedded server did not start.
     """
     database, redis = settings.database_url, settings.redis_url
     if database is not None and redis is not None:

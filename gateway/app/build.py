@@ -1,4 +1,4 @@
-"""How the parts of a gateway are wired; nothing connects until the lifespan runs."""
+"""Wiring of all parts of a gateway; nothing connects until the lifespan runs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -37,12 +37,14 @@ from gateway.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """One or two ASGI applications, which serve while the lifespan's block runs: that opens every part, and closes
-    them in reverse."""
+    """One or two ASGI applications, which serve while the block of `lifespan` runs.
+
+    The lifespan opens every part, and closes them in reverse.
+    """
 
     asgi: ASGIApp
     admin: ASGIApp | None
-    """The admin API where it has a listener of its own; else it is part of `asgi`."""
+    """The admin API if it has a listener of its own; else it is part of `asgi`."""
     lifespan: Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -54,9 +56,9 @@ def build_app(
     readiness: Readiness,
     code: Registrations | None = None,
 ) -> Application:
-    """The whole gateway.
+    """Build the whole gateway.
 
-    `code` is what was registered in Python; it may change while the gateway serves.
+    `code` holds the primitives registered in Python; it may change while the gateway serves.
     """
     database_url, redis_url = addresses.database_url, addresses.redis_url
     code = Registrations() if code is None else code
@@ -127,7 +129,7 @@ def _listen(
     events: EventRouter,
     code: Registrations,
 ) -> None:
-    """Hear of what changes, until the stack is closed."""
+    """Subscribe to events, event gaps and code changes until the stack is closed."""
     stack.callback(infrastructure.bus.subscribe(events.deliver))
     stack.callback(infrastructure.bus.subscribe(mcp_app.deliver))
     stack.callback(infrastructure.bus.subscribe_gaps(events.resync))

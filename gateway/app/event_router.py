@@ -1,4 +1,4 @@
-"""Who on this replica must know of an event, and how an event of ours reaches the others."""
+"""Event router: delivers events to the parts of this replica, and publishes its own events to the other replicas."""
 
 from typing import assert_never
 
@@ -21,7 +21,7 @@ from gateway.store.audit.unsigned_tenants import UnsignedTenants
 
 
 class EventRouter:
-    """Delivers events to the parts of this replica; its own at once, so that a caller reads what it wrote."""
+    """Delivers events to the parts of this replica, its own at once: a caller reads its own writes."""
 
     def __init__(
         self, bus: EventBus, runtime: Runtime, subscriptions: SessionSubscriptions, moved: UnsignedTenants
@@ -37,29 +37,29 @@ class EventRouter:
         self._moved = moved
 
     async def publish(self, event: Event) -> None:
-        """Tell this replica, then all others.
+        """Deliver the event to this replica, then to all others.
 
         Raises:
-            RedisUnavailable: the others were not told; their revision check will find out.
+            RedisUnavailable: the other replicas were not notified; their revision check will find the change.
         """
         self.deliver(event)
         if isinstance(event, CatalogMoved):
             self._moved.note(event.tenant, CATALOG)
-        if isinstance(event, ResourceUpdated):  # sessions find it in their logs, whenever they look
+        if isinstance(event, ResourceUpdated):  # sessions read it from their logs at any later time
             await self._subscriptions.publish(event.tenant, event.uri)
         if isinstance(event, TemplateChanged):
             self._instances.note(event.tenant, event.template)
         await self._bus.publish(event)
 
     def resync(self) -> None:
-        """Events may have been lost: check everything that is kept before it is used again."""
+        """Distrust all cached state, because events may have been lost; it is checked before its next use."""
         self._snapshots.distrust()
         self._secrets.forget_all()
         self._credentials.forget_all()
         self._connections.distrust()
 
     def deliver(self, event: Event) -> None:
-        """Tell the parts of this replica."""
+        """Notify the parts of this replica."""
         match event:
             case CatalogMoved():
                 self._snapshots.note(event.tenant, event.revision)

@@ -43,11 +43,11 @@ class Infrastructure:
     signer: AuditSigner
     heads: OutsideHeads
     traces: Traces | None = None
-    """Where spans are exported."""
+    """The exporter of spans, if there is one."""
 
     @property
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
-        """What is opened, in this order."""
+        """The parts to open, in this order."""
         traces = () if self.traces is None else (self.traces,)
         return (*traces, self.store, self.bus, self.upstream, self.signer, self.audit, self.drain)
 
@@ -57,10 +57,10 @@ class Infrastructure:
         return self.store.places, self.audit.queue
 
     async def check(self) -> None:
-        """Refuse to go on without a database and a Redis that can be used; learn what Redis may hold unsealed.
+        """Refuse to start unless PostgreSQL and Redis can be used; read until when Redis may hold state without a MAC.
 
         Raises:
-            DatabaseUnavailable, RedisUnavailable: one of them cannot.
+            DatabaseUnavailable, RedisUnavailable: one of them cannot be used.
         """
         await self.store.check()
         await self.bus.check()
@@ -68,7 +68,7 @@ class Infrastructure:
 
 
 def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str) -> Infrastructure:
-    """The doors of a replica, all closed yet."""
+    """Build the infrastructure of a replica; nothing is open yet."""
     sealer = EnvelopeCipher(keys.secret_keys)
     traces = find_traces(settings)
     secret, *older = sealer.derive_all("bus")
@@ -94,7 +94,7 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
 
 
 def _head_stores(settings: Settings, bus: EventBus, upstream: UpstreamClient) -> Sequence[HeadStore]:
-    """Redis, and what the operator has named: files and https URLs."""
+    """Redis, and the stores that the operator has configured: files and https URLs."""
     secret = settings.audit_heads_token
     token = None if secret is None else secret.get_secret_value()
     named: list[HeadStore] = [

@@ -1,4 +1,4 @@
-"""What the settings say of the installation, for its examination."""
+"""Facts of the installation from its settings, for the doctor."""
 
 from gateway.app.secrets import GatewayKeys
 from gateway.catalog.doctor.config_checks import Installation
@@ -10,7 +10,7 @@ from gateway.store.encryption import EnvelopeCipher
 def describe_installation(
     settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str, code: PythonPrimitives
 ) -> Installation:
-    """The facts that no server knows; keys are handed on as their lengths and as what opens with them."""
+    """Return the facts that no server knows. Keys are passed on only as their lengths and as a cipher."""
     return Installation(
         database_url=database_url,
         redis_url=redis_url,

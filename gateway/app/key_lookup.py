@@ -1,4 +1,4 @@
-"""Where a credential's key is looked up: the one query that knows no tenant yet."""
+"""Key lookup for authentication: the one query that has no tenant yet."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,12 +10,12 @@ from gateway.store.engine import Store
 
 
 class KeyLookup:
-    """The keys in PostgreSQL, found by id whoever owns them."""
+    """The keys in PostgreSQL, found by id for any tenant."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """The keys there are of those wanted, each with its tenant's slug."""
+        """Return those of the wanted keys that exist, each with its tenant's slug."""
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
             return await keys.find(db, wanted)

@@ -1,4 +1,4 @@
-"""Which part is asked for which number when Prometheus asks."""
+"""Wiring of metrics: connects each metric with the part that supplies its number when Prometheus scrapes."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -12,14 +12,14 @@ from gateway.telemetry.metrics import Metrics
 
 
 def make_metrics() -> Metrics:
-    """The numbers of this replica, which the parts that count are given."""
+    """Build the metrics of this replica, which the counting parts receive."""
     return Metrics(version=_version())
 
 
 def follow(
     metrics: Metrics, *, infrastructure: Infrastructure, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
 ) -> None:
-    """Read from the parts what they keep for themselves."""
+    """Connect the metrics whose numbers the parts keep themselves."""
     bus, audit = infrastructure.bus, infrastructure.audit
     metrics.draining.follow(lambda: readiness.is_draining)
     metrics.events_live.follow(lambda: bus.is_live)
@@ -43,12 +43,12 @@ class Pool(Protocol):
 
     @property
     def busy(self) -> int:
-        """Places that are held, or entries that wait, now."""
+        """Slots that are held, or entries that wait, now."""
         ...
 
 
 def follow_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:
-    """Read from each pool how full it is and what it refused; a fixed number of series."""
+    """Connect the load and the refusals of each pool; a fixed number of series."""
     named = {(pool.name.replace(" ", "_"),): pool for pool in pools}
     metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in named.items()})
     metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in named.items()})

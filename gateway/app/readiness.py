@@ -1,25 +1,25 @@
-"""Whether this process should be sent requests."""
+"""Readiness of this process to receive requests."""
 
 from collections.abc import Callable
 
 
 class Readiness:
-    """False from the first sign of the end, so that a load balancer looks elsewhere before connections close."""
+    """Drain state: set at the first sign of the end, so that a load balancer stops sending before connections close."""
 
     def __init__(self) -> None:
         self.is_draining = False
         self._farewells: list[Callable[[], None]] = []
 
     def before_closing(self, farewell: Callable[[], None]) -> None:
-        """Have this done when the drain begins, while connections are still open."""
+        """Register a callback for the start of the drain, while connections are still open."""
         self._farewells.append(farewell)
 
     def step_down(self) -> None:
-        """Ask not to be sent requests any more; those that come all the same are served."""
+        """Report that no more requests should be sent; requests that still arrive are served."""
         self.is_draining = True
 
     def drain(self) -> None:
-        """Begin the end; once."""
+        """Start the drain and run the callbacks, once."""
         self.is_draining = True
         farewells, self._farewells = self._farewells, []
         for farewell in farewells:

@@ -1,4 +1,4 @@
-"""What a call goes through between the faces and the doors: credentials, snapshots, connections, stations."""
+"""Runtime of a replica between its APIs and its infrastructure: credentials, snapshots, connections, calls."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ from gateway.upstream.auth.oauth_tokens import Tokens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """The parts that hold what this replica knows of its tenants."""
+    """The parts that hold the state of this replica's tenants."""
 
     snapshots: Snapshots
     secrets: CredentialCache
@@ -51,7 +51,7 @@ def build_runtime(
     ceilings: Limits,
     failures: FailureLimit,
 ) -> Runtime:
-    """The inside of a replica, which knows nothing yet."""
+    """Build the runtime of a replica, without any tenant's state yet."""
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
     infrastructure.upstream.consult(StoredAllowLists(infrastructure.store, snapshots))
     secrets = CredentialCache(infrastructure.store, infrastructure.sealer)

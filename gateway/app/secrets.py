@@ -1,4 +1,4 @@
-"""The keys a gateway runs with: configured, or generated once into the data directory for this machine only."""
+"""Keys of a gateway: configured, or generated once into the data directory for this machine only."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ SECRET_KEYS_FILE = "secret-keys"  # noqa: S105  # a file name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayKeys:
-    """What seals stored secrets, and what makes a caller the operator."""
+    """The keys that encrypt stored secrets, and the key of the operator."""
 
     secret_keys: tuple[str, ...] = field(repr=False)
     operator_key: str = field(repr=False)
@@ -22,7 +22,7 @@ class GatewayKeys:
 
 
 def find_keys(settings: Settings) -> GatewayKeys:
-    """The configured keys; what is missing is read from the data directory, or made there.
+    """Return the configured keys; missing ones are read from the data directory, or generated there.
 
     Raises:
         BrokenSetting: the data directory cannot be read or written.
@@ -38,7 +38,7 @@ def find_keys(settings: Settings) -> GatewayKeys:
 
 
 def _kept(path: Path) -> tuple[str, bool]:
-    """The key in a file, and whether it was made just now; of two processes that make one, both read the first."""
+    """The key in a file, and True if it was generated now; of two processes that generate one, both use the first."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:

@@ -1,4 +1,4 @@
-"""Whether spans are exported: where a collector is named in the environment and the extra `traces` is installed."""
+"""Span export: active if the environment names a collector and the extra `traces` is installed."""
 
 import importlib
 import os
@@ -21,7 +21,7 @@ _EXPORTER: Final = "gateway.telemetry.otlp"
 def find_traces(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, exporter: str = _EXPORTER
 ) -> Traces | None:
-    """What makes spans, not open yet; None where nobody wants them."""
+    """Return the source of spans, not open yet; None without a collector or the extra."""
     if not _is_wanted(environ):
         return None
     try:
@@ -34,7 +34,7 @@ def find_traces(
 
 
 def _is_wanted(environ: Mapping[str, str]) -> bool:
-    """Whether a collector is named, and nothing says that there is to be no export after all."""
+    """True if a collector is named and no variable disables the export."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     if environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":

@@ -1,4 +1,4 @@
-"""How the gateway hears that a resource changed, beside the admin API: webhooks that come in, URLs it looks at."""
+"""Wiring of resource updates beside the admin API: incoming webhooks, and URLs that the gateway polls."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from gateway.web.webhooks import WebhookEndpoint
 
 
 def build_hooks(catalog: CatalogContext, runtime: Runtime, stores: SessionStores) -> WebhookEndpoint:
-    """What stands at the URLs of webhooks."""
+    """Build the application behind the URLs of webhooks."""
 
     async def use(tenant: TenantId, named: str, for_s: int) -> bool:
         return await stores.nonces.use(tenant, named, for_s=for_s)
@@ -25,7 +25,7 @@ def build_hooks(catalog: CatalogContext, runtime: Runtime, stores: SessionStores
 
 
 def build_jobs(infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime) -> JobScheduler:
-    """The work that nobody asks for."""
+    """Build the scheduler of background jobs."""
     watching = WatchPoller(catalog=catalog, named=runtime.secrets.named)
     forgetting = partial(idempotency.clean_up, catalog)
     return JobScheduler(infrastructure.store, {watches.KIND: watching.perform, idempotency.KIND: forgetting})

@@ -1,1 +1,1 @@
-"""The stations between a registry and a handler: every call passes each of them, whatever face it came through."""
+"""The pipeline between registry and handler: every call passes each stage, whatever protocol or API it came from."""

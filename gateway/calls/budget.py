@@ -1,4 +1,4 @@
-"""What a call and everything inside it may use: time, not counting what the client takes to answer, and calls."""
+"""The budget of a call and everything inside it: time, without the client's time to answer, and number of calls."""
 
 import math
 from collections.abc import Generator
@@ -10,10 +10,10 @@ import anyio
 from gateway.errors import HandlerFailed, RecursionRefused
 
 DEEPEST = 8
-"""How many calls may be inside each other, the outermost not counted."""
+"""The maximum number of calls inside each other, excluding the outermost."""
 
 MOST_CALLS = 250
-"""How many calls one call may make in all, those inside others included."""
+"""The maximum number of calls inside one call, at all depths together."""
 
 
 class CallTimeout:
@@ -35,7 +35,7 @@ class CallTimeout:
         """Leave the block.
 
         Raises:
-            HandlerFailed: it was cancelled because it took too long.
+            HandlerFailed: the block was cancelled because it took too long.
         """
         self._scopes.remove(self._scope)
         if self._scope.__exit__(kind, error, trace):
@@ -43,7 +43,7 @@ class CallTimeout:
 
 
 class CallBudget:
-    """The time limits in force, one inside the other, of one call and the calls inside it, and how many those are."""
+    """The nested time limits of one call and the calls inside it, and the number of those calls."""
 
     def __init__(self) -> None:
         self._scopes: list[anyio.CancelScope] = []
@@ -53,10 +53,10 @@ class CallBudget:
         self._stopped: list[tuple[anyio.CancelScope, float]] = []
 
     def enter(self, depth: int) -> None:
-        """Allow one more call inside a call that is itself inside `depth` others.
+        """Count one more call inside a call that is itself inside `depth` others.
 
         Raises:
-            RecursionRefused: that is too deep, or there were too many in all.
+            RecursionRefused: the call would be too deep, or there are too many in all.
         """
         self._calls += 1
         if depth >= DEEPEST:
@@ -65,12 +65,12 @@ class CallBudget:
             raise RecursionRefused(f"more than {MOST_CALLS} calls inside one")
 
     def within(self, seconds: float) -> "CallTimeout":
-        """A block that is cancelled when it has taken this long."""
+        """Return a block that is cancelled after this many seconds."""
         return CallTimeout(self._scopes, seconds)
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Let no limit run while the block does; blocks may overlap."""
+        """Suspend all time limits while the block runs; blocks may overlap."""
         if self._pauses == 0:
             self._paused_at = anyio.current_time()
             self._stopped = [(scope, scope.deadline) for scope in self._scopes]

@@ -1,8 +1,8 @@
-"""Dear validations: checks that would hold up the event loop, made in child processes that can be killed.
+"""Costly validations: checks that would block the event loop, made in child processes that can be killed.
 
-Few run at once. A tenant holds at most a quarter of the places, waits in a bounded queue for its next one, and is asked
-to retry when that line is full. A check that takes more memory or time than it may is refused like one that is too
-dear from the start.
+Few run at once. A tenant holds at most a quarter of the slots and waits in a bounded queue for its next one. Beyond
+the queue, a check is refused and can be retried. A check that exceeds its memory or time is refused like one that is
+too costly from the start.
 """
 
 import sys
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_worker")
 
 AT_ONCE = 4
-"""Child processes of one replica, of which one tenant holds one."""
+"""Child processes of one replica; one tenant uses at most one of them."""
 
 _WAITING = 16
 _PATIENCE_S = 30.0
@@ -49,7 +49,7 @@ class CheckLimits:
 
 
 class CostlyValidation:
-    """Checks values against schemas: cheap ones at once, dear ones elsewhere."""
+    """Checks values against schemas: cheap ones in place, costly ones in a child process."""
 
     def __init__(
         self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, places: FairShare | None = None
@@ -61,7 +61,7 @@ class CostlyValidation:
         )
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:
-        """The violations, none for a value that conforms; a check that would take too much, or did, is one.
+        """Return the violations, none for a valid value; a check that is or proves too costly is a violation.
 
         Raises:
             LimitExceeded: too many checks wait, of this tenant or in all.
@@ -71,7 +71,7 @@ class CostlyValidation:
         return await self.finish(tenant, found) if isinstance(found, Costly) else found
 
     async def finish(self, tenant: TenantId, costly: Costly) -> tuple[Fault, ...]:
-        """The violations that a child process finds; as for `check`."""
+        """Return the violations that a child process finds; see `check`."""
         refusal = costly.refusal
         if refusal is not None:
             return (refusal,)
@@ -83,7 +83,7 @@ class CostlyValidation:
                 return (self._broken_off(),)
         if status == 0:
             return decode_answer(answer).faults
-        if status == OUT_OF_MEMORY or status < 0:  # ended by the system, or aborted by a library without memory
+        if status == OUT_OF_MEMORY or status < 0:  # killed by the system, or aborted by a library without memory
             return (self._broken_off(),)
         log.error("check_not_started", status=status)
         raise Unavailable("The check of a large value did not start.")
@@ -100,7 +100,7 @@ class CostlyValidation:
         length = len(head).to_bytes(LENGTH_BYTES, "big")
         async with child(self._command) as process:
             source, sink = process.stdin, process.stdout
-            if source is None or sink is None:  # both are asked for
+            if source is None or sink is None:  # both are requested as pipes
                 raise Unavailable("The check of a large value has no pipes.")
             await send_all(source, length, head, costly.definition, costly.instance)
             answer = b"".join([part async for part in sink])

@@ -1,8 +1,8 @@
-"""JSON objects that name a member twice (RFC 8259 section 4: what readers make of them is unpredictable).
+"""JSON objects with two members of one name (RFC 8259 section 4: readers handle them unpredictably).
 
-Compact JSON has `":` once for each member, and else only behind an escaped quote. Read and written again by a fast
-parser, an object keeps one member of each name: fewer `":` mean that some were lost. What the fast parser cannot read,
-or may write with other escapes, is compared name by name.
+Compact JSON contains `":` once for each member, and otherwise only after an escaped quote. A fast parser keeps one
+member of each name: fewer `":` after a round trip mean that some were lost. JSON that the fast parser cannot read, or
+may write with other escapes, is compared name by name.
 """
 
 import json
@@ -12,11 +12,11 @@ import orjson
 
 _MEMBER = b'":'
 _OTHER_SPELLING = b"\\u00"
-"""Begins the escapes of a quotation mark and of a colon, and few others that writers of JSON make."""
+"""The start of the escapes of a quotation mark and a colon, and of few others that JSON writers produce."""
 
 
 def has_repeated_names(compact: bytes) -> bool:
-    """True if some object of this valid, compact JSON has two members of one name."""
+    """True if an object of this valid, compact JSON has two members of one name, or it is too deep to check."""
     count = compact.count(_MEMBER)
     if count <= 1:
         return False
@@ -24,16 +24,16 @@ def has_repeated_names(compact: bytes) -> bool:
         try:
             return orjson.dumps(orjson.loads(compact)).count(_MEMBER) != count
         except (orjson.JSONDecodeError, TypeError):
-            pass  # deeper than it reads, or a lone surrogate
+            pass  # deeper than it can read, or a lone surrogate
     try:
         json.loads(compact, object_pairs_hook=_unique, parse_int=_skip, parse_float=_skip)
-    except (_Repeated, RecursionError):  # too deep to know is not known to be unambiguous
+    except (_Repeated, RecursionError):  # JSON that is too deep to check counts as ambiguous
         return True
     return False
 
 
 class _Repeated(Exception):
-    """A name stands twice."""
+    """An object has two members of one name."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""One call on its way through the stations, and what its handler sees of it."""
+"""One call on its way through the pipeline, and the part of it that its handler sees."""
 
 import time
 from collections.abc import Coroutine, Mapping, Sequence
@@ -26,27 +26,27 @@ _Answer = TypeVar("_Answer")
 
 
 class PrimitiveLookup(Protocol):
-    """Where a running call finds other primitives: what its principal may see, and nothing else."""
+    """Lookup of other primitives for a running call, limited to those that its principal may see."""
 
     async def inner_tool(self, name: str) -> BoundTool | None:
-        """The tool of this name, also one that is hidden from clients."""
+        """Return the tool of this name, even if it is hidden from clients."""
         ...
 
     async def resource(self, uri: str) -> BoundResource | None:
-        """The resource at this URI."""
+        """Return the resource at this URI."""
         ...
 
     def queried(self) -> Sequence[Queried]:
-        """What the query tools may speak of."""
+        """The sources and operations that the query tools may show."""
         ...
 
     async def operation(self, tool: Tool) -> BoundTool:
-        """One of the operations in `queried`, ready to be called."""
+        """Return one of the operations in `queried`, ready to be called."""
         ...
 
 
 class InnerCalls(Protocol):
-    """The way that every call goes, for calls inside calls."""
+    """The pipeline, as calls inside calls use it."""
 
     def call_tool(
         self, call: "Invocation", bound: BoundTool, arguments: Mapping[str, object]
@@ -60,7 +60,7 @@ class InnerCalls(Protocol):
 
 
 class Outcome(msgspec.Struct, Generic[_Answer], frozen=True):
-    """How a call ended: the answer, and for the trail a word, the upstream's status and the size of the answer."""
+    """The end of a call: the answer, and for the audit trail a word, the upstream's status and the answer's size."""
 
     answer: _Answer
     word: str
@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, Generic[_Answer], frozen=True):
 
 
 class Invocation:
-    """One call; also what handlers see of it (`handlers.interfaces.Call`)."""
+    """One call; also the handlers' view of it (`handlers.interfaces.Call`)."""
 
     __slots__ = (
         "_client",
@@ -87,7 +87,7 @@ class Invocation:
         "upstream_ns",
     )
 
-    def __init__(  # on the path of every call: nothing is made here that only few need
+    def __init__(  # runs for every call: objects that few calls need are made later
         self,
         inner_calls: InnerCalls,
         principal: Principal,
@@ -112,11 +112,11 @@ class Invocation:
         self.started_ns = time.perf_counter_ns()
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
-        """Bound what a block may take; see the port."""
+        """Bound the time of a block; see `Call`."""
         return self._inner_side().budget.within(seconds)
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, key: str | None = None) -> dict[str, Any]:
-        """Call another tool of the same registry through all its gates; see the port."""
+        """Call another tool of the same registry through the whole pipeline; see `Call`."""
         inside = self._inner_side()
         inside.budget.enter(inside.depth)
         bound = None if self._lookup is None else await self._lookup.inner_tool(name)
@@ -128,11 +128,11 @@ class Invocation:
         return result
 
     def queried(self) -> Sequence[Queried]:
-        """What the query tools may speak of to this principal; see the port."""
+        """The sources and operations that the query tools may show to this principal; see `Call`."""
         return () if self._lookup is None else self._lookup.queried()
 
     async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
-        """Call an operation through all gates of its tool; see the port."""
+        """Call an operation through the whole pipeline; see `Call`."""
         inside = self._inner_side()
         inside.budget.enter(inside.depth)
         if self._lookup is None:
@@ -142,7 +142,7 @@ class Invocation:
         return await self._inner_calls.call_tool(inner, bound, arguments)
 
     async def read_resource(self, uri: str) -> Contents:
-        """Read a resource of the same registry through all its gates; see the port."""
+        """Read a resource of the same registry through the whole pipeline; see `Call`."""
         inside = self._inner_side()
         inside.budget.enter(inside.depth)
         bound = None if self._lookup is None else await self._lookup.resource(uri)
@@ -152,11 +152,11 @@ class Invocation:
 
     @property
     def is_inner(self) -> bool:
-        """Whether it is inside another call, whose place among the tenant's calls it shares."""
+        """True if it is inside another call, whose slot it shares."""
         return self._inside is not None and self._inside.depth > 0
 
     def record(self, kind: AuditKind, outcome: Outcome[Any]) -> CallRecord:
-        """One step of it, as the trail keeps it."""
+        """Make the audit record of one step of the call."""
         return CallRecord(
             tenant=self.principal.tenant,
             kind=kind,
@@ -174,7 +174,7 @@ class Invocation:
         )
 
     def _inner_side(self) -> "_Nesting":
-        """What only calls that are limited in time, or have calls inside, need."""
+        """Return the state that only calls with a time limit or inner calls need; make it on first use."""
         if self._inside is None:
             self._inside = _Nesting(CallBudget(), "", 0)
             self.peer = NestedPeer(self._client, self._inside.budget)
@@ -198,7 +198,7 @@ class Invocation:
 
 @dataclass(slots=True)
 class _Nesting:
-    """Where a call stands among the calls inside each other: what they share, its own names, how deep it is."""
+    """The position of a call among nested calls: the budget that they share, its key prefix, its depth."""
 
     budget: CallBudget
     prefix: str

@@ -1,5 +1,8 @@
-"""The client as one call sees it: the clock stands still while the client is asked, and calls inside calls have names
-of their own for what they ask and remember."""
+"""The client as one call sees it.
+
+Time limits pause while the client answers a question. A call inside another one prefixes the keys of its questions and
+of its stored values.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +12,7 @@ from gateway.handlers.interfaces import LogLevel, Peer, Question
 
 
 class NestedPeer:
-    """A peer for one call; `prefix` names the call inside the outermost one, which has none."""
+    """A peer for one call; `prefix` names the call inside the outermost one, which has no prefix."""
 
     def __init__(self, peer: Peer, budget: CallBudget, *, prefix: str = "") -> None:
         self._peer = peer
@@ -17,11 +20,11 @@ class NestedPeer:
         self._prefix = prefix
 
     def can(self, kind: str) -> bool:
-        """Whether the client declared this."""
+        """True if the client declared this capability."""
         return self._peer.can(kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the outermost call is; an inner one has a scale of its own, which the client does not know."""
+        """Report the progress of the outermost call; an inner one has its own scale, unknown to the client."""
         if not self._prefix:
             await self._peer.progress(progress, total, message)
 
@@ -30,18 +33,18 @@ class NestedPeer:
         await self._peer.log(level, data, logger)
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """The client's answers, in whatever time it takes; see the port."""
+        """Return the client's answers; no time limit runs until they arrive. See `Peer`."""
         asked = {self._prefix + key: question for key, question in questions.items()}
         with self._budget.paused():
             answers = await self._peer.ask(asked)
         return {key: answers[self._prefix + key] for key in questions}
 
     def recall(self, key: str) -> Any:
-        """What an earlier round of this call remembered."""
+        """Return a value that an earlier round of this call stored."""
         return self._peer.recall(self._prefix + key)
 
     def remember(self, key: str, value: object) -> None:
-        """Keep a value for later rounds."""
+        """Store a value for later rounds."""
         self._peer.remember(self._prefix + key, value)
 
     async def end_stream(self) -> None:

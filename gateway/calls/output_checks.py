@@ -1,4 +1,4 @@
-"""Whether what a handler answered is what the protocol has, small enough, and as its tool promised."""
+"""Checks of handler results: the form that the protocol requires, the size, and the tool's output schema."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -15,7 +15,7 @@ from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, Output
 from gateway.handlers.binding import BoundPrompt, BoundResource
 
 LARGEST = 10 * 1024 * 1024
-"""Bytes of JSON that one answer may have."""
+"""The size limit of one answer, in bytes of JSON."""
 
 _ODD_SHAPE = "the handler answered in a form that the protocol does not have"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
@@ -27,14 +27,14 @@ _OPENED_UP = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'
 
 
 def encode(result: Result) -> tuple[bytes, bytes]:
-    """The members of a tool's result as JSON (content, structured content, `isError`, and `_meta` where there is any),
-    and its structured content alone; empty where there is none.
+    """Return the members of a tool's result as JSON, and its structured content alone, which is empty if absent.
 
-    Faces look for structured content and `isError` by how they are written, so members of the same names further
-    inside are written with a blank.
+    The members are the content, the structured content, `isError`, and `_meta` if present. Protocol and admin API find
+    structured content and `isError` by their exact spelling. So members of these names further inside are written with
+    a space.
 
     Raises:
-        HandlerFailed: it is not of the protocol's form, or too large.
+        HandlerFailed: the result does not have the protocol's form, or is too large.
     """
     _check_members(result)
     has_structure = result.structured is not ABSENT and result.structured is not None
@@ -50,16 +50,16 @@ def encode(result: Result) -> tuple[bytes, bytes]:
 
 
 class ResultChecks:
-    """Holds results to the output schema that their tool declares."""
+    """Checks results against the output schema of their tool."""
 
     def __init__(self, checks: CostlyValidation) -> None:
         self._checks = checks
 
     async def hold(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
-        """Check structured content, as JSON.
+        """Check structured content, given as JSON.
 
         Raises:
-            OutputInvalid: it is not of the form that the tool declares, or cannot be checked.
+            OutputInvalid: it does not match the output schema, or cannot be checked.
         """
         if not structured:
             raise OutputInvalid(_NO_STRUCTURE)
@@ -68,7 +68,7 @@ class ResultChecks:
     async def _settle(self, tenant: TenantId, found: tuple[Fault, ...] | Costly) -> None:
         try:
             faults = await self._checks.finish(tenant, found) if isinstance(found, Costly) else found
-        except (LimitExceeded, Unavailable) as error:  # the handler has run: this is no refusal
+        except (LimitExceeded, Unavailable) as error:  # the handler has run, so this is not a refusal
             raise OutputInvalid(
                 f"the tool has run, but its result was not checked against its output schema: {error.message}"
             ) from None
@@ -76,8 +76,9 @@ class ResultChecks:
             raise OutputInvalid("the result does not match the tool's output schema", faults=faults)
 
     async def hold_to(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
-        """The members of an upstream's result, once more: without structure and as an error when they are not of the
-        form that the tool declares. What the upstream said stays there as text.
+        """Check the members of an upstream's result against the output schema, and return them.
+
+        On a violation the result becomes an error without structured content, and keeps the upstream's text.
         """
         result: dict[str, Any] = result_rendering.decode(members)
         if result.get("isError"):
@@ -95,10 +96,10 @@ class ResultChecks:
 
 
 def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:
-    """The contents of a resource in the protocol's form, and their size in bytes.
+    """Return the contents of a resource in the protocol's form, and their size in bytes.
 
     Raises:
-        HandlerFailed: they are not of that form, or too large.
+        HandlerFailed: they do not have that form, or are too large.
     """
     try:
         checked = validate_contents(list(contents.contents), uri=bound.uri, mime_type=bound.mime_type)
@@ -108,10 +109,10 @@ def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, 
 
 
 def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, int]:
-    """The messages of a prompt in the protocol's form, and their size in bytes.
+    """Return the messages of a prompt in the protocol's form, and their size in bytes.
 
     Raises:
-        HandlerFailed: they are not of that form, or too large.
+        HandlerFailed: they do not have that form, or are too large.
     """
     try:
         checked = validate_messages(list(messages.messages))
@@ -125,10 +126,10 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
 
 
 def check_completions(found: Completions) -> Completions:
-    """At most a hundred values, with the truth about whether there are more.
+    """Return at most a hundred values, with a `has_more` that counts the values left out.
 
     Raises:
-        HandlerFailed: they are no texts, or none that JSON can hold, or their number is none.
+        HandlerFailed: a value is not a text or not encodable as JSON, or the total is not a number.
     """
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
@@ -141,7 +142,7 @@ def check_completions(found: Completions) -> Completions:
 
 
 def _check_members(result: Result) -> None:
-    """Refuse members of other types than they are declared with: functions are not held to their annotations."""
+    """Refuse members of other types than declared: Python does not enforce the annotations of a handler."""
     if not isinstance(cast("object", result.is_error), bool):
         raise HandlerFailed(f"{_ODD_SHAPE}: isError has to be true or false")
     if not isinstance(cast("object", result.meta), Mapping | None):
@@ -167,7 +168,7 @@ def _json(value: object) -> bytes:
 
 
 def _plainly(encoded: bytes) -> bytes:
-    """The same JSON; inside texts quotes are escaped, so only members are found."""
+    """Write members of the searched names with a space. Quotes inside texts are escaped, so only members match."""
     for member, opened_up in _OPENED_UP.items():
         if member in encoded:
             encoded = encoded.replace(member, opened_up)

@@ -54,27 +54,27 @@ log = structlog.get_logger(__name__)
 
 _HTTP_ERROR = 400
 _NS = 1e9
-_ALLOW, _SAFE, _CALL = Decision.ALLOW, Safety.SAFE, AuditKind.CALL  # looking up a member costs more than a call of ours
+_ALLOW, _SAFE, _CALL = Decision.ALLOW, Safety.SAFE, AuditKind.CALL  # an enum lookup costs more than a function call
 _SHOWN = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
-"""What a tool's result may say of its failure."""
+"""Errors whose message a tool's result may contain."""
 
 _Answer = TypeVar("_Answer")
 
 
 class Limiter(Protocol):
-    """What counts calls against a tenant's limits."""
+    """The limiter of a tenant's calls."""
 
     def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        """A place among the tenant's calls for as long as the block runs, or LimitExceeded."""
+        """Hold one of the tenant's call slots while the block runs, or raise LimitExceeded."""
         ...
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        """The same for a call inside another one: counted like any, in the place of the call that waits for it."""
+        """Count a call inside another one; it shares the slot of the call that waits for it."""
         ...
 
 
 class AuditSink(Protocol):
-    """Where calls are recorded; a write returns when it is durable."""
+    """The sink for records of calls; a write returns when it is durable."""
 
     async def write(self, record: CallRecord) -> None:
         """Commit one record, or raise AuditUnavailable."""
@@ -82,7 +82,7 @@ class AuditSink(Protocol):
 
 
 class CallPipeline:
-    """The stations of this replica."""
+    """The call pipeline of this replica."""
 
     def __init__(
         self,
@@ -113,11 +113,11 @@ class CallPipeline:
         """Run one tool call to its end and return the members of its result object as JSON.
 
         Raises:
-            NotFound, Forbidden: the tool is not this principal's to call.
+            NotFound, Forbidden: the principal may not call the tool.
             LimitExceeded: too many calls; nothing was done.
             AuditUnavailable: the call could not be recorded, so it has no answer.
-            CapabilityMissing: the call has to ask the client what the client did not declare.
-            InputRequired: the client has to answer first, and call again.
+            CapabilityMissing: the call has a question for the client that needs an undeclared capability.
+            InputRequired: the client must answer first, and call again.
         """
         call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("call", bound.tool.name))
         return self.call_tool(call, bound, arguments)
@@ -135,7 +135,7 @@ class CallPipeline:
 
         Raises:
             NotFound, Forbidden, LimitExceeded, AuditUnavailable, CapabilityMissing, InputRequired: as for tools.
-            PolicyDenied, UpstreamError, CallError, TemplateFailed: there is nothing to show, and why.
+            PolicyDenied, UpstreamError, CallError, TemplateFailed: it cannot be read, for the reason in the message.
         """
         call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("read", bound.uri))
         return self.read_resource(call, bound)
@@ -153,8 +153,8 @@ class CallPipeline:
         """Make the messages of one prompt.
 
         Raises:
-            MissingArguments: required arguments are not there; the message names them all.
-            ArgumentsInvalid: arguments are there that the prompt does not have.
+            MissingArguments: required arguments are missing; the message names them all.
+            ArgumentsInvalid: an argument is unknown or invalid.
             GatewayError: as for resources.
         """
         call = Invocation(
@@ -165,7 +165,7 @@ class CallPipeline:
         return await self._recorded(call, bound.limits, lambda: self._get(call, bound, arguments))
 
     async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
-        """Violations of settled arguments, for a face that shows more of them than a call does.
+        """Return the violations of settled arguments, for an API that shows more of them than a call does.
 
         Raises:
             LimitExceeded, Unavailable: they cannot be checked now.
@@ -181,7 +181,7 @@ class CallPipeline:
         *,
         correlation_id: str,
     ) -> Completions:
-        """Values for an argument of a prompt or a variable of a template, given as its name and what was typed so far.
+        """Return values for a prompt argument or a template variable; `argument` is its name and the text typed so far.
 
         Raises:
             ArgumentsInvalid: there is no argument of that name.
@@ -196,14 +196,14 @@ class CallPipeline:
     def call_tool(
         self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]
     ) -> Coroutine[Any, Any, bytes]:
-        """Take a tool call through all stations; see `run`."""
+        """Run a tool call through the whole pipeline; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
         call.levels = bound.tool.levels
         return self._recorded(call, bound.limits, lambda: self._run(call, bound, arguments))
 
     def read_resource(self, call: Invocation, bound: BoundResource) -> Coroutine[Any, Any, Contents]:
-        """Take the reading of a resource through all stations; see `read`."""
+        """Run the reading of a resource through the whole pipeline; see `read`."""
         authorise(call.principal, bound)
         call.levels = bound.primitive.levels
         return self._recorded(call, bound.limits, lambda: self._read(call, bound))
@@ -211,7 +211,7 @@ class CallPipeline:
     async def _recorded(
         self, call: Invocation, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]
     ) -> _Answer:
-        """Count it, do it, and record how it ended before anybody hears of it."""
+        """Count and run a call, and record its outcome before the outcome is returned."""
         try:
             admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
             async with admit(call.principal.tenant, call.principal.key, limits):
@@ -282,7 +282,7 @@ class CallPipeline:
         return bound.handler.prepare(arguments)
 
     async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> None:
-        """Let the user decide, and record what was decided before anything else is done.
+        """Ask the user for confirmation, and record the outcome before anything else is done.
 
         Raises:
             PolicyDenied: the user declined, or cannot be asked.
@@ -347,7 +347,7 @@ class CallPipeline:
         handler: Handler[_Answer],
         arguments: Mapping[str, object],
     ) -> _Answer:
-        """Decide, prepare, confirm, record the intent, run: what is the same for resources and prompts."""
+        """Decide, prepare, confirm, record the intent, run: the steps that resources and prompts share."""
         decide(bound)
         prepared = handler.prepare(handler.settle(arguments))
         call.digest = prepared.digest
@@ -363,7 +363,7 @@ def _failed(result: bytes, word: str) -> Outcome[bytes]:
 
 
 def _note(call: Invocation, error: Exception) -> None:
-    """Log what is wrong with a handler of ours, as opposed to its arguments, its upstream or its caller."""
+    """Log a failure of one of our handlers, as opposed to one of its arguments, its upstream or its caller."""
     if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
         log.warning(
             "handler_failed",
@@ -377,7 +377,7 @@ def _note(call: Invocation, error: Exception) -> None:
 
 
 def _word(error: GatewayError | InputRequired) -> str:
-    """How the trail calls a call that ended without an answer."""
+    """The outcome that the audit trail records for a call without an answer."""
     if isinstance(error, InputRequired):
         return "input_required"
     return "limited" if isinstance(error, LimitExceeded) else error.code

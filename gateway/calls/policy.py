@@ -1,4 +1,4 @@
-"""The gates before a handler runs: whose primitive it is, what the tenant's policy says, what the user says."""
+"""The checks before a handler runs: the primitive's tenant, the tenant's policy, the user's confirmation."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -14,7 +14,7 @@ from gateway.handlers.interfaces import Question
 
 CONFIRM = "gateway/confirm"
 CONFIRMED = "gateway/confirmed"
-"""Key of a call's state: its confirmation is recorded, and later rounds do not record it again."""
+"""Key of a call's state: its confirmation is in the audit trail, and later rounds do not record it again."""
 
 _FORM: Mapping[str, Any] = {
     "type": "object",
@@ -24,7 +24,7 @@ _FORM: Mapping[str, Any] = {
 
 
 class Confirmation(StrEnum):
-    """The end of a question whether a call may be made, as the trail has it."""
+    """The outcome of a user's confirmation, as the audit trail records it."""
 
     GRANTED = "granted"
     DECLINED = "declined"
@@ -46,24 +46,24 @@ REFUSALS: Mapping[Confirmation, str] = {
 
 
 class BoundPrimitive(Protocol):
-    """What the gates ask of a bound primitive."""
+    """The properties of a bound primitive that the checks read."""
 
     @property
     def tenant(self) -> TenantId:
-        """Whose it is."""
+        """The tenant that owns the primitive."""
         ...
 
     @property
     def decision(self) -> Decision:
-        """What the policy says of it."""
+        """The policy's decision on the primitive."""
         ...
 
 
 def authorise(principal: Principal, bound: BoundPrimitive) -> None:
-    """Let pass a principal of the primitive's tenant that may use MCP.
+    """Admit a principal of the primitive's tenant that may use MCP.
 
     Raises:
-        NotFound: it is another tenant's.
+        NotFound: the primitive belongs to another tenant.
         Forbidden: the key lacks the scope.
     """
     if principal.tenant != bound.tenant:
@@ -73,10 +73,10 @@ def authorise(principal: Principal, bound: BoundPrimitive) -> None:
 
 
 def decide(bound: BoundPrimitive) -> None:
-    """Refuse what the policy refuses, and what nobody here can approve.
+    """Refuse a call that the policy denies, or that needs an approval, which cannot be given here.
 
     Raises:
-        PolicyDenied: so says the policy.
+        PolicyDenied: the call is refused.
     """
     if bound.decision is Decision.DENY:
         raise PolicyDenied("the tenant's policy does not allow calls of this safety level")

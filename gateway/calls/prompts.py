@@ -1,4 +1,4 @@
-"""What is special about prompts: their arguments are names and texts, and they may embed resources by URI."""
+"""Steps that only prompts need: checks of their text arguments, and resources that they embed by URI."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -13,11 +13,11 @@ _MOST_EMBEDDED = 16
 
 
 def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
-    """Refuse arguments that the prompt does not have, and the lack of those that it needs.
+    """Refuse arguments that the prompt does not have, and missing ones that it requires.
 
     Raises:
-        MissingArguments: required ones are not there; the message names them all.
-        ArgumentsInvalid: there are others than the prompt has, or one is no text or too long.
+        MissingArguments: required arguments are missing; the message names them all.
+        ArgumentsInvalid: an argument is unknown, not a text, or too long.
     """
     missing = [name for name in bound.arguments if name in bound.required and name not in arguments]
     if missing:
@@ -33,10 +33,10 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
 
 
 async def embed_resources(messages: Messages, call: Invocation) -> Messages:
-    """The messages with every embedded resource that is only named by its URI read, as the principal who asks.
+    """Return the messages with the content of each resource that they embed by URI only, read as the principal.
 
     Raises:
-        HandlerFailed: one is not there, or not for this principal; or there are too many.
+        HandlerFailed: a resource does not exist, or not for this principal; or there are too many.
     """
     found: list[Mapping[str, object]] = []
     embedded = 0
@@ -53,7 +53,7 @@ async def embed_resources(messages: Messages, call: Invocation) -> Messages:
 
 
 async def _embed(message: Mapping[str, object], uri: str, call: Invocation) -> list[Mapping[str, object]]:
-    """One message per content that the resource has."""
+    """Return one message per content of the resource."""
     try:
         read = await call.read_resource(uri)
     except NotFound:
@@ -63,7 +63,7 @@ async def _embed(message: Mapping[str, object], uri: str, call: Invocation) -> l
 
 
 def _named(message: Mapping[str, object]) -> str | None:
-    """The URI of an embedded resource whose content is not there."""
+    """The URI of a resource that is embedded without its content, else None."""
     block = message.get("content") if isinstance(cast("object", message), Mapping) else None
     if not isinstance(block, dict):
         return None

@@ -1,8 +1,7 @@
-"""How an upstream's answer becomes the inside of a tool result (MCP `CallToolResult`), as JSON bytes.
+"""Rendering of an upstream's answer as the members of a tool result (MCP `CallToolResult`), as JSON bytes.
 
-A JSON body is checked and minified in C and put in as it is, so that numbers stay as they were written; it never
-becomes Python objects. What is larger than a result should be is cut, and says so. Callers put braces around what they
-get.
+A JSON body is checked and minified in C and inserted unchanged, so numbers stay as they were written; it never
+becomes Python objects. A result beyond the size limit is truncated, with a note. Callers put braces around the members.
 """
 
 import json
@@ -28,10 +27,10 @@ from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind
 log = structlog.get_logger(__name__)
 
 LARGEST_TEXT = 256 * 1024
-"""How many bytes of text, or of JSON, a result has at most; a JSON result has them twice, as text and as structure."""
+"""The size limit of text or JSON, in bytes; a JSON result contains it twice, as text and as structure."""
 
 LARGEST_BYTES = 1024 * 1024
-"""How many bytes that are no text a result has at most where the rest can be read elsewhere."""
+"""The size limit of binary content, in bytes, where the complete body can be read elsewhere."""
 
 CRASHED = "the call failed inside the gateway"
 """The message of every unexpected exception, beside the correlation id."""
@@ -48,21 +47,21 @@ _REPEATED = (
 
 
 class OverflowStore(Protocol):
-    """Where whole results wait whose tool result was cut."""
+    """The store for complete bodies of truncated results."""
 
     async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str | None:
-        """The URI under which this subject can read it for a while; None when it cannot be kept."""
+        """Return the URI under which this subject can read the body for a while; None when it cannot be stored."""
         ...
 
 
 class ResultRenderer:
-    """Shapes answers; keeps what had to be cut where its caller can read it."""
+    """Renders answers, and stores the complete body of a truncated one for its caller."""
 
     def __init__(self, overflow: OverflowStore | None = None) -> None:
         self._overflow = overflow
 
     async def content(self, principal: Principal, answer: UpstreamAnswer) -> bytes:
-        """The members of the result for this answer, with a link to all of it where it is cut."""
+        """Return the members of the result for this answer, with a link to the complete body if it is truncated."""
         if len(answer.body) <= LARGEST_TEXT or answer.status >= FIRST_ERROR:
             return content(answer)
         link = await self._keep(principal, answer) if is_too_large(answer) else None
@@ -83,16 +82,16 @@ class ResultRenderer:
 
 
 def is_too_large(answer: UpstreamAnswer) -> bool:
-    """Whether the result of this answer may have to be cut."""
+    """True if the result of this answer may have to be truncated."""
     kind = kind_of(answer)[0]
     is_read = is_json(kind) or is_text(kind) or not kind
     return len(answer.body) > (LARGEST_TEXT if is_read else LARGEST_BYTES)
 
 
 def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
-    """The members of the result for this answer; a status that is no success makes it an error.
+    """Return the members of the result for this answer; a status of 300 or above makes it an error.
 
-    `link` is where all of it can be read when it is cut.
+    `link` is the URI of the complete body, for a truncated result.
     """
     if answer.status >= FIRST_ERROR:
         return error_result(answer)
@@ -108,13 +107,13 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
         return _cut_structure(cut_json(compact, LARGEST_TEXT), answer, link)
     if has_repeated_names(compact):
         return _blocks(compact.decode(), _REPEATED)
-    if compact == b"null":  # the SDK drops a member that is null, so there is none
+    if compact == b"null":  # the SDK drops a member that is null, so there is no structured content
         return _TEXT_START + b'"null"}],"isError":false'
     return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
 
 
 def failure(error: GatewayError, correlation_id: str) -> bytes:
-    """The members of an error result: what was wrong, where, and what to quote to the operator."""
+    """The members of an error result: the message, the faults with their pointers, and the id to report."""
     text = "\n".join([error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in _untold(error))])
     details: dict[str, object] = {"code": error.code, "correlation_id": correlation_id}
     if error.retry_after_s is not None:
@@ -131,18 +130,18 @@ def failure(error: GatewayError, correlation_id: str) -> bytes:
 
 
 def decode(members: bytes) -> dict[str, Any]:
-    """A result object of these members, with integers of any size as they were written."""
+    """Decode the members to a result object; integers of any size stay exact."""
     result: dict[str, Any] = json.loads(b"{" + members + b"}")
     return result
 
 
 def internal_error(correlation_id: str) -> bytes:
-    """The members of an error result that tells nothing but how to find the log line."""
+    """The members of an error result that reveals only the correlation id of the log line."""
     return failure(HandlerFailed(CRASHED), correlation_id)
 
 
 def _untold(error: GatewayError) -> Sequence[Fault]:
-    """The faults; none if there is one alone and the message already has its place and reason."""
+    """The faults; none if there is only one and the message already contains its pointer and reason."""
     is_told = len(error.faults) == 1 and all(
         part in error.message for part in (error.faults[0].pointer, error.faults[0].reason)
     )
@@ -158,7 +157,7 @@ def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | Non
         return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(answer, link))
     if is_picture:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
-    whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind  # parts need their boundary
+    whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind  # the parts need their boundary
     resource = {
         "uri": "about:blank#upstream-body",
         "mimeType": whole or "application/octet-stream",
@@ -168,7 +167,7 @@ def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | Non
 
 
 def _cut_structure(cut: Truncated, answer: UpstreamAnswer, link: str | None) -> bytes:
-    """JSON of which a part is missing: as text and structure, with a note and the way to the rest."""
+    """Truncated JSON as text and structured content, with a note and a link to the complete body."""
     note = describe(cut, whole=len(answer.body), uri=link)
     kept = cut.kept.decode("utf-8", "replace")
     blocks = _blocks(kept, note, _link(answer, link))
@@ -192,7 +191,7 @@ def _text(text: str, answer: UpstreamAnswer, link: str | None) -> bytes:
 
 
 def _blocks(*blocks: str | dict[str, object] | None) -> bytes:
-    """The members of a result with these blocks; a bare text is a text block, None is none."""
+    """The members of a result with these blocks; a string becomes a text block, None is left out."""
     written = [
         b'{"type":"text","text":' + quote(block) + b"}" if isinstance(block, str) else orjson.dumps(block)
         for block in blocks
@@ -214,7 +213,7 @@ def _link(answer: UpstreamAnswer, uri: str | None) -> dict[str, object] | None:
 
 
 def _compacted(body: bytes, parameters: str) -> bytes | None:
-    """The JSON text without blanks, in UTF-8; None when it is none. JSON in another charset is read as declared."""
+    """The body as JSON text without whitespace, in UTF-8; None when it is not JSON. Other charsets are converted."""
     compact = _minified(body)
     if compact is None and (charset := declared_charset(parameters) or _marked_charset(body)) is not None:
         try:
@@ -225,7 +224,7 @@ def _compacted(body: bytes, parameters: str) -> bytes | None:
 
 
 def _marked_charset(body: bytes) -> str | None:
-    """The charset of a body that begins with a byte order mark, which JSON should not."""
+    """The charset of a body that begins with a byte order mark, which JSON should not have."""
     if body.startswith(b"\xef\xbb\xbf"):
         return "utf-8-sig"
     return "utf-16" if body.startswith((b"\xff\xfe", b"\xfe\xff")) else None

@@ -1,8 +1,8 @@
-"""How a result that is too large is cut: to whole elements and lines, with a note of what was left out.
+"""Truncation of results that are too large, at whole elements and lines, with a note of the omitted parts.
 
-JSON stays JSON, and what is kept stays as it was written: values are moved as bytes, never read as numbers. Lists keep
-their first elements, objects all of their keys as long as there is room for them. What has more parts than is good to
-take apart is read only as far as it is kept.
+JSON stays JSON, and kept values stay as they were written: they are copied as bytes, never read as numbers. Lists keep
+their first elements; objects keep all of their keys as far as these fit. JSON with too many parts to take apart is read
+only as far as it is kept.
 """
 
 import json
@@ -25,14 +25,14 @@ _Container = TypeVar("_Container")
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """What is kept, and what a reader has to know of the rest; without notes nothing is missing."""
+    """The kept part, and notes on the omitted ones; without notes nothing is missing."""
 
     kept: bytes
     notes: tuple[str, ...] = ()
 
 
 def cut_json(compact: bytes, limit: int) -> Truncated:
-    """Compact, valid JSON in at most `limit` bytes, as JSON."""
+    """Truncate compact, valid JSON to at most `limit` bytes of valid JSON."""
     if len(compact) <= limit:
         return Truncated(compact)
     if compact.count(b",") > _MOST_PARTS or compact.count(b":") > _MOST_PARTS:
@@ -45,7 +45,7 @@ def cut_json(compact: bytes, limit: int) -> Truncated:
 
 
 def cut_text(text: str, limit: int) -> Truncated:
-    """Text in at most `limit` bytes of UTF-8, to the end of a line where one is near."""
+    """Truncate text to at most `limit` bytes of UTF-8, at the end of a line if one is near."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= limit:
         return Truncated(raw)
@@ -57,13 +57,13 @@ def cut_text(text: str, limit: int) -> Truncated:
 
 
 def describe(cut: Truncated, *, whole: int, uri: str | None) -> str:
-    """What is said of a cut result: how much is missing, where, and how to get it."""
+    """The note of a truncated result: the size, the missing parts, and the URI of the complete result."""
     lines: Sequence[str] = [f"This result is cut: the whole has {whole:,} bytes.", *cut.notes]
     return "\n".join([*lines, f"All of it can be read as the resource {uri} for some minutes."] if uri else lines)
 
 
 class _Truncator:
-    """Cuts one value and collects the notes."""
+    """Truncates one value and collects the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -126,7 +126,7 @@ def _taken_apart(raw: bytes, kind: type[_Container]) -> _Container:
 
 
 def _fitting(heads: dict[str, bytes], room: int) -> Iterable[str]:
-    """The first names for which there is room, with the least that their values can take."""
+    """The first names that fit, each with the minimum that its value needs."""
     for name, head in heads.items():
         room -= len(head) + 1 + len(b"null")
         if room < 0:
@@ -135,7 +135,7 @@ def _fitting(heads: dict[str, bytes], room: int) -> Iterable[str]:
 
 
 def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
-    """How many bytes each value gets: the small ones what they need, the large ones the same of the rest."""
+    """The bytes for each value: small values get what they need, large ones equal shares of the rest."""
     shares: dict[str, int] = {}
     for left, (name, size) in zip(
         range(len(sizes), 0, -1), sorted(sizes.items(), key=lambda pair: pair[1]), strict=True
@@ -146,7 +146,7 @@ def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
 
 
 def _cut_behind(compact: bytes, limit: int) -> Truncated:
-    """The beginning of the value up to the last part that is whole, with everything closed that is open there."""
+    """The start of the value up to its last complete part, with all open containers closed."""
     closers: list[bytes] = []
     end, closing = 0, b""
     for token in _TOKEN.finditer(compact, 0, limit):

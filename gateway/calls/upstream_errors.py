@@ -1,4 +1,4 @@
-"""What a tool result says of an answer that is no success: status, hints, and the beginning of the body."""
+"""Error results for an upstream's answer without success: status, hints, and the beginning of the body."""
 
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def error_result(answer: UpstreamAnswer) -> bytes:
-    """The members of an error result; a redirect is one, because it is never followed."""
+    """The members of an error result; a redirect is an error, because it is never followed."""
     lines = [f"HTTP {answer.status} {_PHRASES.get(answer.status, '')}".rstrip()]
     meta: dict[str, object] = {"status": answer.status}
     if answer.location is not None and answer.status < _FIRST_REFUSAL:
@@ -43,7 +43,7 @@ def error_result(answer: UpstreamAnswer) -> bytes:
 
 
 def _shown_body(answer: UpstreamAnswer) -> str:
-    """What of a refusal's body is worth reading: the beginning, if it is text."""
+    """The beginning of an error's body if it is text, else its size and type."""
     if not answer.body:
         return ""
     kind, parameters = kind_of(answer)
@@ -54,7 +54,7 @@ def _shown_body(answer: UpstreamAnswer) -> str:
 
 
 def _host_of(location: str) -> str:
-    """The host that a redirect names, and nothing else of it: the rest may hold secrets."""
+    """The host of a redirect without the rest of the location, which may contain secrets."""
     try:
         host = urlsplit(location).hostname
     except ValueError:

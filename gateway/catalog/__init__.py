@@ -1,1 +1,1 @@
-"""Every read and change of durable truth, as verbs, one module per noun."""
+"""Reads and changes of the tenants' catalogs in PostgreSQL: one module per noun, one function per verb."""

@@ -1,4 +1,4 @@
-"""The audit trail of a tenant, as it is read, and whether it is as it was written."""
+"""The audit trail of a tenant: paging and verification."""
 
 from collections.abc import Sequence
 
@@ -15,30 +15,31 @@ from gateway.store.audit.verification import TrailCheck, TrailKeys
 from gateway.store.engine import Db
 
 _AT_ONCE = 500
-"""Entries that are read, and verified, before others get their turn."""
+"""Rows of one query. Entries are verified in parts of this size, so that other tasks run in between."""
 
 
 async def page_entries(
     tenant: TenantId, catalog: CatalogContext, wanted: AuditFilter, *, after: str | None, limit: int
 ) -> Sequence[AuditEntry]:
-    """The tenant's entries that pass the filter, the newest first."""
+    """The tenant's audit entries that match the filter, newest first."""
     async with catalog.store.transaction(tenant) as db:
         return await entries.page(tenant, db, after=after, limit=limit, wanted=wanted)
 
 
 def position_of(entry: AuditEntry) -> str:
-    """Where the entry stands in the trail; ids rise with time."""
+    """Cursor position of an entry: its id, because ids sort by time."""
     return entry.id
 
 
 async def verify_trail(tenant: TenantId, catalog: CatalogContext) -> AuditTrail:
-    """The chains of the tenant's trail with their first faults, its anchor, and what the stores outside have of it.
+    """Verify the tenant's audit trail: the chains with their first faults, the anchor, and the heads in outside stores.
 
-    The stores are read first, then the signatures, of one moment: what either names is in the database by the time
-    that the entries are read. What is written meanwhile is verified too.
+    The outside stores are read first, then the signatures in one database snapshot, then the entries. So everything
+    that a head or a signature names is in the database when the entries are read. Entries written meanwhile are
+    verified too.
 
     Raises:
-        LimitExceeded: too many trails are being verified.
+        LimitExceeded: too many audit trails are being verified.
     """
     async with catalog.verifying.hold(tenant):
         outside: Sequence[FoundHeads] = () if catalog.heads is None else await catalog.heads.read(tenant)
@@ -71,7 +72,7 @@ async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> Non
 
 
 async def _follow_entries(tenant: TenantId, catalog: CatalogContext, check: TrailCheck) -> None:
-    """Part by part; no transaction lasts longer than one."""
+    """Verify the entries in parts, each in a transaction of its own, so that no transaction stays open for long."""
     last: Link | None = None
     while True:
         async with catalog.store.transaction(tenant) as db:

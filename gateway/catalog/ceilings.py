@@ -1,4 +1,4 @@
-"""The ceilings of a tenant's limits: set by the operator, applied to every reader of the policy."""
+"""Ceilings of a tenant's limits. The operator sets them; every reader of the policy applies them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
@@ -15,7 +15,7 @@ from gateway.store.engine import Db
 
 
 async def get_ceilings(tenant: TenantId, catalog: CatalogContext) -> CeilingsInForce:
-    """The ceilings of the tenant's limits."""
+    """The tenant's own ceilings and the default ones."""
     async with catalog.store.transaction(tenant) as db:
         return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.ceilings)
 
@@ -28,10 +28,10 @@ async def update_ceilings(
     by: Author,
     expected: Expected = None,
 ) -> CeilingsInForce:
-    """The ceilings as revised, in force with the next revision.
+    """Replace the tenant's ceilings with those that `revise` returns; they apply from the next catalog revision.
 
     Raises:
-        PreconditionFailed: it is another version than expected.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="ceilings.update", target="ceilings")
     async with change(tenant, catalog, entry, by=by) as db:
@@ -44,22 +44,22 @@ async def update_ceilings(
 
 
 async def bounded_policy(tenant: TenantId, db: Db, defaults: Limits) -> BoundedPolicy:
-    """The stored policy and the ceilings over it."""
+    """The stored policy and the ceilings of its limits."""
     own = await ceilings.get(tenant, db)
     return BoundedPolicy(stored=await policies.get(tenant, db), ceilings=CeilingsInForce(own=own, defaults=defaults))
 
 
 async def policy_in_force(tenant: TenantId, db: Db, defaults: Limits) -> Policy:
-    """The policy with its limits in force; what every check of a limit reads."""
+    """The policy with its limits capped by the ceilings. Every check of a limit reads this one."""
     found = await bounded_policy(tenant, db, defaults)
     return replace(found.stored, limits=found.limits)
 
 
 def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, given: Collection[str]) -> Ceilings | None:
-    """The ceilings that an operator's own change of limits sets, None where it sets none.
+    """The ceilings that an operator's own change of limits sets; None if it sets none.
 
-    A limit that the operator gives above a default ceiling becomes the tenant's ceiling. A ceiling that was set is
-    never moved by a change of limits.
+    A limit that the operator sets above a default ceiling becomes the tenant's ceiling. A change of limits never moves
+    a ceiling that was set explicitly.
     """
     if not isinstance(caller, Operator):
         return None
@@ -73,10 +73,10 @@ def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, giv
 
 
 def refuse_above(wanted: Limits, bounds: Limits, given: Collection[str]) -> None:
-    """Nothing, when each of the given limits is within its ceiling.
+    """Refuse given limits that exceed their ceilings.
 
     Raises:
-        Forbidden: one is above; the faults point at each.
+        Forbidden: a limit exceeds its ceiling; the faults point at each one.
     """
     faults = [
         Fault(

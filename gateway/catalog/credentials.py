@@ -1,7 +1,7 @@
-"""The credentials that handlers of a tenant's own name: written whole, listed without their secrets, never read back.
+"""Credentials that a tenant's handlers refer to by name: written whole, listed without secrets, never read back.
 
-Where a credential may be sent is said together with its secret: whoever can change a credential but does not know it
-cannot have it sent to another place.
+The allowed origins are written together with the secret. A caller that may change a credential but does not know its
+secret cannot redirect it to another origin.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from gateway.store.engine import Db
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
 MOST = 1_000
-"""Credentials of one tenant."""
+"""Limit on the credentials of one tenant."""
 _MOST_USERS_SHOWN = 20
 _NEVER_FILLED = frozenset({"accept", "content-type"})
 _WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
@@ -30,7 +30,7 @@ _WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialDraft:
-    """What is wanted of a credential; it has a value, or user name and password."""
+    """A requested credential: it contains either a value, or a user name and a password."""
 
     name: str
     place: CredentialLocation
@@ -44,12 +44,12 @@ class CredentialDraft:
 async def create_credential(
     tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft, *, by: Author
 ) -> StoredCredential:
-    """A new credential.
+    """Create a credential.
 
     Raises:
-        InvalidBody: its parts do not belong together.
-        NameTaken: the tenant has one of this name.
-        LimitExceeded: the tenant has as many as it may.
+        InvalidBody: members of the draft do not fit together.
+        NameTaken: the tenant has a credential of this name.
+        LimitExceeded: the tenant has reached its limit of credentials.
     """
     made, secret = _compose(draft)
     entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(made))
@@ -66,12 +66,12 @@ async def create_credential(
 async def replace_credential(
     tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft, *, by: Author, expected: Expected = None
 ) -> StoredCredential:
-    """The credential of the draft's name or id with another secret, place and origins.
+    """Replace the secret, location, field and origins of the credential with the draft's name or id.
 
     Raises:
-        NotFound: the tenant has none.
-        InvalidBody: its parts do not belong together.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant has no such credential.
+        InvalidBody: members of the draft do not fit together.
+        PreconditionFailed: the current version matches no expected tag.
     """
     made, secret = _compose(draft)
     entry = CatalogChange(action="credential.update", target=draft.name)
@@ -99,7 +99,7 @@ async def get_credential(tenant: TenantId, catalog: CatalogContext, name: str) -
 async def page_credentials(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
-    """The tenant's credentials in order of names, without their secrets."""
+    """One page of the tenant's credentials without their secrets, by default in order of names."""
     async with catalog.store.transaction(tenant) as db:
         return await credentials.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -107,12 +107,12 @@ async def page_credentials(
 async def remove_credential(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Forget the credential.
+    """Delete the credential.
 
     Raises:
         NotFound: the tenant has none.
-        Conflict: handlers or watches name it; the faults say which.
-        PreconditionFailed: it is another version than expected.
+        Conflict: handlers or watches name it; the faults list them.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="credential.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -126,7 +126,7 @@ async def remove_credential(
 
 
 async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredential:
-    """The credential of this name or id, inside a transaction.
+    """The credential of this name or id, read in the caller's transaction.
 
     Raises:
         NotFound: the tenant has none.
@@ -138,10 +138,10 @@ async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredenti
 
 
 def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> None:
-    """Nothing, when nobody uses it.
+    """Refuse the removal of an object that has users.
 
     Raises:
-        Conflict: somebody does.
+        Conflict: there are users; the faults name the first 20.
     """
     if not users:
         return

@@ -1,7 +1,7 @@
-"""The private upstreams that the operator lets a tenant reach: read, replaced, and handed to the guard of the way out.
+"""Allow-lists of private upstreams that the operator sets per tenant, and their reader for the egress guard.
 
-A list is in force with the next revision of the tenant's catalog, like its policy: a snapshot carries the list that
-belongs to its revision.
+A list takes effect with the next revision of the tenant's catalog, like its policy: each snapshot contains the list of
+its revision.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ async def get_egress(tenant: TenantId, catalog: CatalogContext) -> Egress:
 async def replace_egress(
     tenant: TenantId, catalog: CatalogContext, allow: Sequence[str], *, by: Author, expected: Expected = None
 ) -> Egress:
-    """The tenant's allow-list replaced by these entries, in force with the next revision.
+    """Replace the tenant's allow-list; the new one takes effect with the next revision.
 
     Raises:
         InvalidBody: an entry is not an exact `host:port`.
-        NotFound: the tenant is gone.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant does not exist.
+        PreconditionFailed: the current version matches no expected tag.
     """
     wanted = _read(allow)
     entry = CatalogChange(action="egress.update", target="egress")
@@ -47,7 +47,7 @@ async def replace_egress(
 
 
 def _read(allow: Sequence[str]) -> tuple[str, ...]:
-    """The entries in their one spelling, sorted, each once."""
+    """The entries in canonical spelling, sorted, without duplicates."""
     read = [read_entry(text) for text in allow]
     faults = [Fault(pointer=f"/allow/{place}", reason=FORM) for place, entry in enumerate(read) if entry is None]
     if faults:
@@ -57,25 +57,25 @@ def _read(allow: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StoredAllowLists:
-    """The allow-lists of tenants as the guard reads them: from the snapshot in use, else from the database.
+    """Allow-lists of tenants for the egress guard: from the current snapshot, else from the database.
 
-    Nothing is kept here: a list is as old as the tenant's snapshot, which every replica replaces when the catalog
-    moves. A tenant without a snapshot, such as one with nothing but watches, costs a query each time.
+    This class caches nothing. A list is as old as the tenant's snapshot, which every replica replaces when the catalog
+    changes. A tenant without a snapshot, such as one that only has watches, costs one query per read.
     """
 
     store: Store
     snapshots: Snapshots
 
     def current(self, tenant: TenantId) -> AllowList | None:
-        """The list of the newest snapshot; None when there is none, or reason to look for a newer one."""
+        """The list of the current snapshot; None without a snapshot, or if a newer one may exist."""
         snapshot = self.snapshots.current(tenant)
         return None if snapshot is None else snapshot.egress
 
     async def read(self, tenant: TenantId) -> AllowList:
-        """The newest list; empty for a tenant that is gone, and while only an outdated one can be had.
+        """The newest list; empty for a removed tenant, and while only an outdated snapshot is available.
 
         Raises:
-            Unavailable: the database is away, and there is no snapshot or it is too old.
+            Unavailable: the database is unreachable, and the snapshot is missing or too old.
         """
         if not self.snapshots.newest(tenant):
             async with self.store.transaction(tenant) as db:
@@ -84,5 +84,5 @@ class StoredAllowLists:
             snapshot = await self.snapshots.latest(tenant)
         except NotFound:
             return NOTHING
-        # A catalog goes on with an outdated snapshot while the database is away; a withdrawn permission must not.
+        # While the database is unreachable, an outdated snapshot stays in use. Its withdrawn permissions must not.
         return snapshot.egress if snapshot.revision >= self.snapshots.newest(tenant) else NOTHING

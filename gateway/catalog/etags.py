@@ -1,4 +1,4 @@
-"""Which version of an object a change is meant for: the tag a client was shown, and the ones it demands."""
+"""Entity tags: the version of an object as clients receive it, and the versions that a change requires."""
 
 import hashlib
 
@@ -16,18 +16,18 @@ from gateway.domain.webhooks import Webhook
 from gateway.errors import PreconditionFailed
 
 Expected = frozenset[str] | None
-"""The tags one of which must be current; None demands nothing, `*` any version."""
+"""Tags of which one must be current. None requires nothing; `*` accepts any version."""
 
 ANY = "*"
 
 Versioned = (
     Tenant | Key | Source | BoundedPolicy | Ceilings | Egress | Primitive | Profile | StoredCredential | Webhook | Watch
 )
-"""What a change may be meant for one version of."""
+"""Objects of which a change may require a version."""
 
 
 def tag_of(thing: Versioned | Tool) -> str:
-    """The version of an object as an opaque word; a deleted and recreated object has another."""
+    """The version of an object as an opaque tag. A deleted and recreated object has another tag."""
     match thing:
         case Tenant():
             return f"{thing.id}.{thing.revision}"
@@ -45,19 +45,19 @@ def tag_of(thing: Versioned | Tool) -> str:
 
 
 def check_version(thing: Versioned, expected: Expected) -> None:
-    """Nothing, when this is a version the change was meant for.
+    """Refuse a change unless the object has a version that it expects.
 
     Raises:
-        PreconditionFailed: it is another one.
+        PreconditionFailed: the current version matches no expected tag.
     """
     check_tag(tag_of(thing), expected)
 
 
 def check_tag(tag: str, expected: Expected) -> None:
-    """Nothing, when this tag is one that the change was meant for.
+    """Refuse a change unless it expects this tag.
 
     Raises:
-        PreconditionFailed: it is another one.
+        PreconditionFailed: the tag is not among the expected ones.
     """
     if expected is None or ANY in expected or tag in expected:
         return

@@ -1,11 +1,11 @@
-"""Requests that may be repeated: each `Idempotency-Key` of a principal is done once, and its answer is kept for a day.
+"""Idempotent requests: each `Idempotency-Key` of a principal runs once, and its response is kept for 24 hours.
 
-Reserve a record, run the request with the attempt in its `Author`, then keep the answer or release the record. The
-change marks the record as done in its own transaction, so a record that is not done belongs to a request that changed
-nothing, whatever became of the replica. An attempt that was overtaken cannot commit.
+The caller reserves a record, runs the request with the attempt in its `Author`, then keeps the response or releases the
+record. The change marks the record as done in its own transaction. So a record that is not done belongs to a request
+that changed nothing, even if its replica died. An attempt that lost its record to a later one cannot commit.
 
-Kept answers may hold a new key's text. Each is sealed by a data key of its own record, is bound to tenant and record,
-and is opened for the principal that sent the request alone.
+A kept response may contain the text of a new API key. Each one is sealed with a data key of its record and bound to
+tenant and record. Only the principal that sent the request receives it.
 """
 
 import hashlib
@@ -30,19 +30,22 @@ from gateway.store.jobs import Job
 KIND = "idempotency"
 KEPT = timedelta(hours=24)
 LEASE = timedelta(minutes=10)
-"""Longer than any request of the admin API takes; afterwards its replica is taken for dead."""
+"""Longer than any admin request takes. After this time, the replica that runs the request counts as dead."""
 MOST = 1000
-"""Records of the tenant's keys together, and as many of the operator."""
+"""Limit on the records of one tenant: one for all its keys together, and the same again for the operator."""
 LARGEST = 1024 * 1024
 MOST_BYTES = 16 * 1024 * 1024
-"""Compressed bytes of one kept body, and of all that a tenant's keys or the operator have in one tenant."""
+"""Limits in compressed bytes: `LARGEST` of one kept body, `MOST_BYTES` of all kept bodies.
+
+In one tenant, `MOST_BYTES` applies to the tenant's keys together, and separately to the operator.
+"""
 _RETRY_S = 1.0
 _REQUEST, _ANSWER = "request", "answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRequest:
-    """A request with its key; `parts` are all that makes it this request and no other."""
+    """A request with its key. `parts` identify the request: a repetition has the same parts."""
 
     caller: Caller
     key: str
@@ -50,14 +53,14 @@ class KeyedRequest:
 
 
 async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest) -> Attempt | KeptAnswer:
-    """The attempt that may run now, or the answer that the request had.
+    """Reserve the key: return the attempt to run now, or the kept response of an earlier one.
 
     Raises:
         IdempotencyKeyReused: the principal sent another request under this key.
-        RequestInProgress: it runs at this moment.
-        AnswerNotKept: it was done, but its answer cannot be repeated.
-        LimitExceeded: there are as many records as may be.
-        NotFound: the tenant is gone.
+        RequestInProgress: another attempt at the request is running.
+        AnswerNotKept: the record cannot be read, or the request was done and its response was not kept.
+        LimitExceeded: the tenant or the operator has reached its limit of records.
+        NotFound: the tenant does not exist.
     """
     now = datetime.now(UTC)
     attempt = Attempt(record=_digest([request.caller.name.encode(), request.key.encode()]).hex(), id=mint("att"))
@@ -71,7 +74,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
                 return attempt
             raise _in_progress()
         _check_same(tenant, catalog, request, record)
-        if record.answer is None and record.leased_until > now:  # done or not: the answer is on its way
+        if record.answer is None and record.leased_until > now:  # done or not: the response is not stored yet
             raise _in_progress()
         if record.is_done:
             return _open_answer(tenant, catalog, record)
@@ -80,7 +83,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
 
 
 async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answer: KeptAnswer) -> None:
-    """Seal and store the answer; its body only where it and all kept ones are within their limits."""
+    """Seal and store the response. Its body is stored only if it and all kept bodies stay within their limits."""
     packed = None if answer.body is None else zlib.compress(answer.body)
     async with catalog.store.transaction(tenant) as db:
         record = await idempotency.get(tenant, db, attempt.record)
@@ -95,13 +98,13 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
 
 
 async def release(tenant: TenantId, catalog: CatalogContext, attempt: Attempt) -> None:
-    """Forget a request that changed nothing, so that it may be sent again; one whose change was committed stays."""
+    """Delete the record of a request that changed nothing, so that a repetition runs; a committed one stays."""
     async with catalog.store.transaction(tenant) as db:
         await idempotency.release(tenant, db, attempt, now=datetime.now(UTC))
 
 
 async def clean_up(catalog: CatalogContext, due: Job) -> None:
-    """Forget a tenant's expired records, and come back when the next one expires."""
+    """Delete a tenant's expired records, and move the job to the time at which the next one expires."""
     now = datetime.now(UTC)
     async with catalog.store.upkeep(due.tenant) as db:
         if not await jobs.move(due.tenant, db, due.id, seen=due.due_at, to=now + LEASE):
@@ -128,7 +131,7 @@ def _new_record(
     tenant: TenantId, catalog: CatalogContext, request: KeyedRequest, attempt: Attempt, now: datetime
 ) -> IdempotencyRecord:
     wrapped = catalog.sealer.new_tenant_key(tenant)
-    fingerprint = _digest(request.parts)  # sealed: a digest of a body with a short secret in it could be guessed
+    fingerprint = _digest(request.parts)  # sealed: a short secret in the body could be guessed from its digest
     return IdempotencyRecord(
         id=attempt.record,
         is_operators=isinstance(request.caller, Operator),
@@ -176,7 +179,7 @@ def _in_progress() -> RequestInProgress:
 
 
 def _digest(parts: Sequence[bytes]) -> bytes:
-    """SHA-256 of the parts with their lengths, so that no two lists of parts look the same."""
+    """SHA-256 over the parts and their lengths, so that different lists of parts have different inputs."""
     whole = hashlib.sha256()
     for part in parts:
         whole.update(len(part).to_bytes(8, "big") + part)

@@ -1,4 +1,4 @@
-"""API keys of a tenant: minted, read, changed, rotated, revoked, deleted; the text of a key is returned once."""
+"""API keys of a tenant: created, read, changed, rotated, revoked, deleted. The text of a key is returned once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ from gateway.store import keys
 from gateway.store.engine import Db
 
 MOST = 1000
-"""Keys of one tenant, the revoked and expired ones included."""
+"""Limit on the keys of one tenant, revoked and expired ones included."""
 _OPERATORS = frozenset({Scope.APPROVE, Scope.PROVIDE})
-"""Granted by the operator alone, until what they are for is there."""
+"""Scopes that only the operator grants, until the features that need them exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyDraft:
-    """What is wanted of a new key."""
+    """A requested key."""
 
     name: str
     scopes: frozenset[Scope]
@@ -36,14 +36,14 @@ class KeyDraft:
 async def create_key(
     tenant: TenantId, catalog: CatalogContext, draft: KeyDraft, *, by: Author
 ) -> tuple[Key, MintedKey]:
-    """A new key, and the only sight of its text.
+    """Create a key and return it with its text, which is returned only here.
 
     Raises:
-        InvalidBody: the scopes exclude each other, or it would have ended already.
+        InvalidBody: the scopes exclude each other, or the expiry is in the past.
         ReferenceMissing: the tenant has no such profile.
-        Forbidden: a scope is not the author's to grant.
-        LimitExceeded: the tenant has as many keys as it may.
-        NotFound: the tenant is gone.
+        Forbidden: the author may not grant one of the scopes.
+        LimitExceeded: the tenant has reached its limit of keys.
+        NotFound: the tenant does not exist.
     """
     _check_draft(draft)
     _check_grant(by, draft.scopes)
@@ -84,7 +84,7 @@ async def get_key(tenant: TenantId, catalog: CatalogContext, key: KeyId) -> Key:
 async def page_keys(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Key]:
-    """The tenant's keys that follow a place in an order, by default that of ids."""
+    """One page of the tenant's keys, by default in order of ids."""
     async with catalog.store.transaction(tenant) as db:
         return await keys.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -98,13 +98,13 @@ async def update_key(
     by: Author,
     expected: Expected = None,
 ) -> Key:
-    """The key with another name or end.
+    """Change the name or the expiry of a key.
 
     Raises:
-        NotFound: the tenant has none of this id.
-        InvalidBody: it would have ended already.
-        Forbidden: it has a scope that is not the author's to grant.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant has no key of this id.
+        InvalidBody: the new expiry is in the past.
+        Forbidden: the key has a scope that the author may not grant.
+        PreconditionFailed: the current version matches no expected tag.
     """
 
     def checked(current: Key) -> Key:
@@ -122,13 +122,15 @@ async def update_key(
 async def rotate_key(
     tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
 ) -> tuple[Key, MintedKey]:
-    """The key with a new secret, same id and subject; the old text ends, the new one is seen here only.
+    """Give a key a new secret; its id and subject stay.
+
+    The old text becomes invalid. The new text is returned only here.
 
     Raises:
-        NotFound: the tenant has none of this id.
-        Conflict: it was revoked.
-        Forbidden: it has a scope that is not the author's to grant.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant has no key of this id.
+        Conflict: the key was revoked.
+        Forbidden: the key has a scope that the author may not grant.
+        PreconditionFailed: the current version matches no expected tag.
     """
     minted = mint_key(catalog.environment, key=key)
 
@@ -145,11 +147,11 @@ async def rotate_key(
 async def revoke_key(
     tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
 ) -> Key:
-    """The key, ended for good; doing it again changes nothing about when.
+    """Revoke a key for good. A second revocation keeps the time of the first.
 
     Raises:
-        NotFound: the tenant has none of this id.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant has no key of this id.
+        PreconditionFailed: the current version matches no expected tag.
     """
 
     def end(current: Key) -> Key:
@@ -161,11 +163,11 @@ async def revoke_key(
 async def delete_key(
     tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
 ) -> None:
-    """Forget the key.
+    """Delete the key.
 
     Raises:
-        NotFound: the tenant has none of this id.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant has no key of this id.
+        PreconditionFailed: the current version matches no expected tag.
     """
     async with change(tenant, catalog, CatalogChange(action="key.delete", target=key), by=by) as db:
         check_version(await _get(tenant, db, key), expected)
@@ -208,10 +210,10 @@ def _check_draft(draft: KeyDraft) -> None:
 
 
 def _check_grant(by: Author, scopes: frozenset[Scope]) -> None:
-    """Let the operator grant every scope, and a tenant's key those that it has, but for the operator's own.
+    """Allow the operator every scope, and a tenant's key its own scopes except those reserved for the operator.
 
     Raises:
-        Forbidden: a scope is not the author's to grant.
+        Forbidden: the author may not grant one of the scopes.
     """
     caller = by.caller
     if not isinstance(caller, Principal):

@@ -1,4 +1,4 @@
-"""Origins as tenants write them: scheme, host and port, in the one form that they are compared in."""
+"""Origins in requests: scheme, host and port, normalised to the form in which they are compared."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -9,10 +9,10 @@ from gateway.openapi.operation.servers import parse_server
 
 
 def read_origins(given: Sequence[str], *, pointer: str) -> tuple[str, ...]:
-    """The origins in lower case, without default ports, sorted, each once.
+    """The origins in lower case, without default ports, sorted, without duplicates.
 
     Raises:
-        InvalidBody: one is not an origin; the fault points at it below `pointer`.
+        InvalidBody: an entry is not an origin; the fault points at it below `pointer`.
     """
     origins: set[str] = set()
     faults: list[Fault] = []

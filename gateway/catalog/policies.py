@@ -1,4 +1,4 @@
-"""The policy of a tenant: what calls need, by safety level, and the limits."""
+"""The policy of a tenant: a decision per safety level, the limits, and the origins of `http` handlers."""
 
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
@@ -15,7 +15,7 @@ from gateway.store import ceilings, policies
 
 
 async def get_policy(tenant: TenantId, catalog: CatalogContext) -> BoundedPolicy:
-    """The tenant's policy, the default where none was set, and the ceilings over its limits."""
+    """The tenant's policy, or the default one, and the ceilings of its limits."""
     async with catalog.store.transaction(tenant) as db:
         return await bounded_policy(tenant, db, catalog.ceilings)
 
@@ -29,13 +29,15 @@ async def update_policy(
     expected: Expected = None,
     given: Collection[str] = (),
 ) -> BoundedPolicy:
-    """The policy as revised, in force with the next revision; `given` names the limits that the caller sent.
+    """Replace the policy with the one that `revise` returns; it takes effect with the next revision.
+
+    `given` names the limits that the caller sent.
 
     Raises:
-        Forbidden: a limit is above its ceiling.
-        InvalidBody: an origin is none.
-        NotYetSupported: a level would need what does not exist yet.
-        PreconditionFailed: it is another version than expected.
+        Forbidden: a limit exceeds its ceiling.
+        InvalidBody: an entry of `http_origins` is not an origin.
+        NotYetSupported: the decision for a level is not implemented yet.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="policy.update", target="policy")
     async with change(tenant, catalog, entry, by=by) as db:
@@ -58,7 +60,7 @@ async def update_policy(
 
 
 def _tidy(policy: Policy) -> Policy:
-    """The policy with its origins in the form that they are compared in."""
+    """The policy with its origins in the form in which they are compared."""
     if policy.http_origins is None:
         return policy
     return replace(policy, http_origins=read_origins(policy.http_origins, pointer="/http_origins"))

@@ -13,18 +13,18 @@ from gateway.store import keys, profiles
 from gateway.store.engine import Db
 
 MOST = 200
-"""Profiles of one tenant."""
+"""Limit on the profiles of one tenant."""
 DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="Everything the tenant has.")
-"""The profile that every tenant has and nobody stores."""
+"""The profile that every tenant has. It is not stored."""
 _RESERVED = {DEFAULT_PROFILE: "builtin", "hooks": "the path of webhooks"}
 
 
 async def create_profile(tenant: TenantId, catalog: CatalogContext, profile: Profile, *, by: Author) -> Profile:
-    """A new profile.
+    """Create a profile.
 
     Raises:
-        NameTaken: the tenant has one of this name, or the name stands for something else in URLs.
-        LimitExceeded: the tenant has as many as it may.
+        NameTaken: the tenant has a profile of this name, or the name is reserved in URLs.
+        LimitExceeded: the tenant has reached its limit of profiles.
     """
     entry = CatalogChange(action="profile.create", target=profile.name, detail={"id": profile.id})
     async with change(tenant, catalog, entry, by=by) as db:
@@ -50,7 +50,7 @@ async def get_profile(tenant: TenantId, catalog: CatalogContext, name: str) -> P
 async def page_profiles(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Profile]:
-    """The tenant's profiles in order of names, `default` among them."""
+    """One page of the tenant's profiles in order of names, `default` included."""
     async with catalog.store.transaction(tenant) as db:
         found = list(await profiles.page(tenant, db, after=after, limit=limit, order=order))
     if follows((DEFAULT.name,), after, order):
@@ -67,12 +67,12 @@ async def update_profile(
     by: Author,
     expected: Expected = None,
 ) -> Profile:
-    """The profile as revised; its name stays.
+    """Replace a profile with the one that `revise` returns; its name stays.
 
     Raises:
         NotFound: the tenant has none.
-        Conflict: `default` is what it is.
-        PreconditionFailed: it is another version than expected.
+        Conflict: `default` cannot be changed.
+        PreconditionFailed: the current version matches no expected tag.
     """
     _refuse_default(name)
     entry = CatalogChange(action="profile.update", target=name)
@@ -91,8 +91,8 @@ async def remove_profile(
 
     Raises:
         NotFound: the tenant has none.
-        Conflict: keys are bound to it; the faults say which. Or it is `default`.
-        PreconditionFailed: it is another version than expected.
+        Conflict: the profile is `default`, or keys are bound to it; the faults name the keys.
+        PreconditionFailed: the current version matches no expected tag.
     """
     _refuse_default(name)
     entry = CatalogChange(action="profile.delete", target=name)
@@ -106,7 +106,7 @@ async def remove_profile(
 
 
 async def exists(tenant: TenantId, db: Db, name: str) -> bool:
-    """Whether the tenant has a profile of this name."""
+    """True if the tenant has a profile of this name."""
     if name == DEFAULT_PROFILE:
         return True
     found = await profiles.get(tenant, db, name)
@@ -114,7 +114,7 @@ async def exists(tenant: TenantId, db: Db, name: str) -> bool:
 
 
 async def find_profile(tenant: TenantId, db: Db, name: str) -> Profile:
-    """The profile of this name or id, inside a transaction; `default` is not stored.
+    """The stored profile of this name or id, read in the caller's transaction; `default` is not stored.
 
     Raises:
         NotFound: the tenant has none.

@@ -24,10 +24,10 @@ log = structlog.get_logger(__name__)
 
 
 async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Author) -> Tenant:
-    """A new tenant with nothing in it.
+    """Create an empty tenant, with the anchor and the first entry of its audit trail.
 
     Raises:
-        NameTaken: the slug is another tenant's.
+        NameTaken: another tenant has the slug.
     """
     tenant = Tenant(id=new_tenant_id(), slug=slug, name=name, revision=1, created_at=datetime.now(UTC))
     entry = CatalogChange(action=CREATION, target=slug)
@@ -47,7 +47,7 @@ async def find_tenant(catalog: CatalogContext, slug_or_id: str) -> Tenant:
     """The tenant of this slug or id.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such tenant.
     """
     if slug_or_id.startswith("ten_"):
         return await get_tenant(TenantId(slug_or_id), catalog)
@@ -64,7 +64,7 @@ async def get_tenant(tenant: TenantId, catalog: CatalogContext) -> Tenant:
     """The tenant of this id.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such tenant.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _get(tenant, db)
@@ -73,7 +73,7 @@ async def get_tenant(tenant: TenantId, catalog: CatalogContext) -> Tenant:
 async def page_tenants(
     catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Tenant]:
-    """Tenants that follow a place in an order, by default that of slugs, for operators."""
+    """One page of all tenants, for operators, by default in order of slugs."""
     async with catalog.store.unscoped() as db:
         return await tenants.page(db, after=after, limit=limit, order=order)
 
@@ -81,11 +81,11 @@ async def page_tenants(
 async def rename_tenant(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> Tenant:
-    """The tenant under another name for people; its slug stays.
+    """Change the display name of the tenant; its slug stays.
 
     Raises:
-        NotFound: the tenant is gone.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant does not exist.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="tenant.rename", target=tenant)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -97,11 +97,11 @@ async def rename_tenant(
 
 
 async def remove_tenant(tenant: TenantId, catalog: CatalogContext, *, by: Author, expected: Expected = None) -> None:
-    """Remove the tenant with everything that is its own but its audit trail.
+    """Remove the tenant with everything it owns except its audit trail.
 
     Raises:
-        NotFound: the tenant is gone.
-        PreconditionFailed: it is another version than expected.
+        NotFound: the tenant does not exist.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="tenant.delete", target=tenant)
     async with change(tenant, catalog, entry, by=by) as db:

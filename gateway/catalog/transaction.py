@@ -1,7 +1,7 @@
-"""What every change of a catalog has in common: one transaction with revision and audit entry, then the event.
+"""Catalog changes: one transaction with the next revision and an audit entry, then an event to all replicas.
 
-A change takes the tenant's row first, so the changes of one tenant follow each other and what a change has checked
-stays true until it commits.
+A change locks the tenant's row first. So the changes of one tenant are serialised, and what a change has checked stays
+true until it commits.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -36,42 +36,42 @@ _PUBLISH_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who makes a change, and the request it came with."""
+    """The principal that makes a change, and the request that contains the change."""
 
     caller: Caller
     correlation_id: str
     attempt: Attempt | None = None
-    """Of a request with an `Idempotency-Key`: its changes commit only while the record is this attempt's."""
+    """Set for a request with an `Idempotency-Key`: its changes commit only while this attempt holds the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogContext:
-    """What the verbs of the catalog work with; every member is opened by the app."""
+    """Dependencies of the catalog's functions; the app opens every member."""
 
     store: Store
     sealer: EnvelopeCipher
     upstream: UpstreamClient
     publish: Callable[[Event], Awaitable[None]]
     digest: Callable[[str], bytes]
-    """What is stored of the text of an API key."""
+    """Digest of the text of an API key, which is stored instead of the text."""
     chain_key: bytes
     cursor_key: bytes
     environment: str = "live"
     document_limit: int = 32 * 1024 * 1024
     workers: DocumentWorkers = field(default_factory=DocumentWorkers)
     verifying: FairShare = field(default_factory=lambda: FairShare("verifications", places=2, queue=16, patience_s=60))
-    """Who may verify an audit trail, which takes long when the trail is."""
+    """Bulkhead for verifications of audit trails: a long audit trail takes long."""
     heads: OutsideHeads | None = None
     """Stores of audit heads outside the database."""
     code: PythonPrimitives | None = None
-    """What code adds to tenants' catalogs."""
+    """Primitives registered in Python."""
     ceilings: Limits = DEFAULT_CEILINGS
-    """The ceilings of a tenant's limits where the operator has set none."""
+    """Default ceilings, for limits whose ceiling the operator has not set."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CatalogChange:
-    """What an audit entry says of a change; `target` and `detail` may be filled in while it is made."""
+    """The audit entry of a change; `target` and `detail` may be filled in while the change runs."""
 
     action: str
     target: str
@@ -80,10 +80,12 @@ class CatalogChange:
 
 @asynccontextmanager
 async def change(tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, by: Author) -> AsyncGenerator[Db]:
-    """One change of a tenant's catalog: all of the block, the next revision and the audit entry, or nothing.
+    """Run the block as one change. Its writes, the next revision and the audit entry commit together or not at all.
+
+    The event follows the commit.
 
     Raises:
-        NotFound: the tenant is gone.
+        NotFound: the tenant does not exist.
     """
     async with catalog.store.transaction(tenant) as db:
         revision = await tenants.advance(tenant, db)
@@ -116,7 +118,7 @@ async def record(
 
 
 async def announce(catalog: CatalogContext, event: Event) -> None:
-    """Tell all replicas; an event that is lost costs time, never truth."""
+    """Publish an event to all replicas. A lost event only delays them: the catalog in PostgreSQL stays the truth."""
     try:
         with anyio.fail_after(_PUBLISH_S):
             await catalog.publish(event)

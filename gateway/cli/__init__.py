@@ -1,1 +1,1 @@
-"""The command line: a client of our own REST and MCP, and the way to start a gateway."""
+"""The command line: starts a gateway, and is a client of its admin API and MCP endpoint."""

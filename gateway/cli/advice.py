@@ -9,14 +9,14 @@ from gateway.cli.output.reports import count_tools
 from gateway.cli.output.tables import clean, count, render_pairs, thousands
 
 _DEAR_TOKENS = 10_000
-"""A model reads the list before its first call; about a twentieth of a context of 200,000 tokens."""
+"""A model reads the list before its first call; this is about a twentieth of a context of 200,000 tokens."""
 _CHOICES = 3
 _SERVER = re.compile(r"\bservers?\b")
 _BASE_URL = "give --base-url https://HOST/PATH: the document does not say where its API is"
 
 
 def explain_no_tools(report: JsonObject) -> str:
-    """Why no operation became a tool, and which option would change that."""
+    """Explain the lack of tools after an import, and name the option that would change it."""
     reasons = _skipped_reasons(report)
     if not reasons:
         return "no tool: the document declares no operation under `paths`"
@@ -28,7 +28,7 @@ def explain_no_tools(report: JsonObject) -> str:
 
 
 def advise(report: JsonObject) -> str:
-    """Options that would improve the import; empty if none would."""
+    """Name options that would improve the import; empty if there are none."""
     tokens = number_at(report, "estimated_tokens")
     if count_tools(report) and tokens >= _DEAR_TOKENS:
         said = f"dear: a client reads about {thousands(tokens)} tokens of tools before its first call; to list less:"
@@ -44,7 +44,7 @@ def _skipped_reasons(report: JsonObject) -> Sequence[str]:
 
 
 def _choices(report: JsonObject) -> list[tuple[str, str]]:
-    """Options with what they would leave of the tools: query tools, one method, the largest parts of the paths."""
+    """Options with the tools that each would leave: query tools, GET only, and the most frequent path prefixes."""
     made = [found for found in as_objects(report.get("operations")) if found.get("tool") is not None]
     of = f"of {count(len(made), 'tool')}"
     reads = sum(text_at(found, "method").upper() == "GET" for found in made)
@@ -57,7 +57,7 @@ def _choices(report: JsonObject) -> list[tuple[str, str]]:
 
 
 def _patterns(paths: Sequence[str]) -> Sequence[str]:
-    """For each path the shell pattern of its first segment that not all paths share, where one can be quoted."""
+    """For each path, the shell pattern of the first segment that not all paths share, if it needs no escaping."""
     split = [path.split("/")[1:] for path in paths]
     shared = 0
     while len({tuple(segments[: shared + 1]) for segments in split}) == 1 and len(split[0]) > shared:

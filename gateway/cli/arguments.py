@@ -1,4 +1,4 @@
-"""Tool arguments as they are typed: `name=value`, read as JSON where the tool's schema expects that kind of value."""
+"""Tool arguments on the command line: `name=value`, parsed as JSON where the tool's schema allows that type."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ _DEPTH = 16
 
 
 def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) -> JsonObject:
-    """The arguments of a call: those of `--args`, then each `name=value`.
+    """Parse the arguments of a call: those of `--args`, then each `name=value`.
 
     Raises:
-        Failure: one has another form, or is given twice.
+        Failure: an argument has another form, or is given twice.
     """
     arguments = _parse_whole(whole)
     for text in given:
@@ -28,7 +28,7 @@ def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) 
 
 
 def parse_value(raw: str, schema: object, *, root: object) -> object:
-    """The text as JSON when that is a value of a kind the schema allows, else the text itself."""
+    """Parse the text as JSON if the value has a type that the schema allows; otherwise return the text itself."""
     try:
         value = read_json(raw)
     except ValueError:
@@ -37,7 +37,7 @@ def parse_value(raw: str, schema: object, *, root: object) -> object:
 
 
 def kinds_of(value: object) -> frozenset[str]:
-    """The JSON Schema types a value has."""
+    """Return the JSON Schema types of a value."""
     match value:
         case None:
             return frozenset({"null"})
@@ -56,7 +56,7 @@ def kinds_of(value: object) -> frozenset[str]:
 
 
 def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[str]:
-    """The types a schema allows, as far as they can be told without judging values; all of them if it does not say."""
+    """Return the types that a schema allows, derived from its keywords only; all types if it does not restrict them."""
     if depth > _DEPTH:
         return _KINDS
     target = _follow(schema, root)

@@ -1,10 +1,10 @@
-"""What each exit code means; scripts rely on the numbers."""
+"""Exit codes and their meanings; scripts rely on the numbers."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """The exit code of a command."""
 
     OK = 0
     FAILED = 1
@@ -41,10 +41,10 @@ _BY_STATUS = {
 
 
 def exit_for_status(status: int) -> ExitCode:
-    """The exit code for an HTTP status that is not a success."""
+    """Return the exit code for an HTTP status that is not a success."""
     return _BY_STATUS.get(status, ExitCode.FAILED)
 
 
 def describe_exits() -> str:
-    """The table of exit codes, as `--help` shows it."""
+    """Return the table of exit codes for `--help`."""
     return "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())

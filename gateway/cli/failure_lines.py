@@ -1,4 +1,4 @@
-"""Failures of commands, and what Python itself writes to standard error, as lines of a JSON log."""
+"""Failures of commands, and the text that Python itself writes to standard error, as lines of a JSON log."""
 
 import logging
 import sys
@@ -20,31 +20,31 @@ log = structlog.get_logger(__name__)
 
 
 class _LoggedFailure(Failure):
-    """A failure that is shown as a line of the log."""
+    """A failure that is printed as a log line."""
 
     def show(self) -> None:
-        """Write the line to standard error."""
+        """Write the log line to standard error."""
         faults = {"faults": [asdict(fault) for fault in self.faults]} if self.faults else {}
         log.error("command_failed", reason=self.message, exit_code=int(self.exit_code), **faults)
 
 
 @contextmanager
 def failures_as_lines() -> Generator[None]:
-    """Show what fails while the block runs as one line of the log, and what Python itself writes too."""
+    """Log each failure while the block runs as one line, and also what Python itself writes to standard error."""
     _log_the_rest()
     try:
         yield
     except (click.exceptions.Exit, click.Abort, _LoggedFailure):
         raise
     except (KeyboardInterrupt, EOFError):
-        raise click.Abort from None  # click itself would write an empty line
+        raise click.Abort from None  # otherwise click would write an empty line
     except Exception as error:
         failure = failure_from_any(error)
         raise _LoggedFailure(failure.message, ExitCode(failure.exit_code), faults=failure.faults) from error
 
 
 def _log_the_rest() -> None:
-    """Log what Python itself writes as text: warnings, and exceptions that nothing catches."""
+    """Log the texts that Python itself writes: warnings and uncaught exceptions."""
     configure_logging(level="info", as_json=True)
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught

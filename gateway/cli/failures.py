@@ -1,4 +1,4 @@
-"""How a command says that it could not do what it was asked."""
+"""Failures of commands: their message, their faults and their exit code."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -10,7 +10,7 @@ from gateway.errors import BrokenSetting, Fault, GatewayError
 
 
 class Failure(Exception):
-    """One line for standard error, the faults behind it, and the exit code."""
+    """A failure: one line for standard error, its faults, and the exit code."""
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED, *, faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class Failure(Exception):
         self.faults = tuple(faults)
 
     def show(self) -> None:
-        """Write the line and one more for each fault to standard error."""
+        """Write the line, and one more for each fault that it does not contain, to standard error."""
         click.echo(f"gateway: {self.message}", err=True)
         for fault in self.faults:
             if len(self.faults) > 1 or not _is_said(fault, self.message):
@@ -27,18 +27,18 @@ class Failure(Exception):
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and control characters, which a hostile answer may hold."""
+    """Replace line breaks and control characters, which a hostile response can contain."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _is_said(fault: Fault, message: str) -> bool:
-    """Whether the message says all that the fault says."""
+    """True if the message contains all parts of the fault."""
     place = [f"{what} {number}" for what, number in (("line", fault.line), ("column", fault.column)) if number]
     return all(part in message for part in (one_line(fault.reason), fault.pointer, *place))
 
 
 def describe_fault(fault: Fault) -> str:
-    """Where and why, on one line."""
+    """Return the position and the reason of a fault on one line."""
     place = fault.pointer or "/"
     if fault.line is not None:
         place += f" (line {fault.line}" + (f", column {fault.column})" if fault.column is not None else ")")
@@ -46,13 +46,13 @@ def describe_fault(fault: Fault) -> str:
 
 
 def failure_of(error: GatewayError) -> Failure:
-    """The failure that an error raised in this process is to whoever started it."""
+    """Convert an error that was raised in this process to a failure."""
     code = ExitCode.USAGE if isinstance(error, BrokenSetting) else ExitCode.FAILED
     return Failure(error.message, code, faults=error.faults)
 
 
 def failure_from_any(error: Exception) -> Failure:
-    """The failure that ends a command, whatever was raised."""
+    """Convert any exception to the failure that ends the command."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, click.ClickException):
@@ -61,7 +61,7 @@ def failure_from_any(error: Exception) -> Failure:
 
 
 def first_leaf(error: BaseException) -> BaseException:
-    """What really went wrong, out of the groups that task groups wrap around it; ours before others'."""
+    """Return the cause inside nested exception groups of task groups; the gateway's own errors take precedence."""
     leaves = _leaves(error)
     return next((leaf for leaf in leaves if isinstance(leaf, Failure | GatewayError)), leaves[0])
 

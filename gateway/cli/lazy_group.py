@@ -1,4 +1,4 @@
-"""A click group whose commands are imported when they are run, so that `--help` and completion stay fast."""
+"""A click group that imports a command only when it runs, so that `--help` and completion stay fast."""
 
 import gc
 from collections.abc import Generator, Mapping
@@ -13,7 +13,7 @@ from gateway.cli.click_group import Commands
 
 @contextmanager
 def paused_collection() -> Generator[None]:
-    """No search for cycles while modules are imported: it takes a tenth of the time and finds next to nothing."""
+    """Pause the garbage collector while modules are imported: it takes a tenth of the time and frees almost nothing."""
     gc.disable()
     try:
         yield
@@ -22,7 +22,7 @@ def paused_collection() -> Generator[None]:
 
 
 class LazyGroup(Commands):
-    """Commands by name: where each lives (`module:attribute`) and what it does in one sentence."""
+    """Commands by name, each with its location (`module:attribute`) and one sentence of help."""
 
     def __init__(self, *, name: str, lazy: Mapping[str, tuple[str, str]], help: str, epilog: str) -> None:  # noqa: A002 - click's name
         stand_ins = {command: click.Command(command, short_help=text) for command, (_, text) in lazy.items()}
@@ -30,7 +30,7 @@ class LazyGroup(Commands):
         self._places = {command: place for command, (place, _) in lazy.items()}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The real command, imported now."""
+        """Import and return the real command."""
         place = self._places.get(cmd_name)
         if place is None:
             return super().get_command(ctx, cmd_name)
@@ -42,11 +42,11 @@ class LazyGroup(Commands):
         return command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order given."""
+        """Return the names in the order of declaration."""
         return list(self.commands)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names and options that continue the word, without importing the commands."""
+        """Complete names and options without importing the commands."""
         names = [
             CompletionItem(name, help=command.get_short_help_str())
             for name, command in self.commands.items()

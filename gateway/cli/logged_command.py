@@ -1,4 +1,4 @@
-"""Commands whose streams a log collector reads: with `GATEWAY_LOG_FORMAT=json` they hold one JSON object a line."""
+"""Commands whose output goes to a log collector: with `GATEWAY_LOG_FORMAT=json`, each line is one JSON object."""
 
 import json
 import os
@@ -10,12 +10,12 @@ import click
 
 
 class LoggedCommand(click.Command):
-    """A command that runs a part of the gateway; its failures are log lines where logs are JSON."""
+    """A command that runs a part of the gateway; with JSON logs, its failures are log lines."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Read the options."""
+        """Parse the options."""
         with _failures():
             return super().make_context(info_name, args, parent, **extra)
 
@@ -26,18 +26,21 @@ class LoggedCommand(click.Command):
 
 
 def logs_json() -> bool:
-    """JSON was asked for by name. The environment is read here, as a setting beside it may be broken."""
+    """True if JSON logs are configured explicitly.
+
+    Reads the environment directly, because another setting can be invalid.
+    """
     return os.environ.get("GATEWAY_LOG_FORMAT") == "json"
 
 
 def show_line(value: Mapping[str, object]) -> None:
-    """Print an object on one line of ASCII, which no collector splits."""
+    """Print an object as one line of ASCII, which no log collector splits."""
     click.echo(json.dumps(value))
 
 
 def _failures() -> AbstractContextManager[None]:
     if not logs_json():
         return nullcontext()
-    from gateway.cli.failure_lines import failures_as_lines  # noqa: PLC0415  # structlog, which `--help` does without
+    from gateway.cli.failure_lines import failures_as_lines  # noqa: PLC0415  # structlog, not needed by `--help`
 
     return failures_as_lines()

@@ -1,4 +1,4 @@
-"""The command `gateway`: what it can do, and how it ends."""
+"""The command `gateway`: its subcommands, its help and its exit."""
 
 import io
 import logging
@@ -79,10 +79,10 @@ gateway.params.append(
 
 
 def main() -> NoReturn:
-    """Run the command line and leave with its exit code; nothing ends in a traceback."""
+    """Run the command line and exit with its code; no failure prints a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # what came over the wire may hold what no encoding has
+            stream.reconfigure(errors="backslashreplace")  # received text can be unencodable
     sys.exit(_run())
 
 

@@ -1,6 +1,7 @@
-"""Third-party modules that libraries import for uses the gateway has not; a process that serves starts without them.
+"""Third-party modules that libraries import for features that the gateway does not use.
 
-Only the program `gateway` does this, before it imports the gateway: a program that embeds one keeps its own imports.
+A serving process starts without them. Only the program `gateway` does this, before it imports the gateway: a program
+that embeds a gateway keeps its own imports.
 """
 
 import sys
@@ -11,21 +12,23 @@ from types import ModuleType
 from typing import Final
 
 _OPTIONAL: Final = {
-    "structlog": ("rich", "better_exceptions"),  # tracebacks of a console, which the gateway writes plainly
-    "redis.asyncio": ("opentelemetry.sdk.metrics",),  # metrics of the client, which stay off
+    "structlog": ("rich", "better_exceptions"),  # formatted tracebacks on a console; the gateway prints plain ones
+    "redis.asyncio": ("opentelemetry.sdk.metrics",),  # metrics of the client, which are disabled
 }
-"""Optional dependencies of a library, which it imports wherever they are installed."""
+"""Optional dependencies by library; the library imports them if they are installed."""
 _PACKAGES: Final = ("mcp", "mcp.server", "sqlalchemy.ext.asyncio")
-"""Their `__init__` imports the SDK's clients and framework with an HTTP client, and an ORM (decision 26)."""
+"""Packages whose `__init__` imports the SDK's clients and framework with an HTTP client, or an ORM (decision 26)."""
 _BEGAN: Final = "__gateway_began__"
 
 
 _running = threading.RLock()
-"""Held while a postponed `__init__` runs: another thread waits for its end, the same thread reads what is there."""
+"""Held while a postponed `__init__` runs. Other threads wait for its end; the same thread reads the names defined so
+far.
+"""
 
 
 class _Package(ModuleType):
-    """A package whose `__init__` runs when one of its names is first read, not when a module inside is imported."""
+    """A package whose `__init__` runs when one of its names is first read, not when a submodule is imported."""
 
     def __getattr__(self, name: str) -> object:
         if not name.startswith("__") and find_spec(f"{self.__name__}.{name}") is not None:
@@ -47,7 +50,7 @@ class _Package(ModuleType):
 
 
 def spare_modules() -> None:
-    """Import what would import them, without them; whatever imports them later gets them."""
+    """Import the libraries without their optional modules; later imports of those modules still work."""
     for name in _PACKAGES:
         _postpone(name)
     for library, optional in _OPTIONAL.items():

@@ -1,4 +1,4 @@
-"""What it means for a person that a request got no answer."""
+"""Failures of requests that received no response."""
 
 import httpx
 
@@ -9,7 +9,7 @@ _NEXT = "is it running? `gateway serve` starts one; --url or GATEWAY_URL says wh
 
 
 def unanswered(url: str, error: httpx.TransportError) -> Failure:
-    """The failure that names the URL, and what to try where nobody listens there."""
+    """Return the failure; its message names the URL, and a remedy if no connection was possible."""
     if isinstance(error, httpx.TimeoutException):
         return Failure(f"{url} did not answer in time", ExitCode.UNREACHABLE)
     said = f"cannot reach {url}: {error or type(error).__name__}"

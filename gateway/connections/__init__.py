@@ -1,1 +1,1 @@
-"""Clients attached to tenants: who is connected, and which registry each sees."""
+"""Clients attached to tenants, and the registry that each of them sees."""

@@ -1,10 +1,10 @@
-"""Clients attached to tenants, from open to close, and how what they see follows the catalog.
+"""Connections of clients to tenants, from open to close, and the delivery of catalog changes to them.
 
-A request takes its registry once and keeps it to its end; whoever stays longer subscribes, and adopts each newer
-snapshot whole. Whatever says that a catalog moved is a hint: the revision decides, and because hints get lost the
-revisions that are followed are compared with the database every `repair_s` seconds, and at once after a gap. The same
-holds for whoever follows: every change of a key moves the catalog, so with each revision, and with the timer, which
-also finds keys that have expired, it is asked anew whether the followers still may.
+A request takes its registry once and keeps it to its end. A longer-lived client subscribes, and adopts each newer
+snapshot whole. An event about a new revision is a hint: the revision decides. Hints can be lost, so the followed
+revisions are compared with the database every `repair_s` seconds, and at once after a gap. Followers are also checked
+again: every change of a key moves the catalog, so each new revision triggers a check of their keys. The timer does so
+too, and thereby finds expired keys.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 REPAIR_S = 8.0
 
 StillValid = Callable[[Principal], Awaitable[bool]]
-"""Whether the credential behind a principal is still good, and for the same; raises Unavailable if nobody knows now."""
+"""Returns True if the credential of a principal is valid and unchanged; raises Unavailable if that is unknown now."""
 
 
 async def _always(_: Principal) -> bool:
@@ -39,7 +39,7 @@ async def _always(_: Principal) -> bool:
 
 
 def _nobody(_: Principal) -> None:
-    """Nobody is to be told."""
+    """Notify no listener: the default of `Connections.dismissed`."""
 
 
 class _Connection:
@@ -83,11 +83,11 @@ class Connections:
         self._still_valid = still_valid
         self._subscribers = SubscriberIndex()
         self.open_count = 0
-        """How many connections are open now."""
+        """Number of connections that are open now."""
         self._doubt = anyio.Event()
         self._tasks: TaskGroup | None = None
         self.dismissed: Callable[[Principal], None] = _nobody
-        """Told of each principal whose followers were let go, because nobody had told that its key is not good."""
+        """Called with each principal whose followers a key check removed; the key may have ended without an event."""
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -105,11 +105,11 @@ class Connections:
 
     @property
     def follower_count(self) -> int:
-        """How many of them follow their tenant's catalog."""
+        """Number of connections that follow their tenant's catalog."""
         return len(self._subscribers)
 
     def open(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> AbstractAsyncContextManager[Registry, None]:
-        """Attach a client for as long as the block runs, and show it the newest registry.
+        """Attach a client while the block runs, and show it the newest registry.
 
         Raises:
             NotFound: on entering: the tenant is gone, or has no such profile.
@@ -118,21 +118,21 @@ class Connections:
         return _Connection(self, principal, profile)
 
     async def attach(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> Registry:
-        """What a client is shown that is not counted; see `open`."""
+        """Return the newest registry, without counting a connection; see `open`."""
         snapshots, tenant = self._snapshots, principal.tenant
         snapshot = snapshots.current(tenant) or await snapshots.latest(tenant)
-        self.refresh(tenant, snapshot.revision)  # what a request finds out, followers need not wait for
+        self.refresh(tenant, snapshot.revision)  # followers adopt a revision as soon as a request finds it
         view = self._views.of(snapshot)
         if not view.has_profile(profile):
             raise NotFound("not found")
         return Registry(principal, profile, view, self._cursors)
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
-        """From now on follow the catalog behind a registry; the answer ends that, and may be called again.
+        """Follow the catalog behind a registry from now on; the returned function ends that, and may be called again.
 
-        The listener is called with what was shown before and what is shown now, each time something newer is adopted,
-        also when that was already there to be adopted; with None, for the last time, when the tenant is gone or the
-        principal's key no longer good for it.
+        The listener is called with the previous and the new registry each time a newer one is adopted, including one
+        that was already available. It is called for the last time, with None, when the tenant is gone or the
+        principal's key is no longer valid for it.
         """
         tenant = shown.principal.tenant
         leave = self._subscribers.join(tenant, Subscriber(shown, listener))
@@ -140,26 +140,26 @@ class Connections:
         return leave
 
     def is_current(self, shown: Registry) -> bool:
-        """Whether nothing newer has been heard of than what a registry shows."""
+        """True if no newer snapshot is known than the one that a registry shows."""
         snapshots, snapshot = self._snapshots, shown.view.snapshot
         return snapshot.revision >= snapshots.newest(snapshot.tenant) and snapshot.code >= snapshots.generation
 
     @property
     def has_new_code(self) -> bool:
-        """True if code was registered since this replica serves; a revision then does not cover every change."""
+        """True if code was registered after this replica began to serve; a revision then misses some changes."""
         return self._snapshots.has_new_code
 
     def refresh(self, tenant: TenantId, revision: int) -> None:
-        """The tenant's catalog has reached this revision: load it once, and let every follower adopt it."""
+        """Load the tenant's catalog at this revision once, and let every follower adopt it."""
         room = self._subscribers.find(tenant)
         if room is None:
             return
         room.wanted = max(room.wanted, revision)
-        room.code = max(room.code, self._snapshots.generation)  # registered before the room existed
+        room.code = max(room.code, self._snapshots.generation)  # registered before the entry existed
         self._bring_up(tenant, room)
 
     def renew(self, code: int) -> None:
-        """What code has registered has reached this generation: let every follower adopt it."""
+        """Let every follower adopt this generation of the primitives that code has registered."""
         for tenant in self._subscribers:
             room = self._subscribers.find(tenant)
             if room is not None:
@@ -167,14 +167,14 @@ class Connections:
                 self._bring_up(tenant, room)
 
     def forget(self, tenant: TenantId) -> None:
-        """The tenant is gone: tell its followers and let them go."""
+        """Notify and remove the followers of a tenant that is gone."""
         room = self._subscribers.remove(tenant)
         if room is not None:
             for follower in tuple(room.followers.values()):
                 follower.lose()
 
     def distrust(self) -> None:
-        """Hints may have been lost: compare what is followed with the database now."""
+        """Compare the followed revisions with the database now, because hints may have been lost."""
         self._doubt.set()
 
     def _bring_up(self, tenant: TenantId, room: TenantSubscribers) -> None:
@@ -188,7 +188,7 @@ class Connections:
                 wanted, code = room.wanted, room.code
                 snapshot = await self._snapshots.latest(tenant)
                 room.show(self._views.of(snapshot))
-                # the database is away and an older snapshot goes on; the repair comes back to it
+                # the database is unavailable and an older snapshot remains in use; the repair retries
                 is_stuck = snapshot.revision < wanted or snapshot.code < code
                 await self._examine(tenant, room)
                 if is_stuck:
@@ -203,11 +203,11 @@ class Connections:
             room.is_refreshing = False
 
     async def _examine(self, tenant: TenantId, room: TenantSubscribers) -> None:
-        """Let go of whoever follows with a credential that is no longer good."""
+        """Remove the followers whose credential is no longer valid."""
         for principal in room.principals:
             try:
                 is_good = await self._still_valid(principal)
-            except Unavailable as error:  # the timer asks again
+            except Unavailable as error:  # the timer retries
                 log.warning("examination_failed", tenant_id=tenant, reason=str(error))
                 return
             if not is_good:
@@ -229,7 +229,7 @@ class Connections:
                 log.exception("repair_failed")
 
     async def _compare(self) -> None:
-        """Ask the database how far every tenant is that somebody follows, and who of them still may."""
+        """Compare every followed tenant with the database, and check the credentials of its followers."""
         for tenant in self._subscribers:
             try:
                 self.refresh(tenant, await self._snapshots.reread(tenant))

@@ -1,4 +1,4 @@
-"""Who follows a tenant's catalog on this replica: what each was shown last, and whom to tell of something newer."""
+"""Followers of a tenant's catalog on this replica: the registry last shown to each, and notification of newer ones."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -14,11 +14,11 @@ from gateway.registry.views import SnapshotView
 log = structlog.get_logger(__name__)
 
 Listener = Callable[[Registry, Registry | None], None]
-"""Told what was shown and what is shown from now on; None when there is nothing any more: no tenant, or no key."""
+"""Called with the previous and the new registry; the new one is None when the tenant or the key is gone."""
 
 
 class Subscriber:
-    """One client that stays, and the registry it was shown last."""
+    """One client that follows the catalog, and the registry last shown to it."""
 
     __slots__ = ("_listener", "registry")
 
@@ -27,14 +27,14 @@ class Subscriber:
         self._listener = listener
 
     def adopt(self, view: SnapshotView) -> None:
-        """Show this view from now on, if it is newer than what is shown."""
+        """Show this view from now on, if it is newer than the current one."""
         old = self.registry
         if view.snapshot.order > old.view.snapshot.order:
             self.registry = replace(old, view=view)
             self._tell(old, self.registry)
 
     def lose(self) -> None:
-        """Tell that there is nothing to follow any more."""
+        """Notify the client that there is nothing to follow any more."""
         self._tell(self.registry, None)
 
     def _tell(self, old: Registry, new: Registry | None) -> None:
@@ -45,7 +45,7 @@ class Subscriber:
 
 
 class TenantSubscribers:
-    """The followers of one tenant; `wanted` and `code` are the newest revision and generation of code heard of."""
+    """The followers of one tenant; `wanted` and `code` are the newest known revision and code generation."""
 
     __slots__ = ("code", "followers", "is_refreshing", "wanted")
 
@@ -57,20 +57,20 @@ class TenantSubscribers:
 
     @property
     def is_behind(self) -> bool:
-        """Whether somebody is still shown something older."""
+        """True if a follower still has an older snapshot."""
         return any(self.is_older(follower.registry.view.snapshot) for follower in self.followers.values())
 
     def is_older(self, snapshot: Snapshot) -> bool:
-        """Whether a newer snapshot than this was heard of."""
+        """True if a newer snapshot than this one is known."""
         return snapshot.revision < self.wanted or snapshot.code < self.code
 
     @property
     def principals(self) -> Collection[Principal]:
-        """Who follows, each once."""
+        """The principals of the followers, each once."""
         return {follower.registry.principal for follower in self.followers.values()}
 
     def lose(self, principal: Principal) -> None:
-        """Tell everybody who follows as this principal that it may no longer, and let them go."""
+        """Remove every follower with this principal, and notify them that there is nothing to follow any more."""
         gone = [token for token, follower in self.followers.items() if follower.registry.principal == principal]
         for token in gone:
             follower = self.followers.pop(token, None)
@@ -85,17 +85,17 @@ class TenantSubscribers:
 
 
 class SubscriberIndex:
-    """The rooms of this replica; one that is empty is not kept."""
+    """The followers of all tenants on this replica; a tenant without followers has no entry."""
 
     def __init__(self) -> None:
         self._rooms: dict[TenantId, TenantSubscribers] = {}
 
     def __len__(self) -> int:
-        """How many follow, of all tenants."""
+        """Number of followers, of all tenants."""
         return sum(len(room.followers) for room in self._rooms.values())
 
     def __iter__(self) -> Iterator[TenantId]:
-        """The tenants that somebody follows, as of now."""
+        """The tenants that have followers now."""
         return iter(tuple(self._rooms))
 
     def find(self, tenant: TenantId) -> TenantSubscribers | None:
@@ -103,7 +103,7 @@ class SubscriberIndex:
         return self._rooms.get(tenant)
 
     def join(self, tenant: TenantId, follower: Subscriber) -> Callable[[], None]:
-        """Add a follower; the answer takes it out again, once or more often."""
+        """Add a follower; the returned function removes it, and may be called repeatedly."""
         room = self._rooms.setdefault(tenant, TenantSubscribers())
         token = object()
         room.followers[token] = follower
@@ -115,10 +115,10 @@ class SubscriberIndex:
         return leave
 
     def tidy(self, tenant: TenantId, room: TenantSubscribers) -> None:
-        """Forget the room if nobody is left in it."""
+        """Remove the tenant's entry if it has no followers."""
         if not room.followers and self._rooms.get(tenant) is room:
             del self._rooms[tenant]
 
     def remove(self, tenant: TenantId) -> TenantSubscribers | None:
-        """Take out everybody who follows the tenant."""
+        """Remove and return all followers of the tenant."""
         return self._rooms.pop(tenant, None)

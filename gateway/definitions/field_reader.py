@@ -1,4 +1,4 @@
-"""Reading an untrusted JSON object field by field: everything known by name, every fault kept with its place."""
+"""Field-by-field reader of an untrusted JSON object; unknown fields are faults, and each fault has a JSON Pointer."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -16,10 +16,10 @@ _UNPRINTABLE = re.compile(
 
 
 def copy_sent(raw: object, kind: type[DefinitionInvalid], what: str) -> object:
-    """What was sent, as JSON that nobody else holds.
+    """Return a copy of the value as JSON; the caller is its only owner.
 
     Raises:
-        DefinitionInvalid: of this kind, when it holds something that JSON does not have.
+        DefinitionInvalid: of this kind; the value contains something that JSON does not have.
     """
     try:
         return copy_json(raw)
@@ -31,23 +31,23 @@ def copy_sent(raw: object, kind: type[DefinitionInvalid], what: str) -> object:
 
 
 class Faults:
-    """What is wrong so far, at most twenty places."""
+    """Collected validation faults, at most 20; later ones are dropped."""
 
     def __init__(self) -> None:
         self._found: list[Fault] = []
 
     def add(self, pointer: str, reason: str, *, line: int | None = None) -> None:
-        """Note one more."""
+        """Add one fault."""
         if len(self._found) < _MOST_FAULTS:
             self._found.append(Fault(pointer=pointer[:_LONGEST_POINTER], reason=reason, line=line))
 
     def take(self, error: BadInput, pointer: str) -> None:
-        """Note what an error says, below a place."""
+        """Add the faults of an error, or its message, below a pointer."""
         for fault in error.faults or (Fault(pointer="", reason=error.message),):
             self.add(pointer + fault.pointer, fault.reason, line=fault.line)
 
     def raise_as(self, kind: type[DefinitionInvalid], what: str) -> None:
-        """Raise an error that names the first field and points at all, if there is anything wrong.
+        """Raise an error if there are faults. Its message names the first field; its faults point at all of them.
 
         Raises:
             DefinitionInvalid: of this kind.
@@ -65,7 +65,7 @@ def _dotted(pointer: str) -> str:
 
 
 class FieldReader:
-    """One object that was sent; fields that are not known are faults."""
+    """Reader of one untrusted object; unknown fields are faults."""
 
     def __init__(self, raw: object, known: Collection[str], *, where: str, faults: Faults) -> None:
         self.where = where
@@ -80,7 +80,7 @@ class FieldReader:
                 faults.add(where + point(name), f"is not a field that is known here; known are {', '.join(known)}")
 
     def has(self, name: str) -> bool:
-        """Whether the field was sent."""
+        """True if the field was sent."""
         return name in self._members
 
     def raw(self, name: str) -> object:
@@ -88,21 +88,21 @@ class FieldReader:
         return self._members.get(name)
 
     def at(self, name: str) -> str:
-        """The pointer to a field."""
+        """The JSON Pointer of a field."""
         return self.where + point(name)
 
     def refuse(self, name: str, reason: str) -> None:
-        """Note a fault of a field."""
+        """Add a fault for a field."""
         self.faults.add(self.at(name), reason)
 
     def require(self, *names: str) -> None:
-        """Note each field that is missing."""
+        """Add a fault for each missing field."""
         for name in names:
             if self.is_object and not self.has(name):
                 self.refuse(name, "is missing")
 
     def text(self, name: str, *, longest: int, required: bool = False, is_blank_allowed: bool = False) -> str | None:
-        """A text without control characters."""
+        """Read a text without control or direction characters."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
@@ -119,7 +119,7 @@ class FieldReader:
         return None
 
     def choice(self, name: str, allowed: Sequence[str], *, required: bool = False) -> str | None:
-        """One of some words."""
+        """Read one of the allowed words."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
@@ -129,7 +129,7 @@ class FieldReader:
         return None
 
     def flag(self, name: str) -> bool | None:
-        """True or false."""
+        """Read a boolean."""
         if not self.has(name):
             return None
         value = self._members[name]
@@ -139,7 +139,7 @@ class FieldReader:
         return None
 
     def number(self, name: str, *, least: float, most: float, required: bool = False) -> float | None:
-        """A number within bounds."""
+        """Read a number within bounds."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
@@ -149,7 +149,7 @@ class FieldReader:
         return None
 
     def whole(self, name: str, *, least: int, most: int, required: bool = False) -> int | None:
-        """A whole number within bounds."""
+        """Read a whole number within bounds."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
@@ -159,7 +159,7 @@ class FieldReader:
         return None
 
     def members(self, name: str, *, required: bool = False) -> Object | None:
-        """An object, copied; its members are not looked at."""
+        """Read an object as a copy; its members are not validated."""
         if not self._is_there(name, required=required):
             return None
         if as_object(self._members[name]) is None:
@@ -168,7 +168,7 @@ class FieldReader:
         return as_object(self.json(name))
 
     def json(self, name: str) -> object:
-        """Any JSON value, copied."""
+        """Read any JSON value as a copy."""
         try:
             return copy_json(self._members.get(name))
         except NotJson as wrong:
@@ -176,7 +176,7 @@ class FieldReader:
             return None
 
     def items(self, name: str, *, most: int, least: int = 0, required: bool = False) -> Sequence[object]:
-        """A list of so many elements, as they were sent."""
+        """Read a list with a bounded number of elements; the elements are returned as they were sent."""
         if not self._is_there(name, required=required):
             return ()
         elements = as_list(self._members[name])
@@ -189,7 +189,7 @@ class FieldReader:
         return ()
 
     def texts(self, name: str, *, most: int, longest: int, least: int = 0) -> tuple[str, ...]:
-        """A list of texts."""
+        """Read a list of texts."""
         found: list[str] = []
         for index, element in enumerate(self.items(name, most=most, least=least)):
             if isinstance(element, str) and len(element) <= longest and not _UNPRINTABLE.search(element):
@@ -199,7 +199,7 @@ class FieldReader:
         return tuple(found)
 
     def form(self, name: str, known: Collection[str]) -> "FieldReader | None":
-        """The object under a field, if it was sent."""
+        """Return a reader of the object under a field; None if the field was not sent."""
         return (
             FieldReader(self._members[name], known, where=self.at(name), faults=self.faults) if self.has(name) else None
         )

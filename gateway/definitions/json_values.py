@@ -1,4 +1,4 @@
-"""Whether a Python value is JSON, and a copy of it that nobody else holds."""
+"""Validated deep copies of Python values as JSON; the caller is their only owner."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _OBJECTS = (dict, Mapping)
 
 
 class NotJson(Exception):
-    """A value that JSON does not have, or not within limits; the message is the reason."""
+    """A value that JSON does not have, or that exceeds the limits; the message is the reason."""
 
     def __init__(self, reason: str, pointer: str) -> None:
         super().__init__(reason)
@@ -22,17 +22,18 @@ class NotJson(Exception):
 
 
 def copy_json(value: object) -> object:
-    """The same JSON value, made anew of nothing but JSON's own types: tuples become lists, mappings dictionaries, and
-    members of enumerations what they stand for.
+    """Return a copy of the value that consists only of JSON's own types.
+
+    Tuples become lists, mappings dictionaries, and members of enumerations their values.
 
     Raises:
-        NotJson: it holds something else, is too deep or too large.
+        NotJson: the value contains something else, is too deep or too large.
     """
     return _Copier().copy(value, ())
 
 
 def copy_containers(value: object) -> object:
-    """The value with lists and dictionaries made anew all through; whatever else it holds stays as it is."""
+    """Return a copy with new lists and dictionaries at every level; other values are shared with the original."""
     if isinstance(value, _OBJECTS):
         members = cast("Mapping[object, object]", value)
         return {name: copy_containers(member) for name, member in members.items()}
@@ -42,7 +43,7 @@ def copy_containers(value: object) -> object:
 
 
 class _Copier:
-    """One pass over a value, counting."""
+    """One pass over a value that counts its parts."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -78,7 +79,7 @@ def _text(text: str, place: tuple[str | int, ...]) -> str:
             text.encode()
         except UnicodeEncodeError:
             raise NotJson("is not valid Unicode", point(*place)) from None
-    return str.__str__(text)  # what a member of an enumeration is, not what it is called
+    return str.__str__(text)  # the value of an enumeration's member, not its name
 
 
 def _number(number: float, place: tuple[str | int, ...]) -> float:

@@ -1,7 +1,7 @@
-"""How a JSON value is cut: the part at a JSON Pointer (RFC 6901), only some paths of it, or all but some.
+"""Projection of JSON values: the part at a JSON Pointer (RFC 6901), only some paths, or all but some paths.
 
-A path is a pointer in which `*` stands for every element of a list and every member of an object. All of it is linear
-in the value and the number of paths, and makes new values where it cuts: nothing given is changed.
+A path is a pointer in which `*` matches every element of a list and every member of an object. The work is linear in
+the value and the number of paths. The given value is never changed; new values are created on the paths.
 """
 
 import re
@@ -19,27 +19,27 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _EVERY = "*"
 
 Marks: TypeAlias = "dict[str, Marks]"
-"""Paths as a tree by their tokens; where a path ends there is nothing below."""
+"""Paths as a tree of their tokens; the end of a path is an empty node."""
 
 Places: TypeAlias = tuple[Marks, ...]
-"""Where in that tree a part of the value is: at several places, where `*` and a name both fit."""
+"""Positions of a part of the value in that tree; several where both `*` and a name match."""
 
 
 def is_path(text: str) -> bool:
-    """Whether the text is a path to some part of a value, and not to the whole."""
+    """True if the text is a path to a part of a value, not to the whole."""
     return bool(text) and is_pointer(text)
 
 
 def is_pointer(text: str) -> bool:
-    """Whether the text is a JSON Pointer of a length that we take."""
+    """True if the text is a JSON Pointer within the length limit."""
     return len(text) <= LONGEST and _POINTER.fullmatch(text) is not None
 
 
 def point(value: object, pointer: str) -> object:
-    """The part of the value that the pointer leads to.
+    """Return the part of the value at the pointer.
 
     Raises:
-        HandlerFailed: it leads nowhere in this value.
+        HandlerFailed: the value has no such part.
     """
     for token in _tokens(pointer):
         members, elements = as_object(value), as_list(value)
@@ -53,12 +53,12 @@ def point(value: object, pointer: str) -> object:
 
 
 def keep(value: object, paths: Sequence[str]) -> object:
-    """The value with only what the paths lead to and what lies on the way there; a whole that has no parts is null."""
+    """Return only the parts at the paths and their containers. A whole value without parts becomes null."""
     return _kept(value, (_mark(paths),))
 
 
 def drop(value: object, paths: Sequence[str]) -> object:
-    """The value without what the paths lead to."""
+    """Return the value without the parts at the paths."""
     return _without(value, (_mark(paths),))
 
 
@@ -67,7 +67,7 @@ def _tokens(pointer: str) -> list[str]:
 
 
 def _mark(paths: Sequence[str]) -> Marks:
-    """The paths as a tree; a path makes those below it superfluous."""
+    """Return the paths as a tree; a path makes longer ones below it superfluous."""
     root: Marks = {}
     for path in sorted(paths, key=lambda path: path.count("/"), reverse=True):
         below = root

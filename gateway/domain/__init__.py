@@ -1,1 +1,1 @@
-"""The frozen nouns every other package speaks in; no I/O, no framework."""
+"""The domain's frozen values and identifiers, shared by every other package; no I/O, no framework."""

@@ -1,4 +1,4 @@
-"""What was done, by whom, with what outcome."""
+"""Audit entries, and the results of verifying an audit trail."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from gateway.domain.tenancy.policy import Levels
 
 
 class AuditKind(StrEnum):
-    """What an audit entry speaks of."""
+    """Kind of an audit entry."""
 
     CALL_INTENT = "call.intent"
     CALL = "call"
     CHANGE = "change"
     BREAK = "break"
-    """A writer of changes did not find the entry that its own has to follow."""
+    """The writer's chain was broken: the entry that a new change entry has to follow was missing."""
 
 
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a call, as the audit trail keeps it: arguments only as a digest.
+    """One step of a call in the audit trail; arguments are kept only as a digest.
 
-    `action` is what was asked for: `call` a tool, `read` a resource, `get` a prompt, `complete` a value, or `confirm`
-    any of them by the user; `tool` is the name or URI of the primitive.
+    `action` is the kind of request: `call` a tool, `read` a resource, `get` a prompt or `complete` a value. `confirm`
+    is the user's confirmation of any of them. `tool` is the name or URI of the primitive.
     """
 
     tenant: TenantId
@@ -41,12 +41,12 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     result_bytes: int = 0
     action: str = "call"
     levels: Levels | None = None
-    """Declared and assessed level of a primitive whose tenant declared another than was assessed."""
+    """Declared and assessed safety level, if the tenant declared another level than the assessed one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One row of the trail as it is read back."""
+    """One row of the audit trail as it is read."""
 
     id: AuditId
     at: datetime
@@ -61,7 +61,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which entries of a trail are wanted; every member that is set narrows, `until` excludes its moment."""
+    """Filter for entries of an audit trail. All set members must match; `until` is exclusive."""
 
     kind: AuditKind | None = None
     principal: str | None = None
@@ -71,11 +71,11 @@ class AuditFilter:
 
 
 SIGNERS = "heads:"
-"""What the names of chains of signatures begin with: they say where the other chains stood."""
+"""Prefix of the writer names of signature chains, which record the heads of the other chains."""
 
 
 class ChainFaultKind(StrEnum):
-    """What is wrong with a chain of the trail."""
+    """Kind of a fault in a chain of the audit trail."""
 
     CHANGED = "changed"
     MISSING = "missing"
@@ -85,10 +85,10 @@ class ChainFaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainFault:
-    """A place of a chain that is not as it was written.
+    """A position of a chain that differs from what was written.
 
-    `number` is the entry that was changed, the first of those that are missing, the last that should be there, or the
-    entry that records a break.
+    `number` is the changed entry, the first missing entry, the last entry that should exist, or the entry that records
+    a break.
     """
 
     kind: ChainFaultKind
@@ -98,7 +98,7 @@ class ChainFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """What one writer has written of a tenant's trail, after it was verified; `head` stands for all of it."""
+    """The entries of one writer in a tenant's audit trail, verified; `head` is the hash over all of them."""
 
     writer: str
     entries: int
@@ -107,37 +107,37 @@ class Chain:
     head: bytes
     faults: int = 0
     fault: ChainFault | None = None
-    """The first of them."""
+    """The first of the faults."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether every entry follows from the one before, and none that was signed for is missing at the end."""
+        """True if each entry follows from the one before, and no signed entry is missing at the end."""
         return self.fault is None
 
     @property
     def is_of_signatures(self) -> bool:
-        """Whether it is no part of the trail, but says where the trail's chains stood."""
+        """True if the chain is not part of the audit trail itself, but records the heads of its chains."""
         return self.writer.startswith(SIGNERS)
 
 
 class AnchorKind(StrEnum):
-    """Origin of the anchor of a trail."""
+    """Origin of the anchor of an audit trail."""
 
     CREATED = "created"
-    """Together with the tenant."""
+    """Created together with the tenant."""
     ADOPTED = "adopted"
-    """At the first signature of a tenant that is older than anchors: what was there then is trusted."""
+    """Created at the first signature of a tenant older than anchors; the entries of that time are trusted."""
     BROKEN = "broken"
-    """In the place of one that was gone or forged."""
+    """Created to replace an anchor that was missing or forged."""
 
 
 class AnchorState(StrEnum):
-    """State of a trail's anchor, as verification found it."""
+    """State of an audit trail's anchor, as verification found it."""
 
     CREATED = "created"
     ADOPTED = "adopted"
     PENDING = "pending"
-    """None yet: the tenant is older than anchors and nothing was signed since."""
+    """No anchor yet: the tenant is older than anchors, and nothing has been signed since."""
     MISSING = "missing"
     CHANGED = "changed"
     BROKEN = "broken"
@@ -145,7 +145,7 @@ class AnchorState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """The anchor of a trail as it was found; `number` is the last signature that it names."""
+    """The anchor of an audit trail as verification found it; `number` is the last signature that it names."""
 
     state: AnchorState
     number: int = 0
@@ -153,7 +153,7 @@ class Anchor:
 
     @property
     def is_whole(self) -> bool:
-        """True if the trail begins at its anchor."""
+        """True if the audit trail begins at its anchor."""
         return self.state in {AnchorState.CREATED, AnchorState.ADOPTED, AnchorState.PENDING}
 
 
@@ -162,14 +162,14 @@ class HeadsState(StrEnum):
 
     MATCHED = "matched"
     EMPTY = "empty"
-    """The store has no head of the tenant: nothing to compare."""
+    """The store has no head of the tenant, so there is nothing to compare."""
     REFUSED = "refused"
-    """The store has only heads that no configured secret key has sealed: nothing to compare, and a reason to look."""
+    """No configured secret key has sealed any head in the store: nothing to compare, and a reason to investigate."""
     UNREACHABLE = "unreachable"
     MISSING = "missing"
-    """The database ends before the head of the store."""
+    """The database ends before the head in the store."""
     CHANGED = "changed"
-    """The database has another signature of that number."""
+    """The database has a different signature with that number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ class HeadsCompared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTrail:
-    """A tenant's trail after it was verified."""
+    """A tenant's audit trail after verification."""
 
     chains: Sequence[Chain]
     anchor: Anchor

@@ -1,4 +1,4 @@
-"""Named credentials of a tenant as they may be shown: everything but the secret."""
+"""Named credentials of a tenant without their secrets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from gateway.domain.identifiers import CredentialId
 
 
 class CredentialLocation(StrEnum):
-    """Where a credential goes on a request."""
+    """Position of a credential in a request."""
 
     HEADER = "header"
     QUERY = "query"
@@ -23,7 +23,7 @@ AUTHORIZATION = "Authorization"
 class StoredCredential:
     """A credential that handlers name; `field` is the header or query parameter it fills.
 
-    It is sent to `origins` only, whatever a handler says.
+    It is sent only to `origins`, whatever a handler declares.
     """
 
     id: CredentialId

@@ -1,4 +1,4 @@
-"""Hints that something moved; the catalog stays the truth."""
+"""Events: hints that a revision, resource, key or session changed. The catalog stays the truth."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ class CatalogMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChanged:
-    """A key was revoked, changed or deleted: forget what is cached of it."""
+    """A key was revoked, changed or deleted; replicas drop what they cached for it."""
 
     tenant: TenantId
     key: KeyId
     is_ended: bool = False
-    """Whether it was revoked or deleted, so that nobody will come with it again."""
+    """True if the key was revoked or deleted, so that no client can use it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnded:
-    """A session was ended: forget what is cached of it."""
+    """A session was ended; replicas drop what they cached for it."""
 
     tenant: TenantId
     session: str
@@ -33,7 +33,7 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCancelled:
-    """The client of a session has cancelled a request (its id as JSON), whichever replica answers it."""
+    """The client of a session has cancelled a request (its id as JSON), on whichever replica it runs."""
 
     tenant: TenantId
     session: str
@@ -42,14 +42,14 @@ class RequestCancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantRemoved:
-    """The tenant is gone: drop everything that is kept of it."""
+    """The tenant was deleted; replicas drop everything they cached for it."""
 
     tenant: TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceUpdated:
-    """What stands at this URI in the tenant is not what it was."""
+    """The resource at this URI of the tenant has changed."""
 
     tenant: TenantId
     uri: str
@@ -57,7 +57,7 @@ class ResourceUpdated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateChanged:
-    """A resource template was made, changed or taken away: what stands at the URIs it makes is not what it was."""
+    """A resource template was created, changed or deleted; the resources at its URIs have changed."""
 
     tenant: TenantId
     template: str

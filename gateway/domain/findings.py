@@ -1,11 +1,11 @@
-"""What an examination of the installation found."""
+"""Findings of the installation's health checks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -14,7 +14,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at, how it is, and how to mend it; `mend` is empty when there is nothing to mend."""
+    """Result of one check, with a remedy; `mend` is empty if there is nothing to do."""
 
     check: str
     status: Verdict

@@ -1,4 +1,4 @@
-"""A request that may be repeated under one `Idempotency-Key`: the attempt that runs, and the answer that is kept."""
+"""Records of idempotent requests (`Idempotency-Key`): the running attempt and the stored response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One run of a request; a record has one at a time, and only its attempt may commit."""
+    """One run of a request. A record has one attempt at a time, and only that attempt may commit."""
 
     record: str
-    """SHA-256 of principal and key, in hex: the key itself is not stored."""
+    """SHA-256 of principal and key, in hex; the key itself is not stored."""
     id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAnswer:
-    """An answer as it was sent; `body` is None where it had too many bytes to be kept."""
+    """A response as it was sent; `body` is None if it was too large to store."""
 
     status: int
     headers: Mapping[str, str]

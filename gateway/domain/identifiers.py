@@ -1,4 +1,4 @@
-"""What names a thing: opaque prefixed ids, minted here and nowhere else."""
+"""Opaque prefixed identifiers; all ids are created in this module."""
 
 import secrets
 from typing import NewType
@@ -21,7 +21,7 @@ _LENGTH = 20
 
 
 def mint(prefix: str) -> str:
-    """A new id such as `src_4k…`: the prefix and 100 random bits in Crockford's base 32."""
+    """Return a new id such as `src_4k…`: the prefix and 100 random bits in Crockford's base 32."""
     return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))}"
 
 
@@ -46,7 +46,7 @@ def new_audit_id() -> AuditId:
 
 
 def new_primitive_id(prefix: str) -> PrimitiveId:
-    """An id that says what it names: `tol`, `res`, `tpl` or `pro`."""
+    """Return an id whose prefix names the family: `tol`, `res`, `tpl` or `pro`."""
     return PrimitiveId(mint(prefix))
 
 

@@ -1,40 +1,40 @@
-"""The order of a list, and the place of an item in it, as text that compares like the item."""
+"""Order of a list, and the position of an item in it as text that sorts like the item."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-_BETWEEN = "\0"  # no name, URI or id holds it
+_BETWEEN = "\0"  # no name, URI or id contains it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Items by the column `by`, ties by id; without `by` the order is that of the key that addresses an item."""
+    """Items ordered by the column `by`, ties by id. Without `by` the order is that of the items' keys."""
 
     by: str | None = None
     is_descending: bool = False
 
 
 KEYED = Order()
-"""The order of a list for which none was asked."""
+"""The default order of a list."""
 
 
 def join_place(*parts: str) -> str:
-    """The place of an item: its key alone, or the value it is ordered by and its id."""
+    """Return the position of an item: its key alone, or the value it is ordered by and its id."""
     return _BETWEEN.join(parts)
 
 
 def split_place(place: str) -> tuple[str, ...]:
-    """The parts that `join_place` was given."""
+    """Return the parts that were given to `join_place`."""
     return tuple(place.split(_BETWEEN))
 
 
 def write_moment(moment: datetime | None) -> str:
-    """A moment as text that compares like it; no moment comes before all."""
+    """Return a moment as text that sorts like it; None sorts first."""
     return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def follows(parts: tuple[str, ...], after: str | None, order: Order) -> bool:
-    """True if an item at this place follows another place in an order."""
+    """True if the item at this position comes after the position `after` in an order."""
     if after is None:
         return True
     return parts < split_place(after) if order.is_descending else parts > split_place(after)

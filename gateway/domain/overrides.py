@@ -1,6 +1,6 @@
-"""What a tenant wants otherwise of an imported tool than its document says, and the names that tools had before.
+"""Overrides of imported tools by the tenant, and aliases for the former names of tools.
 
-Both belong to an operation by its identity, `METHOD path-template`, and so outlive every import of the document.
+Both belong to an operation by its identity, `METHOD path-template`, so they survive every import of the document.
 """
 
 from collections.abc import Mapping
@@ -11,31 +11,31 @@ from gateway.domain.identifiers import OverrideId, SourceId
 from gateway.domain.tenancy.policy import Safety
 
 ALIAS_LIFE = timedelta(days=30)
-"""How long a tool that was renamed can be called by its old name."""
+"""Time during which a renamed tool can be called by its old name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverrideFields:
-    """What is wanted otherwise; a member that is None is as the document says."""
+    """Overridden fields; None keeps the document's value."""
 
     name: str | None = None
     title: str | None = None
     description: str | None = None
     hidden: bool | None = None
-    """Not listed, and not to be called by a client itself; handlers and `call_endpoint` still may."""
+    """True: not listed, and clients cannot call it directly; handlers and `call_endpoint` still can."""
     enabled: bool | None = None
-    """False: nobody can list or call it."""
+    """False: no caller can list or call it."""
     safety: Safety | None = None
     annotations: Mapping[str, bool] | None = None
-    """Hints that are wanted otherwise; the others are the document's."""
+    """Overridden hints; the others are the document's."""
     pinned: Mapping[str, object] | None = None
-    """Arguments that always have this value; callers neither see nor send them."""
+    """Arguments with a fixed value; callers neither see nor send them."""
     result: Mapping[str, object] | None = None
-    """How a JSON answer is cut: `pointer`, `keep` and `drop`."""
+    """Projection of a JSON response: `pointer`, `keep` and `drop`."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is wanted otherwise."""
+        """True if no field is overridden."""
         return self == NOTHING
 
 
@@ -44,7 +44,7 @@ NOTHING = OverrideFields()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """The wishes for one operation of a source, as they are stored."""
+    """The stored override of one operation of a source."""
 
     id: OverrideId
     source: SourceId
@@ -57,7 +57,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alias:
-    """A name that an operation's tool had, and until when it can be called by it."""
+    """A former name of an operation's tool, and the time until which it can be called by that name."""
 
     name: str
     source: SourceId
@@ -67,7 +67,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverrideReport:
-    """What an import makes of one override: whether it applies, and what of it does not."""
+    """Effect of an import on one override: whether it applies, and the reasons why parts of it do not."""
 
     identity: str
     applies: bool

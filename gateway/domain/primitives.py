@@ -1,4 +1,4 @@
-"""A tenant's own tools, resources, resource templates and prompts, as the catalog has them."""
+"""Custom tools, resources, resource templates and prompts of a tenant, as stored in the catalog."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from gateway.domain.tools import PrimitiveOrigin
 
 
 class Family(StrEnum):
-    """The kinds of primitive that MCP knows."""
+    """The kinds of primitives in MCP."""
 
     TOOL = "tool"
     RESOURCE = "resource"
@@ -20,13 +20,15 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Primitive:
-    """One primitive: its definition as listed (JSON bytes) and what runs it.
+    """One primitive: its definition as listed (JSON bytes) and its handler.
 
-    `name` is what addresses it in its family: the name of a tool or prompt, the URI of a resource, the URI template of
-    a resource template. `handler` is the declared handler as JSON bytes; a primitive of code has none, its handler is
-    found by family and name. `safety` is the level in force: `override`, the one declared beside the definition, or
-    `assessed`, what the gateway makes of the handler and gives reasons for. `refers` names what the handler stands on:
-    `tool:NAME`, `source:NAME` or `credential:NAME`.
+    `name` addresses it in its family: the name of a tool or prompt, the URI of a resource, the URI template of a
+    resource template. `handler` is the declared handler as JSON bytes. A primitive of code has none; its handler is
+    looked up by family and name.
+
+    `safety` is the level in force. It is `override`, declared beside the definition, or `assessed`, which the gateway
+    derives from the handler, with reasons. `refers` names the dependencies of the handler: `tool:NAME`, `source:NAME`
+    or `credential:NAME`.
     """
 
     id: PrimitiveId
@@ -48,18 +50,18 @@ class Primitive:
 
     @property
     def level(self) -> Safety:
-        """The level that policy counts: `safety`, but never less than that of an operation that the handler runs."""
+        """The level for policy decisions: `safety`, but never lower than that of an operation that the handler runs."""
         return self.counted or self.safety
 
     @property
     def levels(self) -> Levels | None:
-        """Declared and assessed level, where they differ."""
+        """Declared and assessed level, if they differ."""
         return None if self.override in {None, self.assessed} else (self.safety, self.assessed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedName:
-    """A name that a tenant has, enabled or not; `owner` is `custom` or `source:NAME`."""
+    """A name in use by a tenant, enabled or not; `owner` is `custom` or `source:NAME`."""
 
     tenant: TenantId
     slug: str

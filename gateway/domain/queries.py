@@ -1,4 +1,4 @@
-"""What the query tools may speak of: sources that are exposed to them, and the operations seen there."""
+"""Scope of the query tools: the sources exposed to them, and the visible operations of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from gateway.domain.tools import Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueriedSource:
-    """A source that the query tools show, and the version of its document that is active."""
+    """A source exposed to the query tools, and the active version of its document."""
 
     id: SourceId
     name: str
@@ -18,9 +18,9 @@ class QueriedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queried:
-    """What one profile sees of such a source: its operations by identity (`METHOD path`).
+    """A source's operations that one profile sees, by identity (`METHOD path`).
 
-    `is_whole` says that nothing was left out, so that the rest of the document may be shown as well.
+    `is_whole` is True if no operation is left out, so that the rest of the document may be shown as well.
     """
 
     source: QueriedSource

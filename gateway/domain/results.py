@@ -1,4 +1,4 @@
-"""What handlers answer, in the protocol's own shapes but of no revision in particular."""
+"""Results of handlers in the protocol's shapes, independent of a protocol revision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ class _Absent(Enum):
 
 
 ABSENT: Final = _Absent.ABSENT
-"""Stands for structured content that there is none of; None is a value."""
+"""Marks absent structured content, because None is a value."""
 
 Absent = Literal[_Absent.ABSENT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a tool answers: content blocks as the protocol writes them, and the same as one JSON value."""
+    """Result of a tool: content blocks in the protocol's form, and the same content as one JSON value."""
 
     content: Sequence[Mapping[str, object]] = ()
     structured: object | Absent = ABSENT
@@ -28,14 +28,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What reading a resource answers: `{"uri", "mimeType", "text" | "blob"}` each."""
+    """Result of reading a resource: a list of `{"uri", "mimeType", "text" | "blob"}`."""
 
     contents: Sequence[Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """What getting a prompt answers: `{"role", "content"}` each."""
+    """Result of getting a prompt: a list of `{"role", "content"}`."""
 
     messages: Sequence[Mapping[str, object]]
     description: str | None = None
@@ -43,7 +43,7 @@ class Messages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completions:
-    """What completing a value answers: at most 100 values, and how many there are in all where that is known."""
+    """Result of completing a value: at most 100 values, and the total number if known."""
 
     values: tuple[str, ...]
     total: int | None = None

@@ -1,4 +1,4 @@
-"""What a definition costs in a list: the bytes that a client is served, whichever library wrote what is stored."""
+"""Listed size of a definition: the bytes sent to a client, whichever library encoded the stored form."""
 
 import json
 import re
@@ -7,7 +7,7 @@ _ODD_NUMBER = re.compile(rb"0\.0000|[0-9][eE]-?[0-9]")
 
 
 def served_bytes(definition: bytes) -> int:
-    """How many bytes a client is served; there, numbers with an exponent are written otherwise than here."""
+    """Return the number of bytes sent to a client; numbers with an exponent are encoded differently there."""
     if _ODD_NUMBER.search(definition) is None:
         return len(definition)
     return len(json.dumps(json.loads(definition), ensure_ascii=False, separators=(",", ":")).encode())

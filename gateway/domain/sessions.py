@@ -1,4 +1,4 @@
-"""What an MCP session of the handshake era is, apart from any connection."""
+"""MCP sessions of the handshake protocol, independent of any connection."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from gateway.domain.primitives import Family
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRecord:
-    """One session: bound to tenant and subject; `client` is the wire form of its initialize parameters."""
+    """One session, bound to tenant and subject; `client` is the wire form of its initialize parameters."""
 
     id: str
     tenant: TenantId
@@ -18,15 +18,15 @@ class SessionRecord:
     protocol_version: str
     client: dict[str, object]
     revision: int = 0
-    """The tenant's revision when the client connected: what it may have been shown."""
+    """The tenant's revision when the client connected: the newest one it may have seen."""
     lists: tuple[Family, ...] = ()
-    """The lists of which the client was promised notices."""
+    """Lists for which the client was promised change notifications."""
     transport: Literal["http", "sse"] = "http"
-    """`sse` is the HTTP+SSE of 2024-11-05, where the stream comes before the handshake."""
+    """`sse` is the HTTP+SSE transport of 2024-11-05, where the stream is opened before the handshake."""
     holder: str = ""
-    """The replica with the stream of HTTP+SSE, on which the session depends; empty where any replica will do."""
+    """The replica with the HTTP+SSE stream, on which the session depends; empty if any replica can serve it."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the handshake has taken place."""
+        """True if the handshake is complete."""
         return bool(self.client)

@@ -1,4 +1,4 @@
-"""Where primitives are imported from, which operations are taken, and the report of what became of each."""
+"""Sources of imported primitives, their selection of operations, and the report on each operation."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +13,12 @@ _BYTES_PER_TOKEN = 4
 
 
 def estimate_tokens(size: int) -> int:
-    """About how many tokens so many bytes of JSON are to a model; a rule of thumb, no tokenizer."""
+    """Estimate the tokens of this many bytes of JSON for a model; a rule of thumb, not a tokenizer."""
     return round(size / _BYTES_PER_TOKEN)
 
 
 class Status(StrEnum):
-    """What became of one operation of a document."""
+    """Import status of one operation of a document."""
 
     OK = "ok"
     DEGRADED = "degraded"
@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 
 class Exposure(StrEnum):
-    """Whether a source shows its operations as tools, through the query tools, or both."""
+    """Exposure of a source's operations: as tools, through the query tools, or both."""
 
     TOOLS = "tools"
     QUERY = "query"
@@ -35,9 +35,9 @@ class Exposure(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRule:
-    """What an operation must be to match; every member that is set narrows, a rule with none matches everything.
+    """Conditions on an operation. All set members must match; a rule without any matches everything.
 
-    `operation_ids` and `paths` are shell patterns, in which `*` also stands for slashes.
+    `operation_ids` and `paths` are shell patterns, in which `*` also matches slashes.
     """
 
     operation_ids: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class OperationRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationReport:
-    """What became of one operation; `tool` is None exactly when it was skipped."""
+    """Import result of one operation; `tool` is None exactly if it was skipped."""
 
     method: str
     path: str
@@ -60,23 +60,23 @@ class OperationReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedPrice:
-    """How many bytes one tool has in a client's list."""
+    """Size of one tool in a client's list, in bytes."""
 
     tool: str
     size: int
 
     @property
     def estimated_tokens(self) -> int:
-        """About how many tokens that is to a model."""
+        """Estimated tokens of the tool for a model."""
         return estimate_tokens(self.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What became of every operation of a document, and what the result costs a client to list.
+    """Import results of every operation of a document, and the cost for a client to list them.
 
-    `tools_list_bytes` is the length of `{"tools":[…]}` with everything that is listed for this source alone, which are
-    `listed` tools (None in reports of an older version); `dearest` are those that weigh most in it, the heaviest first.
+    `tools_list_bytes` is the length of `{"tools":[…]}` with all tools that are listed for this source alone. `listed`
+    is their number (None in reports of an older version). `dearest` are the largest of them, largest first.
     """
 
     operations: tuple[OperationReport, ...]
@@ -88,22 +88,22 @@ class ImportReport:
 
     @property
     def tools_listed(self) -> int:
-        """Number of tools that clients are listed for this source alone."""
+        """Number of tools listed for this source alone."""
         return sum(one.tool is not None for one in self.operations) if self.listed is None else self.listed
 
     @property
     def estimated_tokens(self) -> int:
-        """About how many tokens the list is to a model."""
+        """Estimated tokens of the list for a model."""
         return estimate_tokens(self.tools_list_bytes)
 
     def count(self, status: Status) -> int:
-        """How many operations ended in this status."""
+        """Return the number of operations with this status."""
         return sum(operation.status is status for operation in self.operations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationChange:
-    """What another import means for one operation; `was` is the name its tool had, where that is another one."""
+    """Effect of another import on one operation; `was` is the tool's former name, if it changes."""
 
     identity: str
     tool: str
@@ -114,9 +114,9 @@ class OperationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportChanges:
-    """How the tools of an import differ from those of the version before, by the identity of the operations.
+    """Differences between the tools of an import and those of the version before, by identity of the operations.
 
-    `changed` are tools of the same name that list, send or are judged otherwise than before.
+    `changed` are tools of the same name with another definition, request or safety level.
     """
 
     added: tuple[OperationChange, ...] = ()
@@ -129,7 +129,7 @@ class ImportChanges:
 class CompiledOperation:
     """One operation as a tool: its definition as listed (JSON bytes) and its request plan.
 
-    `identity` is `METHOD path-template`; it survives re-imports and finds the tool name again.
+    `identity` is `METHOD path-template`; it survives re-imports and keeps the tool's name.
     """
 
     identity: str
@@ -145,21 +145,21 @@ class CompiledOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """Everything an import takes from a document."""
+    """Result of compiling a document for import."""
 
     title: str
     version: str
     operations: tuple[CompiledOperation, ...]
     report: ImportReport
     scheme_names: tuple[str, ...] = ()
-    """Security schemes the document declares, for credentials to be stored under."""
+    """Security schemes that the document declares; credentials are stored under these names."""
     outline: bytes = b""
-    """What the query tools know of the document, as it is stored; empty when they were not asked for."""
+    """The query tools' outline of the document, in stored form; empty if they were not enabled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One document of a tenant, and the version of it that is active."""
+    """One document of a tenant, and its active version."""
 
     tenant: TenantId
     id: SourceId
@@ -170,21 +170,21 @@ class Source:
     expose: Exposure
     url: str | None
     schemes: tuple[str, ...]
-    """Names of the security schemes that have a stored credential; never the credentials."""
+    """Names of the security schemes with a stored credential; never the credentials."""
     active_version: int
     version: int
     created_at: datetime
     updated_at: datetime
     include: tuple[OperationRule, ...] = ()
-    """An operation is taken when one of these matches, or none is given, and none of `exclude` does."""
+    """An operation is selected if one of these matches, or there are none, and none of `exclude` matches."""
     exclude: tuple[OperationRule, ...] = ()
     output_schemas: bool = False
-    """Whether its tools list what they answer; such an answer is held to it."""
+    """True if its tools list output schemas; results then have to conform to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOperation:
-    """One operation as the catalog keeps it; `plan` is the encoded request plan, decoded on first use."""
+    """One operation as stored in the catalog; `plan` is the encoded request plan, decoded on first use."""
 
     id: OperationId
     source: SourceId

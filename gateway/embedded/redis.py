@@ -1,4 +1,4 @@
-"""The embedded Redis: started with an append-only file, stopped when what it holds is written."""
+"""Embedded Redis: started with an append-only file, stopped when its data is written."""
 
 import signal
 from collections.abc import AsyncGenerator
@@ -20,16 +20,16 @@ _PATIENCE_S = 60.0
 
 
 def socket_path(folders: StateDirectory) -> Path:
-    """Where Redis listens."""
+    """The path of Redis's socket."""
     return folders.sockets / "redis.sock"
 
 
 @asynccontextmanager
 async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
-    """Redis, for as long as the block runs.
+    """Run Redis for as long as the block runs.
 
     Raises:
-        EmbeddedServerFailed: it did not come up.
+        EmbeddedServerFailed: Redis did not start.
     """
     program = await to_thread.run_sync(redis_program)
     pid_file = folders.root / "redis.pid"

@@ -1,4 +1,4 @@
-"""Both embedded servers as one thing that is opened and closed."""
+"""Both embedded servers, opened and closed together."""
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from gateway.embedded.supervisor import watching
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedUrls:
-    """Where the servers are: the login that runs the gateway, the one that owns the schema, and Redis."""
+    """URLs of the servers: the login that runs the gateway, the login that owns the schema, and Redis."""
 
     database_url: str
     migration_database_url: str
@@ -22,14 +22,14 @@ class EmbeddedUrls:
 
 
 class EmbeddedServers:
-    """PostgreSQL and Redis on unix sockets below a data directory, kept between starts and ended with us.
+    """PostgreSQL and Redis on unix sockets below a data directory, kept between starts; they end with the gateway.
 
-    Open it from the main thread: on Linux the servers end with the thread that started them. One that ends by itself
-    is started again.
+    Open it from the main thread: on Linux the servers end with the thread that started them. A server that ends by
+    itself is started again.
 
     Raises:
-        EmbeddedServerFailed: on opening, when a server does not come up or another gateway uses the directory; later,
-            with the block cancelled, when one ends and does not come up again.
+        EmbeddedServerFailed: on opening, a server did not start or another gateway uses the directory. Later, with the
+            block cancelled, a server ended and did not start again.
     """
 
     def __init__(self, data_dir: Path) -> None:

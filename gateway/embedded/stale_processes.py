@@ -1,6 +1,6 @@
-"""What a crashed gateway left behind: servers that still run on our data, or a file that says so falsely.
+"""Stale processes of a crashed gateway: servers that still run on our data, or pid files that are no longer true.
 
-Asked only while the folder's lock is held, so whatever is found belongs to no living gateway.
+The folder's lock is held during the check, so no process that is found belongs to a running gateway.
 """
 
 import contextlib
@@ -21,10 +21,10 @@ _PATIENCE_S = 10.0
 async def end_leftovers(program: str, folder: Path, pid_file: Path, signals: Sequence[signal.Signals]) -> None:
     """Stop every process of this program that works in the folder, then remove a pid file that is no longer true.
 
-    A wrong pid file must go: PostgreSQL believes it when the number meanwhile belongs to any other process.
+    PostgreSQL believes a wrong pid file when any other process has the number meanwhile, so the file must be removed.
 
     Raises:
-        EmbeddedServerFailed: one cannot be stopped.
+        EmbeddedServerFailed: a process cannot be stopped.
     """
     for number in (*signals, signal.SIGKILL):
         for pid in _pids(program, folder):
@@ -37,7 +37,7 @@ async def end_leftovers(program: str, folder: Path, pid_file: Path, signals: Seq
                     f"A {program} of an earlier run (process {pid}) still uses {folder} as another user: stop it."
                 ) from None
         with anyio.move_on_after(_PATIENCE_S):
-            while _pids(program, folder):  # noqa: ASYNC110  # another process tells nobody that it ends
+            while _pids(program, folder):  # noqa: ASYNC110  # another process does not notify us when it ends
                 await anyio.sleep(0.02)
             break
     _forget(pid_file)
@@ -49,7 +49,7 @@ def _forget(pid_file: Path) -> None:
 
 
 def _pids(program: str, folder: Path) -> list[int]:
-    """Who runs this program in this folder; both servers change into their data folder and stay there."""
+    """Process ids of this program in this folder; both servers change into their data folder and stay there."""
     if not folder.exists():
         return []
     if sys.platform == "linux":

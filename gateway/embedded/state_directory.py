@@ -1,4 +1,4 @@
-"""Where the embedded servers live on disk, and that only one gateway uses the place.
+"""State directory of the embedded servers, locked so that only one gateway uses it.
 
     DATA_DIR/servers/            0700, ours
         lock                     held for life; names the process that holds it
@@ -6,8 +6,8 @@
         sockets/                 the sockets, unless the path is too long for one
         *.log
 
-Run as root, `postgres` and `sockets` belong to the account PostgreSQL runs as; the folder above does not, so no
-other program of that account reaches them. PostgreSQL itself gets in through descriptors it inherits.
+If the gateway runs as root, `postgres` and `sockets` belong to the account PostgreSQL runs as. The folder above does
+not, so no other program of that account reaches them. PostgreSQL itself reaches them through inherited descriptors.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from gateway.embedded.child import Account
 from gateway.errors import EmbeddedServerFailed
 
 _LONGEST_SOCKET = 103
-"""Bytes of a socket's path: 107 on Linux, 103 on macOS."""
+"""The most bytes of a socket's path: 107 on Linux, 103 on macOS."""
 
 _SOCKET_NAME = "/.s.PGSQL.5432"
 _UNPRIVILEGED = "nobody"
@@ -33,7 +33,7 @@ _UNPRIVILEGED = "nobody"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDirectory:
-    """The claimed folders; `account` is whom PostgreSQL must run as, None when we may run it ourselves."""
+    """The claimed folders; `account` is the one PostgreSQL must run as, None if it may run as ours."""
 
     root: Path
     sockets: Path
@@ -41,22 +41,22 @@ class StateDirectory:
 
     @property
     def postgres(self) -> Path:
-        """PostgreSQL's data."""
+        """Data folder of PostgreSQL."""
         return self.root / "postgres"
 
     @property
     def redis(self) -> Path:
-        """Redis's data."""
+        """Data folder of Redis."""
         return self.root / "redis"
 
     def log(self, name: str) -> Path:
-        """What a server prints."""
+        """Return the path of a server's log."""
         return self.root / f"{name}.log"
 
 
 @contextmanager
 def claim(data_dir: Path) -> Generator[StateDirectory]:
-    """Hold the folder for as long as the block runs.
+    """Lock the folder for as long as the block runs.
 
     Raises:
         EmbeddedServerFailed: another gateway holds it, or it cannot be written.
@@ -80,7 +80,7 @@ def claim(data_dir: Path) -> Generator[StateDirectory]:
 
 
 def make_folder(path: Path, account: Account | None) -> None:
-    """A private folder that belongs to the account, or to us."""
+    """Create a private folder that belongs to the account, or to us."""
     path.mkdir(mode=0o700, exist_ok=True)
     path.chmod(0o700)
     if account is not None:
@@ -107,7 +107,7 @@ def _locked(path: Path, data_dir: Path) -> Generator[None]:
 
 
 def _account(data: Path) -> Account | None:
-    """Whom PostgreSQL runs as: us, or, as it refuses root, whoever owns its data already, or `nobody`."""
+    """The account PostgreSQL runs as: None for ours or, as it refuses root, the owner of its data, else `nobody`."""
     if os.geteuid() != 0:
         return None
     owner = data.stat().st_uid if data.exists() else 0

@@ -1,6 +1,6 @@
-"""What happens when a server of ours ends by itself: it is started again, and when that does not help the gateway ends.
+"""Supervisor of the embedded servers: restarts one that ends by itself; if that does not help, the gateway ends.
 
-What such a server has acknowledged is on disk, and whoever uses it connects anew by itself.
+Everything that such a server has acknowledged is on disk, and its clients reconnect by themselves.
 """
 
 import time
@@ -23,7 +23,7 @@ _WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A server that runs, and how it is brought back."""
+    """A running server, and the function that restarts it."""
 
     child: Child
     revive: Callable[[], Awaitable[None]]
@@ -31,10 +31,10 @@ class Watched:
 
 @asynccontextmanager
 async def watching(servers: Sequence[Watched]) -> AsyncGenerator[None]:
-    """Start again whichever of the servers ends while the block runs; the block is cancelled if that is in vain.
+    """Restart any of the servers that ends while the block runs; if that fails, the block is cancelled.
 
     Raises:
-        EmbeddedServerFailed: a server does not come up again, or ends again and again.
+        EmbeddedServerFailed: a server does not start again, or ends again and again.
     """
     try:
         async with anyio.create_task_group() as group:
@@ -43,7 +43,7 @@ async def watching(servers: Sequence[Watched]) -> AsyncGenerator[None]:
             yield
             group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
-        if len(errors.exceptions) == 1:  # the block's own, or ours that has ended it: as if there were no group
+        if len(errors.exceptions) == 1:  # the block's own error, or ours that ended it: raised as if without a group
             raise errors.exceptions[0] from errors.exceptions[0].__cause__
         raise
 
@@ -52,7 +52,7 @@ async def _keep(server: Watched) -> None:
     ends: list[float] = []
     name = server.child.name
     while True:
-        while server.child.is_running:  # noqa: ASYNC110  # a child tells nobody that it ends
+        while server.child.is_running:  # noqa: ASYNC110  # a child does not notify us when it ends
             await anyio.sleep(_LOOK_S)
         reason = server.child.failed()
         log.error("embedded_server_ended", server=name, reason=reason.message)

@@ -1,1 +1,1 @@
-"""What runs when a primitive is called: one module per kind of handler, behind one port."""
+"""Handlers: the objects that run primitives, one module per kind, behind one interface."""

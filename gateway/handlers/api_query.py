@@ -1,4 +1,4 @@
-"""The tools that tell what a tenant's APIs are and call what they name: builtin, the same in every tenant."""
+"""Builtin query tools, which describe a tenant's APIs and call their operations; the same in every tenant."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -34,19 +34,19 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class CursorSigner(Protocol):
-    """What signs positions in lists."""
+    """Signs and opens positions in lists."""
 
     def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
-        """The cursor of the page that follows."""
+        """Return the cursor of the next page."""
         ...
 
     def open(self, tenant: TenantId, profile: str, listing: str, cursor: str) -> str:
-        """The position in a cursor, or InvalidCursor."""
+        """Return the position in a cursor, or raise InvalidCursor."""
         ...
 
 
 class Queries:
-    """What the query tools of all tenants are made with."""
+    """Shared dependencies of the query tools of all tenants."""
 
     def __init__(self, outlines: OutlineCache, cursors: CursorSigner) -> None:
         self._outlines = outlines
@@ -54,12 +54,12 @@ class Queries:
         self.places = FairShare("query threads", places=_THREADS, queue=_WAITING)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
-        """What runs one of the tools."""
+        """Return the handler of one of the tools."""
         return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors, places=self.places)
 
 
 class QueryHandler:
-    """Runs one of the query tools for one tenant; what is seen of its sources is asked of each call."""
+    """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
     def __init__(
         self, tenant: TenantId, tool: Tool, *, outlines: OutlineCache, cursors: CursorSigner, places: FairShare
@@ -72,23 +72,23 @@ class QueryHandler:
         self._answer = ANSWERS.get(tool.name)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments without those that are null, which clients send for what is not there; 2.0 is 2."""
+        """Return the arguments without nulls, which clients send for absent values; 2.0 becomes 2."""
         return {name: _settled(value) for name, value in arguments.items() if value is not None}
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """The call that these arguments make."""
+        """Return the call for these arguments."""
         return prepared(self._subject, arguments)
 
     async def preview(self, prepared: Prepared) -> str:
-        """The name and the arguments; what `call_endpoint` calls is shown by itself."""
+        """Show the name and the arguments; an operation called by `call_endpoint` has its own preview."""
         return escape(prepared.summary)
 
     async def run(self, prepared: Prepared, call: Call, /) -> Result:
-        """Tell, or call what is named.
+        """Answer the query, or call the named operation.
 
         Raises:
-            InvalidCursor: the cursor is not of this list as it is now.
-            GatewayError: what was called was refused.
+            InvalidCursor: the cursor does not belong to the list as it is now.
+            GatewayError: the called operation was refused.
         """
         arguments = prepared.arguments
         seen = call.queried()
@@ -107,7 +107,7 @@ class QueryHandler:
         for one in seen:
             try:
                 api = await self._outlines.of(self._tenant, one.source)
-            except NotFound:  # replaced since the snapshot was loaded; the others are there
+            except NotFound:  # replaced since the snapshot was loaded; the other sources remain
                 log.info("outline_gone", tenant_id=self._tenant, source=one.source.name, version=one.source.version)
                 continue
             found.append(ApiView(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
@@ -127,7 +127,7 @@ class QueryHandler:
         return QueryCall(arguments=arguments, offset=offset, mint=mint)
 
     def _listing(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> str:
-        """What a cursor is good for: this tool, these arguments, what is seen of these versions of documents."""
+        """Return the scope of a cursor: this tool, these arguments, and what is visible of these document versions."""
         wanted = {name: value for name, value in arguments.items() if name not in _PAGING}
         source = arguments.get("source")
         chosen = [one for one in seen if source is None or one.source.name == source]
@@ -162,7 +162,7 @@ def _refuse(unfound: Unfound) -> Result:
 
 
 class _Answered(msgspec.Struct):
-    """A result whose structure stays as it was written: numbers keep all of their digits."""
+    """A result whose structured content stays encoded, so that numbers keep all digits."""
 
     content: list[dict[str, Any]]
     structured: msgspec.Raw = msgspec.field(name="structuredContent", default=msgspec.Raw())
@@ -174,7 +174,7 @@ _read = msgspec.json.Decoder(_Answered).decode
 
 
 def _result(members: bytes) -> Result:
-    """The result of a call inside, as the answer of this one."""
+    """Return the result of the inner call as the result of this one."""
     read = _read(b"{" + members + b"}")
     structured = read.structured if bytes(read.structured) else ABSENT
     return Result(content=read.content, structured=structured, is_error=read.is_error, meta=read.meta)
@@ -190,5 +190,5 @@ def _text(arguments: Mapping[str, object], name: str) -> str | None:
 
 
 def talks(tool: Tool) -> bool:
-    """Whether a call may ask the client something: what is called may have to be confirmed."""
+    """True if a call may ask the client a question: the called operation may need a confirmation."""
     return tool.name == CALL

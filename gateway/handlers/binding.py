@@ -1,4 +1,4 @@
-"""Primitives joined with what runs them: bound on first use, shared by all calls of a snapshot."""
+"""Primitives with their handlers: bound on first use, shared by all calls of a snapshot."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from gateway.upstream.client import UpstreamClient
 class BoundTool:
     """A tool ready to be called; nothing in it depends on the arguments.
 
-    `output` is there when results are held to a declared schema. `talks` says whether a call may tell or ask the
-    client something before it ends.
+    `output` is set if results have to conform to a declared schema. `is_interactive` is True if a call may send the
+    client notifications or questions before it ends.
     """
 
     tenant: TenantId
@@ -42,7 +42,7 @@ class BoundTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundResource:
-    """One resource ready to be read: a fixed one, or a template's at one URI with the variables that make it."""
+    """One resource ready to be read: a fixed one, or a template at one URI with its variables."""
 
     tenant: TenantId
     primitive: Primitive
@@ -57,7 +57,7 @@ class BoundResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTemplate:
-    """A resource template ready to be matched; `handler_at` makes what reads one of its URIs."""
+    """A resource template ready to be matched; `handler_at` returns the handler of one of its URIs."""
 
     tenant: TenantId
     primitive: Primitive
@@ -75,7 +75,7 @@ class BoundTemplate:
         return tuple(self.template.variables)
 
     def at(self, uri: str) -> BoundResource | None:
-        """The resource at this URI; None when the template does not make it."""
+        """Return the resource at this URI; None if the template does not match it."""
         variables = self.template.match(uri)
         if variables is None:
             return None
@@ -94,7 +94,7 @@ class BoundTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundPrompt:
-    """A prompt ready to be got; `required` names the arguments that it cannot do without."""
+    """A prompt ready to be requested; `required` contains the names of its mandatory arguments."""
 
     tenant: TenantId
     primitive: Primitive
@@ -109,14 +109,14 @@ class BoundPrompt:
 
 
 class _Argument(msgspec.Struct):
-    """As much of a listed prompt argument as running it needs."""
+    """The fields of a listed prompt argument that a call needs."""
 
     name: str
     required: bool = False
 
 
 class _Listed(msgspec.Struct, rename="camel"):
-    """As much of a listed definition as running it needs."""
+    """The fields of a listed definition that a call needs."""
 
     mime_type: str | None = None
     description: str | None = None
@@ -127,7 +127,7 @@ _decode_listed = msgspec.json.Decoder(_Listed).decode
 
 
 class Binder:
-    """Makes the handlers of primitives."""
+    """Binds primitives to their handlers."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Binder:
         )
 
     async def bind(self, snapshot: Snapshot, tool: Tool) -> BoundTool:
-        """The tool with its validators, its handler and what the policy says of it."""
+        """Return the tool with its validators, its handler and the policy's decision."""
         decision = snapshot.policy.decision_for(tool.level)
         handler, talks = await self._tool_handler(snapshot, tool)
         return BoundTool(
@@ -159,7 +159,7 @@ class Binder:
         )
 
     async def bind_resource(self, snapshot: Snapshot, primitive: Primitive) -> BoundResource:
-        """The resource with its handler and what the policy says of it."""
+        """Return the resource with its handler and the policy's decision."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.RESOURCE)
         decision = snapshot.policy.decision_for(primitive.level)
@@ -176,7 +176,7 @@ class Binder:
         )
 
     async def bind_template(self, snapshot: Snapshot, primitive: Primitive) -> BoundTemplate:
-        """The resource template with what makes its handlers and what the policy says of it."""
+        """Return the resource template with the factory of its handlers and the policy's decision."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.TEMPLATE)
         decision = snapshot.policy.decision_for(primitive.level)
@@ -193,7 +193,7 @@ class Binder:
         )
 
     async def bind_prompt(self, snapshot: Snapshot, primitive: Primitive) -> BoundPrompt:
-        """The prompt with its handler and what the policy says of it."""
+        """Return the prompt with its handler and the policy's decision."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.PROMPT)
         decision = snapshot.policy.decision_for(primitive.level)

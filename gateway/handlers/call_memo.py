@@ -1,7 +1,7 @@
-"""What a call has already done, for the case that it is run again from its start when the client has answered.
+"""Memo of a call's completed actions, for a call that restarts after the client's answer.
 
-In 2026-07-28 a question ends the request, and the answer comes with a new one. What was done before the question and
-may not be done twice is looked up here instead; the client carries it meanwhile, sealed, so it is kept small.
+In 2026-07-28 a question ends the request, and the answer arrives with a new one. Results of non-repeatable actions
+before the question are looked up here. The client holds them meanwhile, sealed, so their size is limited.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,20 +17,20 @@ _LARGEST_SUM = 32 * 1024
 
 
 class CallMemo:
-    """What one call of one handler remembers."""
+    """The stored results of one call of one handler."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._left = _LARGEST_SUM
 
     async def once(self, key: str, act: Callable[[], Awaitable[Any]], *, repeatable: bool) -> Any:
-        """What the act answered, a JSON value, now or in an earlier round of this call.
+        """Return the result of the action, a JSON value, from now or from an earlier round of this call.
 
-        An answer that is too large to be kept is asked for again when the act is repeatable, else it is lost.
+        A result that is too large to store is computed again if the action is repeatable, otherwise it is lost.
 
         Raises:
-            HandlerFailed: the act was done, its answer could not be kept, and it may not be done again.
-            UpstreamError: it failed, now or in an earlier round, and nobody knows how far it had come.
+            HandlerFailed: the action ran, its result could not be stored, and it may not run again.
+            UpstreamError: the action failed, now or in an earlier round, after an unknown part of its work.
         """
         kept = self._peer.recall(key)
         if isinstance(kept, dict):

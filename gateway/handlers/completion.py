@@ -1,4 +1,4 @@
-"""What suggests values for arguments of prompts and variables of templates."""
+"""Completion of prompt arguments and of template variables."""
 
 import inspect
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ _FIRST_ERROR = 300
 
 @dataclass(frozen=True, slots=True)
 class DeclaredCompleter:
-    """Completes what a handler declares completions for."""
+    """Completes the arguments for which a handler declares completions."""
 
     declared: Mapping[str, Completion]
     way: EgressContext
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """The listed values that begin with what was typed, or what the declared request answers."""
+        """Return the listed values that begin with the typed text, or the values that the declared request returns."""
         match self.declared.get(argument):
             case ListedValues() as listed:
                 found = listed.matching(value)
@@ -44,14 +44,14 @@ class DeclaredCompleter:
 
 @dataclass(frozen=True, slots=True)
 class PythonCompleter:
-    """Completes by a function of code."""
+    """Completes with a Python function."""
 
     code: PythonHandler
     function: CompletionFunction
     threads: ThreadPool
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """What the function suggests."""
+        """Return the values that the function suggests."""
         completing = Completing(principal=call.principal, argument=argument, value=value, chosen=chosen)
         is_async = inspect.iscoroutinefunction(self.function)
         with call.within(min(_COMPLETION_S, self.code.timeout_s)):

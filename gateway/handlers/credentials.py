@@ -1,4 +1,4 @@
-"""How a credential that is stored under a name gets onto a request."""
+"""Applies a stored, named credential to a request."""
 
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest
@@ -14,10 +14,10 @@ _PLACES = {
 
 
 def with_credential(request: UpstreamRequest, named: NamedCredential) -> UpstreamRequest:
-    """The request with the credential in its place; that it may go there is for the caller to know.
+    """Return the request with the credential applied. The caller checks that its origin is allowed.
 
     Raises:
-        CredentialMissing: the place is of a newer version than this.
+        CredentialMissing: the position was defined by a newer version of the gateway.
     """
     kind = _PLACES.get(named.place)
     if kind is None:

@@ -1,4 +1,4 @@
-"""Answers that are declared: the same always, or with places to fill."""
+"""Declared answers: constant, or with placeholders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class StaticAction(Generic[_Answer]):
-    """Answers the same always."""
+    """Returns a constant answer."""
 
     spec: StaticSpec
     form: ResultForm[_Answer]
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """The declared answer."""
+        """Return the declared answer."""
         del arguments, call
         spec = self.spec
         structured = ABSENT if spec.structured_content is None else spec.structured_content
@@ -32,27 +32,28 @@ class StaticAction(Generic[_Answer]):
 
 @dataclass(frozen=True, slots=True)
 class TemplateAction(Generic[_Answer]):
-    """Fills the places of a declared answer."""
+    """Fills the placeholders of a declared answer."""
 
     spec: TemplateSpec
     form: ResultForm[_Answer]
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """The answer for these arguments."""
+        """Return the answer for these arguments."""
         del call
         return fill(self.spec, variables_of(arguments), self.form)
 
 
 def variables_of(arguments: Mapping[str, object]) -> dict[str, object]:
-    """What templates see: each argument by its name, and all of them as `arguments`."""
+    """Return the variables of templates: each argument by its name, and all of them as `arguments`."""
     return {**arguments, "arguments": dict(arguments)}
 
 
 def fill(spec: TemplateSpec, variables: Mapping[str, object], form: ResultForm[_Answer]) -> _Answer:
-    """The answer with its places filled.
+    """Return the answer with its placeholders filled.
 
     Raises:
-        TemplateFailed: a template came to a limit or met a value that it cannot use.
+        TemplateFailed: a template exceeded a limit, or a value cannot be used.
+        HandlerFailed: the template does not produce a list of objects.
     """
     if spec.text is not None:
         return form.of_text(spec.text.render(variables), mime_type=spec.mime_type, is_error=spec.is_error)

@@ -1,4 +1,4 @@
-"""What steps ask of the client, and what of the answer they keep."""
+"""Questions of steps to the client, and the stored part of the answers."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -12,10 +12,10 @@ _ACTIONS = frozenset({"accept", "decline", "cancel"})
 
 
 def question_of(step: QuestionStep, variables: Mapping[str, object]) -> Question:
-    """The question with its texts filled.
+    """Return the question with its texts filled.
 
     Raises:
-        TemplateFailed: a text came to a limit or met a value that it cannot use.
+        TemplateFailed: a text exceeded a limit, or a value cannot be used.
     """
     match step:
         case AskStep():
@@ -27,10 +27,10 @@ def question_of(step: QuestionStep, variables: Mapping[str, object]) -> Question
 
 
 def answer_of(step: QuestionStep, answer: Mapping[str, Any]) -> object:
-    """What is kept of an answer.
+    """Return the part of an answer that is stored.
 
     Raises:
-        HandlerFailed: it has not the form that the protocol gives it.
+        HandlerFailed: the answer does not have the protocol's form.
     """
     match step:
         case AskStep():

@@ -1,4 +1,4 @@
-"""Which object runs a declaration or a function of code: one place that knows every kind of handler."""
+"""Factory of handlers for declarations and Python functions; the only module that knows every kind of handler."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -47,7 +47,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """An imported operation, found, and what is fixed of its arguments."""
+    """An imported operation, resolved, with its fixed arguments."""
 
     operation: Tool
     handler: Handler[UpstreamAnswer]
@@ -60,7 +60,7 @@ Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | PythonHandler
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedHandler:
-    """What stands behind one primitive, whatever the form of its answers is."""
+    """The resolved handler of one primitive, independent of the form of its answers."""
 
     subject: HandlerSubject
     runs: Runs
@@ -70,11 +70,11 @@ class ResolvedHandler:
 
     @property
     def is_interactive(self) -> bool:
-        """Whether a call may tell or ask the client something before it ends."""
+        """True if a call may send the client notifications or questions before it ends."""
         return isinstance(self.runs, StepsSpec | PythonHandler)
 
     def handler(self, form: ResultForm[_Answer]) -> Handler[_Answer]:
-        """What runs it, with answers of this form."""
+        """Return the handler, with answers of this form."""
         match self.runs:
             case StaticSpec() as spec:
                 return LocalHandler(self.subject, StaticAction(spec, form))
@@ -99,7 +99,7 @@ class ResolvedHandler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerDependencies:
-    """What only some kinds of handler are made with; a gateway without one has none of them."""
+    """Dependencies of single kinds of handlers; without one, a gateway has no such handlers."""
 
     code: PythonHandlers | None = None
     tokens: Tokens | None = None
@@ -107,7 +107,7 @@ class HandlerDependencies:
 
 
 class HandlerFactory:
-    """What all handlers are made with."""
+    """Creates handlers from their shared dependencies."""
 
     def __init__(
         self,
@@ -126,18 +126,18 @@ class HandlerFactory:
         self._threads = ThreadPool()
 
     def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
-        """What runs an imported operation."""
+        """Return the handler of an imported operation."""
         handler = OperationHandler(tenant, tool, upstream=self._upstream, secrets=self._secrets, tokens=self._tokens)
         return OverriddenHandler(tool, handler) if tool.pinned or tool.result else handler
 
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
-        """What runs a tool of the gateway's own, and whether it may ask the client something."""
+        """Return the handler of a builtin tool, and True if it may ask the client a question."""
         if self._queries is None:
             return UnavailableHandler("this gateway has no query tools"), False
         return self._queries.handler(tenant, tool), talks(tool)
 
     async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> ResolvedHandler:
-        """What stands behind a primitive of a tenant's own or of code."""
+        """Resolve the handler of a custom primitive or of one written in Python."""
         way = EgressContext(
             tenant=snapshot.tenant, upstream=self._upstream, secrets=self._secrets, origins=snapshot.http_origins
         )
@@ -174,7 +174,7 @@ class HandlerFactory:
 
 
 def read_spec(handler: bytes, family: Family) -> HandlerSpec | None:
-    """The stored declaration, read; None when there is none that this version can read."""
+    """Return the parsed declaration; None if this version cannot read it."""
     try:
         return parse_handler(msgspec.json.decode(handler), family)
     except (BadInput, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""Handlers that are one declared HTTP request: prepared whole, so that what is confirmed is what is sent."""
+"""Handlers that are one declared HTTP request. It is prepared completely, so the confirmed request is the one sent."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,33 +14,33 @@ _Answer = TypeVar("_Answer")
 
 
 class HttpHandler(Generic[_Answer]):
-    """Sends one request and answers what came back."""
+    """Sends one request and returns the response as the family's answer."""
 
     def __init__(self, requester: HttpRequester, form: ResultForm[_Answer]) -> None:
         self._requester = requester
         self._form = form
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments as they are: null is a value."""
+        """Return the arguments unchanged: null is a value."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """The request that these arguments make, without its credential.
+        """Return the request for these arguments, without its credential.
 
         Raises:
-            TemplateFailed, EgressDenied: there is none.
+            TemplateFailed, EgressDenied: no request can be made for these arguments.
         """
         request = self._requester.request(variables_of(arguments))
         return Prepared(request=request, digest=digest_of(request))
 
     async def preview(self, prepared: Prepared) -> str:
-        """The request, when its credential is stored; see the port."""
+        """Show the request if its credential is stored; see `interfaces.Handler`."""
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")
         return await self._requester.preview(prepared.request)
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
-        """Send it."""
+        """Send the request."""
         del call
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")
@@ -48,7 +48,7 @@ class HttpHandler(Generic[_Answer]):
 
 
 def digest_of(request: UpstreamRequest) -> bytes:
-    """What stands for everything that is sent but the credential."""
+    """Return the digest of everything that is sent, except the credential."""
     seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode(), digest_size=32)
     for text in (text for header in request.headers for text in header):
         raw = text.encode()

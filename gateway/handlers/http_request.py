@@ -1,5 +1,7 @@
-"""How a declared HTTP request is made and its answer cut: only to origins that the tenant allows, with a credential
-that goes only where it was stored for."""
+"""Declared HTTP requests: built from variables, sent only to allowed origins, their JSON responses projected.
+
+A credential is sent only to the origins it was stored for.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +35,7 @@ _FIRST_ERROR = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressContext:
-    """One tenant's way out: the door, its credentials, and the origins it may reach (None: any)."""
+    """Outbound access of one tenant: the upstream client, its credentials, and its allowed origins (None: any)."""
 
     tenant: TenantId
     upstream: UpstreamClient
@@ -43,7 +45,7 @@ class EgressContext:
 
 
 class HttpRequester:
-    """One declared request."""
+    """Builds and sends one declared request."""
 
     def __init__(self, spec: HttpSpec, way: EgressContext) -> None:
         self._spec = spec
@@ -51,15 +53,15 @@ class HttpRequester:
 
     @property
     def is_safe(self) -> bool:
-        """Whether sending it again does no harm."""
+        """True if the request can be repeated without harm."""
         return self._spec.method.upper() in _SAFE
 
     def request(self, variables: Mapping[str, object]) -> UpstreamRequest:
-        """The request for these variables, without its credential.
+        """Return the request for these variables, without its credential.
 
         Raises:
             EgressDenied: the tenant's policy does not allow the origin.
-            TemplateFailed: a value has no place in the request.
+            TemplateFailed: a value is not allowed in the request.
         """
         spec = self._spec
         if self._way.origins is not None and not is_among(spec.url.origin, self._way.origins):
@@ -82,7 +84,7 @@ class HttpRequester:
         )
 
     async def preview(self, request: UpstreamRequest) -> str:
-        """The request as a person reads it.
+        """Show the request in readable form.
 
         Raises:
             CredentialMissing: the credential is not stored, or not for this origin.
@@ -91,12 +93,14 @@ class HttpRequester:
         return await finish(show_request(request), self._way.redaction, () if named is None else (named.credential,))
 
     async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
-        """The answer, cut as declared unless it is a failure or empty; a credential that it echoes is redacted.
+        """Send the request and return the projected response; an echoed credential is redacted.
+
+        A failure or an empty response is not projected.
 
         Raises:
             CredentialMissing: the credential is not stored, or not for this origin.
-            HandlerFailed: the answer is not what can be cut so.
-            UpstreamError: there is no whole answer.
+            HandlerFailed: the declared projection does not fit the response.
+            UpstreamError: there is no complete response.
         """
         named = await self.credential(request.url)
         if named is not None:
@@ -112,10 +116,10 @@ class HttpRequester:
         return project_answer(answer, self._spec.result) if is_cut else answer
 
     async def credential(self, url: str) -> NamedCredential | None:
-        """The stored credential that a request to this URL carries.
+        """Return the stored credential for a request to this URL.
 
         Raises:
-            CredentialMissing: it is not stored, or not for this origin.
+            CredentialMissing: the credential is not stored, or not for this origin.
         """
         name = self._spec.credential
         if name is None:
@@ -129,10 +133,10 @@ class HttpRequester:
 
 
 def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
-    """The answer with its JSON cut as declared.
+    """Return the response with its JSON projected as declared.
 
     Raises:
-        HandlerFailed: it is not what can be cut so.
+        HandlerFailed: the projection does not fit the response.
     """
     if spec.pointer is None and not spec.keep and not spec.drop:
         return answer

@@ -1,4 +1,4 @@
-"""What a handler is to the stations: prepare first, run later, with everything that judges a call in between."""
+"""Interfaces of handlers and calls: a call is prepared first and run later, with the pipeline's checks between."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,9 +19,9 @@ LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "a
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A call, final but not yet made: what will be sent, its digest, and a summary that a person can read.
+    """A call that is final but not yet made: its content, its digest, and a readable summary.
 
-    `request` is there when the call is exactly one upstream request; any other handler finds its input in `arguments`.
+    `request` is set if the call is exactly one upstream request; any other handler has its input in `arguments`.
     """
 
     digest: bytes
@@ -31,23 +31,26 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        """Its name, or else its request on one line."""
+        """The call's name, or its request on one line."""
         return self.named or ("" if self.request is None else f"{self.request.method} {self.request.url}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Something only the client can answer: the parameters of `elicitation/create`, `sampling/createMessage` or
-    `roots/list` as the protocol writes them (an elicitation with `mode: "url"` opens a page)."""
+    """A question to the client, with the protocol's parameters.
+
+    They are those of `elicitation/create`, `sampling/createMessage` or `roots/list`. An elicitation with `mode: "url"`
+    opens a page.
+    """
 
     kind: QuestionKind
     params: Mapping[str, object]
 
 
-class InputRequired(Exception):  # not an error: the call goes on when the client comes back with answers
-    """The call cannot go on before the client has answered; `state` comes back with the answers, unseen by the client.
+class InputRequired(Exception):  # not an error: the call continues when the client sends its answers
+    """The call needs the client's answers first; `state` is returned with the answers, unreadable for the client.
 
-    Raised by peers of 2026-07-28 (`InputRequiredResult`); it leaves the stations as it is.
+    Raised by peers of 2026-07-28 (`InputRequiredResult`); it passes through the call pipeline unchanged.
     """
 
     def __init__(self, questions: Mapping[str, Question], state: Mapping[str, object]) -> None:
@@ -57,57 +60,57 @@ class InputRequired(Exception):  # not an error: the call goes on when the clien
 
 
 class Peer(Protocol):
-    """What the client of this call can be told and asked, in whatever form its era has."""
+    """The client of a call, as the handler can notify and ask it in any protocol revision."""
 
     def can(self, kind: str) -> bool:
-        """Whether the client declared this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
+        """True if the client declared this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
         ...
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the call is; nothing happens when the client gave no token."""
+        """Send a progress notification; does nothing if the client sent no token."""
         ...
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Send a log message, if the client wants that level."""
+        """Send a log message, if the client subscribed to that level."""
         ...
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """The client's answers by key, each the result object of its question.
+        """Return the client's answers by key, each the result object of its question.
 
-        A key names one question within the call; where the call is run again from its start, the same key gives the
-        answer that is already there.
+        A key identifies one question within the call. When the call is run again from its start, the same key returns
+        the stored answer.
 
         Raises:
-            InputRequired: the answers come with a later request; the handler lets this through.
-            CapabilityMissing: the client did not declare what the question needs.
-            ClientSilent: no answer in time, one that does not match the form, or the client is gone.
+            InputRequired: the answers come with a later request; the handler lets this pass.
+            CapabilityMissing: the client did not declare the capability that the question needs.
+            ClientSilent: no answer in time, one that does not match the form, or the client disconnected.
         """
         ...
 
     def recall(self, key: str) -> Any:
-        """What an earlier round of this same call remembered under the key; None when there is nothing."""
+        """Return the value that an earlier round of this call stored under the key; None if there is none."""
         ...
 
     def remember(self, key: str, value: object) -> None:
-        """Keep a JSON value for later rounds of this same call; small, because the client carries it, sealed."""
+        """Store a JSON value for later rounds of this call. It has to be small, because the client holds it, sealed."""
         ...
 
     async def end_stream(self) -> None:
-        """End the stream that this call's messages ride on; the client comes back for the rest where it can."""
+        """End the stream that carries this call's messages; a client that can reconnect receives the rest later."""
         ...
 
 
 class Call(Protocol):
-    """One running call, as its handler sees it."""
+    """The interface of a running call for its handler."""
 
     @property
     def principal(self) -> Principal:
-        """Who calls."""
+        """The principal of the call."""
         ...
 
     @property
     def correlation_id(self) -> str:
-        """What to quote in logs."""
+        """The correlation id for logs."""
         ...
 
     @property
@@ -116,7 +119,7 @@ class Call(Protocol):
         ...
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
-        """Bound what a block may take; the time that the client takes to answer is not counted.
+        """Limit the time of a block; time spent waiting for the client is not counted.
 
         Raises:
             HandlerFailed: at the end of the block, which was cancelled because it took longer.
@@ -124,35 +127,36 @@ class Call(Protocol):
         ...
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, key: str | None = None) -> dict[str, Any]:
-        """Call another tool of the same registry through all its gates: the result object as the protocol has it.
+        """Call another tool of the same registry through the call pipeline; return the protocol's result object.
 
-        Where the call is run again from its start after a question, `key` says which of its calls this is; without one
-        they are counted.
+        When the call is run again from its start after a question, `key` identifies the inner call; without one, inner
+        calls are numbered.
 
         Raises:
-            NotFound: there is none of that name.
-            RecursionRefused: too many calls inside each other.
-            GatewayError: it was refused.
+            NotFound: there is no tool of that name.
+            RecursionRefused: too many nested calls.
+            GatewayError: the call was refused.
         """
         ...
 
     def queried(self) -> Sequence[Queried]:
-        """What the query tools may speak of to this principal."""
+        """Return the sources and operations that the query tools may show to this principal."""
         ...
 
     async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
-        """Call one of the operations in `queried` through all gates of its tool, listed or not; see `call_tool`.
+        """Call one of the operations in `queried` through its tool's pipeline, listed or not; see `call_tool`.
 
-        What comes back are the members of its result object as JSON, as they were written.
+        Returns the members of the result object as JSON, unchanged.
         """
         ...
 
     async def read_resource(self, uri: str) -> Contents:
-        """Read a resource of the same registry through all its gates.
+        """Read a resource of the same registry through the call pipeline.
 
         Raises:
-            NotFound: there is none, or not for this principal.
-            RecursionRefused, GatewayError: as above.
+            NotFound: there is no such resource, or not for this principal.
+            RecursionRefused: too many nested calls.
+            GatewayError: the request was refused.
         """
         ...
 
@@ -164,30 +168,30 @@ class Handler(Protocol[Answer_co]):
     """The object that runs a primitive."""
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments as they are meant, before they are validated: what counts as absent is left out."""
+        """Return the arguments before validation, without those that count as absent."""
         ...
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """The call that these valid arguments make.
+        """Return the call for these valid arguments.
 
         Raises:
-            ArgumentsInvalid: they cannot be put on the wire.
+            ArgumentsInvalid: the arguments cannot be serialized into the request.
         """
         ...
 
     async def preview(self, prepared: Prepared) -> str:
-        """Preview for a confirmation: every request that will be made, without credentials.
+        """Show every request that the call will send, without credentials, for a confirmation.
 
         Raises:
-            CredentialMissing: what it needs is not stored, so nothing would be sent.
+            CredentialMissing: a needed credential is not stored, so no request would be sent.
         """
         ...
 
     async def run(self, prepared: Prepared, call: Call, /) -> Answer_co:
-        """Make the call.
+        """Run the call.
 
         Raises:
-            UpstreamError: there is no answer to pass on.
+            UpstreamError: there is no response to pass on.
             InputRequired: the client has to answer first.
         """
         ...
@@ -199,20 +203,20 @@ PromptHandler = Handler[Messages]
 
 
 class Completer(Protocol):
-    """What suggests values for an argument of a prompt or a variable of a template."""
+    """Suggests values for an argument of a prompt or a variable of a template."""
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """Values that begin with what was typed; `chosen` are the arguments already filled in."""
+        """Return values that begin with the typed text; `chosen` are the arguments already filled in."""
         ...
 
 
 class SecretReader(Protocol):
-    """Where stored credentials are read."""
+    """Reads stored credentials."""
 
     async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
-        """The source's credentials by security scheme."""
+        """Return the source's credentials by security scheme."""
         ...
 
     async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
-        """The tenant's credential of this name; None when there is none."""
+        """Return the tenant's credential of this name; None if there is none."""
         ...

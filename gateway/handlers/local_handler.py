@@ -1,5 +1,7 @@
-"""Handlers whose call is nothing but their arguments: what is confirmed, approved and recorded is definition and
-arguments, and what happens is some work of ours."""
+"""Handlers without a request of their own: their actions run in this replica.
+
+The confirmed, approved and recorded input is the definition and the arguments.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -23,7 +25,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSubject:
-    """The primitive that a handler stands behind: its name, and its definition and handler as they are stored."""
+    """The primitive of a handler: its name, and its definition and handler as they are stored."""
 
     name: str
     definition: bytes
@@ -31,32 +33,32 @@ class HandlerSubject:
 
 
 class Action(Protocol[_Answer_co]):
-    """What is done with the arguments of one call."""
+    """The work of a handler for the arguments of one call."""
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer_co:
-        """The answer.
+        """Run the action and return its answer.
 
         Raises:
-            CallError, TemplateFailed, UpstreamError: there is none.
+            CallError, TemplateFailed, UpstreamError: there is no answer.
             InputRequired: the client has to answer first.
         """
         ...
 
 
 class ActionPreview(Protocol):
-    """Requests that a unit of work will make, as far as they are known in advance."""
+    """The requests that an action will send, as far as they are known in advance."""
 
     def show(self, arguments: Mapping[str, object]) -> str:
-        """All of it, in lines."""
+        """Return all of them as lines."""
         ...
 
     async def credentials(self) -> tuple[Credential, ...]:
-        """The stored credentials that it needs, or CredentialMissing."""
+        """Return the stored credentials that they need, or raise CredentialMissing."""
         ...
 
 
 class LocalHandler(Generic[_Answer]):
-    """A handler that does some work; `outline` adds to its preview the parts that are independent of the arguments."""
+    """A handler that runs an action; `outline` adds the action's requests to the preview."""
 
     def __init__(self, subject: HandlerSubject, work: Action[_Answer], *, outline: ActionPreview | None = None) -> None:
         self._subject = subject
@@ -64,15 +66,15 @@ class LocalHandler(Generic[_Answer]):
         self._outline = outline
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments as they are: null is a value."""
+        """Return the arguments unchanged: null is a value."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """The call that these arguments make."""
+        """Return the call for these arguments."""
         return prepared(self._subject, arguments)
 
     async def preview(self, prepared: Prepared) -> str:
-        """The name and the arguments, and what is done outside; see the port."""
+        """Show the name, the arguments and the outgoing requests; see `interfaces.Handler`."""
         text = f"{escape(self._subject.name)} {show_json(_encode(dict(prepared.arguments)))}"
         if self._outline is None:
             return text
@@ -81,22 +83,22 @@ class LocalHandler(Generic[_Answer]):
         return await finish(f"{text}\n{acts}" if acts else text, Redaction(), credentials)
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
-        """Do the work."""
+        """Run the action."""
         return await self._work.run(prepared.arguments, call)
 
 
 class UnavailableHandler:
-    """A handler that cannot run, and why: what it refers to is gone, or its declaration is of another version."""
+    """A handler that cannot run, with the reason: a missing dependency, or a declaration of another version."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments as they are."""
+        """Return the arguments unchanged."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """Refuse.
+        """Refuse the call.
 
         Raises:
             HandlerFailed: always.
@@ -105,16 +107,16 @@ class UnavailableHandler:
         raise HandlerFailed(self._reason)
 
     async def preview(self, prepared: Prepared) -> str:
-        """Refuse; see `prepare`."""
+        """Refuse the call; see `prepare`."""
         raise HandlerFailed(self._reason)
 
     async def run(self, prepared: Prepared, call: Call, /) -> Any:
-        """Refuse; see `prepare`."""
+        """Refuse the call; see `prepare`."""
         raise HandlerFailed(self._reason)
 
 
 def prepared(subject: HandlerSubject, arguments: Mapping[str, object]) -> Prepared:
-    """The call of a handler without a request of its own: its digest is that of definition, handler and arguments."""
+    """Return a call without a request of its own; its digest covers definition, handler and arguments."""
     try:
         canonical = _encode(dict(arguments))
     except (TypeError, ValueError, RecursionError):

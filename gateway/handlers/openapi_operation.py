@@ -1,4 +1,4 @@
-"""How an imported operation runs: its plan filled with arguments, its credentials added last, sent through the door."""
+"""Handlers of imported operations: the plan is filled with arguments, credentials are added last, then it is sent."""
 
 import hashlib
 from collections.abc import Mapping
@@ -45,13 +45,13 @@ class OperationHandler:
         self._tokens = (tokens or Tokens(upstream)) if _may_fetch_tokens(self._plan) else None
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments without the optional parameters that are null: clients send null for what is not there."""
+        """Return the arguments without optional parameters that are null, which clients send for absent values."""
         if None not in arguments.values():
             return arguments
         return {name: value for name, value in arguments.items() if value is not None or name not in self._optional}
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """The request that these arguments make, without its credentials."""
+        """Return the request for these arguments, without its credentials."""
         request = self._builder.build(arguments)
         headers = self._usual_headers if request.headers is self._builder.usual_headers else _written(request.headers)
         seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode() + headers, digest_size=32)
@@ -60,7 +60,7 @@ class OperationHandler:
         return Prepared(request=request, digest=seen.digest())
 
     async def preview(self, prepared: Prepared) -> str:
-        """The request, when its credentials are stored; see the port."""
+        """Show the request if its credentials are stored; see `interfaces.Handler`."""
         request = prepared.request
         if request is None:
             raise TypeError("an operation is prepared as one request")
@@ -72,7 +72,7 @@ class OperationHandler:
         return await finish(show_request(request), self._redaction, tuple(stored.values()))
 
     async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
-        """Send it and return the answer; a credential that the upstream echoes is redacted."""
+        """Send the request and return the response; an echoed credential is redacted."""
         request = prepared.request
         if request is None:
             raise TypeError("an operation is prepared as one request")
@@ -87,7 +87,7 @@ class OperationHandler:
     async def _run_with_tokens(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
     ) -> UpstreamAnswer:
-        """As above; a token that is not taken is not used again, and asked for anew where asking twice does no harm."""
+        """Send the request with a fetched token. A refused token is dropped, and an idempotent request retried once."""
         sent, answer = await self._attempt(request, stored, tokens)
         if answer.status == _UNAUTHORISED and sent is not stored:
             await tokens.forget(self._tenant, self._source, self._plan.security, stored, refused=sent)
@@ -103,7 +103,7 @@ class OperationHandler:
 
 
 def _written(headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Headers as the digest of a call has them."""
+    """Headers in the form that the digest of a call covers."""
     return repr(headers).encode() if headers else b""
 
 

@@ -1,4 +1,4 @@
-"""Scheme, host and port of a URL, written the one way in which two of them can be compared."""
+"""Normalized origins (scheme, host and port) of URLs, for comparison."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -7,7 +7,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> str:
-    """The origin of an absolute http(s) URL: lower case, without the scheme's own port; empty when it has none."""
+    """Return the origin of an absolute http(s) URL: lower case, without the default port; empty if it has none."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -20,6 +20,6 @@ def origin_of(url: str) -> str:
 
 
 def is_among(url: str, origins: Iterable[str]) -> bool:
-    """Whether the URL is at one of these origins."""
+    """True if the URL has one of these origins."""
     wanted = origin_of(url)
     return bool(wanted) and any(origin_of(origin) == wanted for origin in origins)

@@ -1,4 +1,4 @@
-"""Imported operations of which a tenant fixed arguments, or wants the answers cut."""
+"""Imported operations with overrides: pinned arguments, or projected responses."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ _decode_result = msgspec.json.Decoder(ResultSpec).decode
 
 
 class OverriddenHandler:
-    """Runs an operation with what is pinned; what is pinned is no argument, so a caller's own is refused before."""
+    """Runs an operation with pinned arguments. The schema omits them, so validation refuses a caller's own values."""
 
     def __init__(self, tool: Tool, handler: Handler[UpstreamAnswer]) -> None:
         self._handler = handler
@@ -24,22 +24,22 @@ class OverriddenHandler:
         self._result = _decode_result(tool.result) if tool.result else ResultSpec()
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments as the operation settles them."""
+        """Settle the arguments as the operation does."""
         return self._handler.settle(arguments)
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """The request that these arguments and the pinned ones make."""
+        """Return the request for these arguments and the pinned ones."""
         return self._handler.prepare(self._handler.settle({**arguments, **self._pinned}))
 
     async def preview(self, prepared: Prepared) -> str:
-        """As the operation shows it."""
+        """Show the operation's preview."""
         return await self._handler.preview(prepared)
 
     async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
-        """Send it; an answer that is no failure and has a body is cut.
+        """Send the request; a successful response with a body is projected.
 
         Raises:
-            HandlerFailed: the answer is not what can be cut so.
+            HandlerFailed: the projection does not fit the response.
         """
         answer = await self._handler.run(prepared, call)
         return project_answer(answer, self._result) if answer.status < _FIRST_ERROR and answer.body else answer

@@ -18,7 +18,7 @@ _Answer = TypeVar("_Answer")
 
 
 class PinnedHandler(Generic[_Answer]):
-    """Runs an operation with what is fixed, and with what the caller gave for its other arguments."""
+    """Runs an operation with the fixed arguments, and with the caller's values for the others."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class PinnedHandler(Generic[_Answer]):
         self._form = form
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments as they are; the operation's own are settled when they are known."""
+        """Return the arguments unchanged; `prepare` settles those of the operation."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """The request that the fixed arguments and these make; the fixed ones win.
+        """Return the request for the fixed arguments and these; the fixed ones take precedence.
 
         Raises:
-            ArgumentsInvalid: together they are not what the operation takes.
+            ArgumentsInvalid: together they do not match the operation's input schema.
         """
         fixed = self._fixed.render(variables_of(arguments))
         if not isinstance(fixed, dict):
@@ -57,9 +57,9 @@ class PinnedHandler(Generic[_Answer]):
         return self._handler.prepare(merged)
 
     async def preview(self, prepared: Prepared) -> str:
-        """As the operation shows it."""
+        """Show the operation's preview."""
         return await self._handler.preview(prepared)
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
-        """Send it."""
+        """Send the request."""
         return self._form.of_answer(await self._handler.run(prepared, call))

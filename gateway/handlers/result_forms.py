@@ -1,6 +1,6 @@
-"""What the answer of each family is made of: one form per family, so that a kind of handler is written once.
+"""Forms of answers, one per family, so that each kind of handler is written only once.
 
-What a form makes is still to be held to the protocol; the stations do that, for declared handlers and code alike.
+The call pipeline checks the answers against the protocol, for declared handlers and Python functions alike.
 """
 
 from base64 import b64encode
@@ -25,35 +25,35 @@ Blocks = Sequence[Mapping[str, object]]
 
 
 class ResultForm(Protocol[_Answer_co]):
-    """How a family makes its answer of what a handler has."""
+    """Builds the answers of a family."""
 
     @property
     def uri(self) -> str | None:
-        """The URI that is read, of a resource."""
+        """The URI of the resource that is read; None in other families."""
         ...
 
     def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
-        """The answer that is one text."""
+        """Return an answer that is one text."""
         ...
 
     def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
-        """The answer that is one JSON value."""
+        """Return an answer that is one JSON value."""
         ...
 
     def of_blocks(self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False) -> _Answer_co:
-        """The answer whose content blocks, contents or messages are given."""
+        """Return an answer with these content blocks, contents or messages."""
         ...
 
     def of_answer(self, answer: UpstreamAnswer) -> _Answer_co:
-        """The answer that an upstream gave.
+        """Return the answer for an upstream's response.
 
         Raises:
-            UpstreamError: it is one that the family cannot show.
+            UpstreamError: the family cannot show the response.
         """
         ...
 
     def of_failure(self, result: Mapping[str, Any]) -> _Answer_co:
-        """The answer when a tool called on the way failed.
+        """Return the answer for the failure of a called tool.
 
         Raises:
             HandlerFailed: the family cannot show a failure.
@@ -61,55 +61,55 @@ class ResultForm(Protocol[_Answer_co]):
         ...
 
     def of_returned(self, returned: object) -> _Answer_co:
-        """The answer that a Python function returned.
+        """Return the answer for a Python function's return value.
 
         Raises:
-            HandlerFailed: it returned something that the family's functions may not.
+            HandlerFailed: the family's functions may not return this.
         """
         ...
 
     def of_nothing(self) -> _Answer_co:
-        """The answer when there is none.
+        """Return the answer of a handler that ended without one.
 
         Raises:
-            HandlerFailed: the family cannot do without one.
+            HandlerFailed: the family requires an answer.
         """
         ...
 
 
 class ToolForm:
-    """A tool answers content blocks, or whatever an upstream said."""
+    """Answers of tools: content blocks, or an upstream's response."""
 
     uri: str | None = None
 
     def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> UpstreamAnswer | Result:
-        """One block of text."""
+        """Return one block of text."""
         del mime_type
         return Result(content=({"type": "text", "text": text},), is_error=is_error)
 
     def of_json(
         self, value: object, *, mime_type: str | None = None, is_error: bool = False
     ) -> UpstreamAnswer | Result:
-        """Structured content, and the same as text."""
+        """Return structured content, and the same value as text."""
         del mime_type
         return Result(content=({"type": "text", "text": to_json(value)},), structured=value, is_error=is_error)
 
     def of_blocks(
         self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False
     ) -> UpstreamAnswer | Result:
-        """The blocks."""
+        """Return a result with the blocks."""
         return Result(content=blocks, structured=structured, is_error=is_error)
 
     def of_answer(self, answer: UpstreamAnswer) -> UpstreamAnswer | Result:
-        """The answer itself; its shape is made by the stations."""
+        """Return the response itself; the call pipeline renders it."""
         return answer
 
     def of_failure(self, result: Mapping[str, Any]) -> UpstreamAnswer | Result:
-        """The same failure."""
+        """Return a result with the same failure."""
         return Result(content=result.get("content", ()), is_error=True, meta=result.get("_meta"))
 
     def of_returned(self, returned: object) -> UpstreamAnswer | Result:
-        """A result, a text, or a mapping: a result in the protocol's form, or one JSON object."""
+        """Accepts a result, a text, or a mapping: a result in the protocol's form, or one JSON object."""
         if isinstance(returned, Result):
             return returned
         if isinstance(returned, str):
@@ -120,38 +120,38 @@ class ToolForm:
         raise refuse(returned)
 
     def of_nothing(self) -> UpstreamAnswer | Result:
-        """No content: the work was all there was."""
+        """Return a result without content: the work was the purpose."""
         return Result()
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceForm:
-    """A resource answers contents, each with the URI that was read unless it says another."""
+    """Answers of resources: contents, each with the URI that was read unless it has one of its own."""
 
     uri: str
     mime_type: str | None = None
 
     def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> Contents:
-        """One text."""
+        """Return one text."""
         del is_error
         return self._one({"text": text}, mime_type or self.mime_type)
 
     def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> Contents:
-        """One text that is JSON."""
+        """Return one text that is JSON."""
         del is_error
         return self._one({"text": to_json(value)}, mime_type or self.mime_type or JSON)
 
     def of_blocks(self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False) -> Contents:
-        """The contents."""
+        """Return the contents."""
         del structured, is_error
         return Contents(contents=tuple(self._named(block) for block in blocks))
 
     def of_bytes(self, content: bytes, mime_type: str | None = None) -> Contents:
-        """One blob."""
+        """Return one blob."""
         return self._one({"blob": b64encode(content).decode()}, mime_type or self.mime_type)
 
     def of_answer(self, answer: UpstreamAnswer) -> Contents:
-        """The body, as text where it is text; an upstream that knows nothing of it makes it not found."""
+        """Return the body, as text if it is text. Status 404 or 410 raises NotFound."""
         if answer.status in _GONE:
             raise NotFound("there is no such resource")
         text = _text_of(answer)
@@ -159,11 +159,11 @@ class ResourceForm:
         return self.of_bytes(answer.body, kind or BYTES) if text is None else self.of_text(text, mime_type=kind or TEXT)
 
     def of_failure(self, result: Mapping[str, Any]) -> Contents:
-        """None: a resource cannot show a failure."""
+        """Raise HandlerFailed: a resource cannot show a failure."""
         raise HandlerFailed(_said(result))
 
     def of_returned(self, returned: object) -> Contents:
-        """Contents, a text, bytes, or a mapping in the protocol's form."""
+        """Accepts contents, a text, bytes, or a mapping in the protocol's form."""
         if isinstance(returned, Contents):
             return self.of_blocks(returned.contents)
         if isinstance(returned, str):
@@ -175,11 +175,11 @@ class ResourceForm:
         raise refuse(returned)
 
     def of_nothing(self) -> Contents:
-        """None: reading must show something."""
+        """Raise HandlerFailed: a resource requires contents."""
         raise HandlerFailed("the handler came to its end without an answer")
 
     def _named(self, block: Mapping[str, object]) -> Mapping[str, object]:
-        """The content with the URI that was read; what is no content stays as it is, to be refused by the stations."""
+        """Return the content with the URI that was read. Anything else is unchanged; the call pipeline refuses it."""
         return {"uri": self.uri, **block} if isinstance(cast("object", block), Mapping) else block
 
     def _one(self, member: Mapping[str, object], mime_type: str | None) -> Contents:
@@ -189,28 +189,28 @@ class ResourceForm:
 
 @dataclass(frozen=True, slots=True)
 class PromptForm:
-    """A prompt answers messages; what is one text is said by the user."""
+    """Answers of prompts: messages; a single text becomes a message of the user."""
 
     description: str | None = None
     uri: str | None = None
 
     def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> Messages:
-        """One message of the user."""
+        """Return one message of the user."""
         del mime_type, is_error
         return self.of_blocks(({"role": "user", "content": {"type": "text", "text": text}},))
 
     def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> Messages:
-        """One message of the user that is JSON."""
+        """Return one message of the user that is JSON."""
         del mime_type, is_error
         return self.of_text(to_json(value))
 
     def of_blocks(self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False) -> Messages:
-        """The messages."""
+        """Return the messages."""
         del structured, is_error
         return Messages(messages=blocks, description=self.description)
 
     def of_answer(self, answer: UpstreamAnswer) -> Messages:
-        """The messages, where a JSON answer is an object that has them; else its text as one message."""
+        """Return the `messages` of a JSON response that is such an object; otherwise its text as one message."""
         text = _text_of(answer)
         if text is None:
             raise HandlerFailed("the upstream answered with something that is no text")
@@ -223,11 +223,11 @@ class PromptForm:
         return self.of_text(text)
 
     def of_failure(self, result: Mapping[str, Any]) -> Messages:
-        """None: a prompt cannot show a failure."""
+        """Raise HandlerFailed: a prompt cannot show a failure."""
         raise HandlerFailed(_said(result))
 
     def of_returned(self, returned: object) -> Messages:
-        """Messages, a text, or a list or mapping in the protocol's form."""
+        """Accepts messages, a text, or a list or mapping in the protocol's form."""
         if isinstance(returned, Messages):
             return returned
         if isinstance(returned, str):
@@ -237,15 +237,15 @@ class PromptForm:
         raise refuse(returned)
 
     def of_nothing(self) -> Messages:
-        """None: a prompt without messages is none."""
+        """Raise HandlerFailed: a prompt requires messages."""
         raise HandlerFailed("the handler came to its end without an answer")
 
 
 def to_json(value: object) -> str:
-    """A value as compact JSON.
+    """Return a value as compact JSON.
 
     Raises:
-        HandlerFailed: it is none.
+        HandlerFailed: the value is not JSON.
     """
     try:
         return msgspec.json.encode(value).decode()
@@ -260,6 +260,6 @@ def _text_of(answer: UpstreamAnswer) -> str | None:
 
 
 def _said(result: Mapping[str, Any]) -> str:
-    """What a failed tool says of itself."""
+    """Return the error text of a failed tool."""
     blocks: Sequence[Mapping[str, object]] = result.get("content") or ({},)
     return str(blocks[0].get("text") or "a tool that was called failed")

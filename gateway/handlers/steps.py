@@ -1,10 +1,10 @@
-"""Handlers that are a list of steps, run in order until one answers.
+"""Handlers that are a list of steps, run in order until one of them ends it with an answer.
 
-Nothing loops, so a list takes at most as many steps as it has; time and what is kept are bounded as well. A tool or
-request that fails ends the list with its failure.
+There are no loops, so a run takes at most as many steps as the list has. Its time and the size of stored results are
+bounded too. A failed tool call or request ends the list with its failure.
 
-With clients of 2026-07-28 a question ends the request, and the list runs again from its start when the answer has
-come: calls and requests that were finished are not made again, and nothing is told, logged or slept through twice.
+With clients of 2026-07-28 a question ends the request, and the list runs again from its start when the answer arrives.
+Completed calls and requests are not repeated, and neither are notifications, log messages and pauses.
 """
 
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class StepsAction(Generic[_Answer]):
     way: EgressContext
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """The answer of the step that ends the list."""
+        """Return the answer of the step that ends the list."""
         with call.within(LIST_S):
             ended = await _Run(self.form, self.way, call, variables_of(arguments)).go(self.spec.steps, "")
         return self.form.of_nothing() if ended is None else ended.answer
@@ -67,7 +67,7 @@ class StepsAction(Generic[_Answer]):
 
 @dataclass(frozen=True, slots=True)
 class _Ended(Generic[_Answer]):
-    """The list came to its end."""
+    """The list has ended with an answer."""
 
     answer: _Answer
 
@@ -88,7 +88,7 @@ class _Run(Generic[_Answer]):
         self._told = told if isinstance(told, int) else 0
 
     async def go(self, steps: tuple[Step, ...], path: str) -> _Ended[_Answer] | None:
-        """Take the steps in order; None when none of them ended the list."""
+        """Run the steps in order; return None if none of them ended the list."""
         for number, step in enumerate(steps):
             ended = await self._take(step, f"{path}/{number}")
             if ended is not None:
@@ -97,7 +97,7 @@ class _Run(Generic[_Answer]):
 
     async def _take(self, step: Step, path: str) -> _Ended[_Answer] | None:
         self._taken += 1
-        await checkpoint()  # filling templates does not wait for anything: let others run in between
+        await checkpoint()  # filling templates never suspends, so let other tasks run in between
         match step:
             case IfStep():
                 branch = step.then if step.when.holds(self._variables) else step.otherwise
@@ -113,7 +113,7 @@ class _Run(Generic[_Answer]):
             case GatherStep():
                 await self._ask(step.questions)
             case ProgressStep() | LogStep() | SleepStep():
-                if self._taken > self._told:  # what an earlier round of this call did is not done again
+                if self._taken > self._told:  # done in an earlier round of this call, so not repeated
                     await self._tell(step)
         return None
 
@@ -188,7 +188,7 @@ class _Run(Generic[_Answer]):
 
 
 def _value(answer: UpstreamAnswer) -> object:
-    """What a request is kept as: a JSON value where it is one, else its text; nothing where there is no body."""
+    """Return the stored form of a response: a JSON value if it is JSON, otherwise its text; None without a body."""
     kind = kind_of(answer)
     if not answer.body:
         return None

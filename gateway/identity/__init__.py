@@ -1,1 +1,1 @@
-"""Who a credential stands for, and what that caller may do."""
+"""Authentication of credentials, and the permissions of their callers."""

@@ -1,10 +1,10 @@
-"""Who a credential stands for.
+"""Authentication: the caller that a credential identifies.
 
-Every refusal is the same error with the same words, after the same work: nobody learns whether a key exists, is wrong,
-has expired or was revoked. A good answer is remembered for three seconds under a keyed digest, never under the key; for
-a minute where nobody can be asked, in which nothing can be changed with it either. However many come with one key, it
-is looked up once, and however many keys come, a few at a time. A lookup takes along what is in use and will have to be
-looked up soon, so that a hundred busy keys are a few questions a second, not thirty.
+Every refusal is the same error with the same message, after the same work. So it does not reveal if a key is unknown,
+wrong, expired or revoked. A positive result is cached for three seconds under a keyed digest, never under the key.
+While the database is unavailable it is valid for a minute, in which nothing can be changed with it either. Lookups
+are single-flight per key, and a few run at a time. A lookup also renews results that are in use and expire soon, so a
+hundred busy keys cost a few queries a second, not thirty.
 """
 
 import hashlib
@@ -32,13 +32,13 @@ REFUSED = (
     "the credential is missing or not valid; send the header `Authorization: Bearer KEY` with a key that is neither"
     " expired nor revoked"
 )
-"""The one message of every refusal."""
+"""The message of every refusal."""
 
 _REMEMBERED_S = 3.0
-"""From when it was asked for; a revoked key has to be refused within five, and a slow answer may be part of that."""
+"""Counted from the start of the lookup: a revoked key must be refused within five, including a slow response."""
 
 _TAKEN_ALONG_S = _REMEMBERED_S / 2
-"""How old an answer is that is renewed together with another."""
+"""The age from which a cached result is renewed together with another one."""
 
 _KEPT_S = 60.0
 _MAX_REMEMBERED = 20_000
@@ -49,23 +49,23 @@ _NOBODY = bytes(32)
 
 
 class KeyFinder(Protocol):
-    """Where keys are kept."""
+    """The store of API keys."""
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """The keys there are, each with its tenant's slug; who is hurried can go on without an answer."""
+        """Return the keys that exist, each with its tenant's slug; a `hurried` caller can continue without a result."""
         ...
 
 
 def digest_key(text: str, pepper: bytes) -> bytes:
-    """What is stored of a key instead of the key."""
+    """The digest that is stored in place of a key."""
     return hmac.digest(pepper, text.encode(), hashlib.sha256)
 
 
 @dataclass(slots=True)
 class _Known:
-    """A good answer, until when it may be given again, and until when where nobody can be asked.
+    """A positive result, the end of its normal use, and the end of its use while the database is unavailable.
 
-    `digest` is what was stored of the key when it was good.
+    `digest` is the stored digest of the key when it was valid.
     """
 
     caller: Caller
@@ -104,16 +104,16 @@ class Authenticator:
 
     @property
     def remembered(self) -> int:
-        """Number of remembered credentials."""
+        """Number of cached credentials."""
         return len(self._known)
 
     async def authenticate(self, authorization: str | None, *, address: str = "") -> Caller:
-        """The caller behind the header, which came from this client address.
+        """Return the caller that the header identifies; `address` is the client's.
 
         Raises:
-            Unauthenticated: no credential, or one that means nobody; which of the two is not told.
-            LimitExceeded: the same, from an address with too many of these.
-            DatabaseUnavailable: whether the key is good cannot be found out now.
+            Unauthenticated: the credential is missing or invalid; the error does not reveal which.
+            LimitExceeded: likewise, from an address with too many failures.
+            DatabaseUnavailable: the key cannot be checked now.
         """
         token = _token_of(authorization)
         if token is not None:
@@ -133,18 +133,18 @@ class Authenticator:
             raise
 
     def is_operator(self, authorization: str | None) -> bool:
-        """True if the header holds the operator's key; nothing is looked up."""
+        """True if the header contains the operator's key; nothing is looked up."""
         token = _token_of(authorization)
         return token is not None and self._is_operator_key(token)
 
     async def _check(self, token: bytes | None, suspect: str | None) -> Caller:
-        """The caller behind a token that is not known well enough; `suspect` is an address that failed often."""
+        """The caller of a token without a fresh result; `suspect` is its address if that has failed often."""
         if token is not None:
             mark = self._mark_of(token)
             if self._is_operator_key(token):
                 self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
                 return OPERATOR
-            if suspect is None or mark in self._known:  # what was valid lately is not made to wait
+            if suspect is None or mark in self._known:  # a token that was valid lately does not wait for a batch
                 return await self._look_up(token, mark)
         if suspect is not None:
             return await self._find_batched(token, suspect)
@@ -154,35 +154,35 @@ class Authenticator:
         try:
             return await self._turns.take(mark, partial(self._find, token, mark))
         except DatabaseUnavailable:
-            kept = self._known.get(mark)  # it may have been forgotten meanwhile
+            kept = self._known.get(mark)  # it may have been dropped during the lookup
             if kept is None or kept.kept_until <= time.monotonic():
                 raise
             return kept.caller
 
     def _mark_of(self, token: bytes) -> bytes:
-        """The key of a token in memory; of the token, because spellings of one header would fill a shared cache."""
+        """The cache key of a token; not of the header, because spellings of one header would fill a shared cache."""
         return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
 
     def _is_operator_key(self, token: bytes) -> bool:
         return hmac.compare_digest(hashlib.sha256(token).digest(), self._operator)
 
     def forget(self, key: KeyId) -> None:
-        """Ask again for this key from now on."""
+        """Drop the cached results of this key, so that it is looked up again."""
         self._drop({mark for mark, known in self._known.items() if _key_of(known.caller) == key})
 
     def forget_tenant(self, tenant: TenantId) -> None:
-        """Ask again for every key of this tenant from now on."""
+        """Drop the cached results of all keys of this tenant, so that they are looked up again."""
         self._drop({mark for mark, known in self._known.items() if _tenant_of(known.caller) == tenant})
 
     def forget_all(self) -> None:
-        """Ask again for every key from now on: a change may have been missed."""
+        """Drop all cached results, because a change may have been missed."""
         self._drop(set(self._known))
 
     async def still_valid(self, principal: Principal) -> bool:
-        """Whether the key behind a principal is good now, and unchanged; asked anew whatever is remembered.
+        """True if the key of a principal is valid now and unchanged; always looked up, never cached.
 
         Raises:
-            DatabaseUnavailable: that cannot be found out now.
+            DatabaseUnavailable: the key cannot be looked up now.
         """
         found = (await self._finder.find([principal.key])).get(principal.key)
         if found is not None and _lifetime_of(found[0]) > 0 and _principal_of(*found) == principal:
@@ -191,10 +191,10 @@ class Authenticator:
         return False
 
     async def has_ended(self, key: KeyId) -> bool:
-        """Whether this key is good for nothing any more, rather than for something else.
+        """True if this key is deleted, expired or revoked, rather than changed.
 
         Raises:
-            DatabaseUnavailable: that cannot be found out now.
+            DatabaseUnavailable: the key cannot be looked up now.
         """
         found = (await self._finder.find([key])).get(key)
         return found is None or _lifetime_of(found[0]) <= 0
@@ -214,7 +214,7 @@ class Authenticator:
         return self._judge(text, mark, every.get(wanted), changes=changes, asked_at=asked_at)
 
     async def _find_batched(self, token: bytes | None, address: str) -> Caller:
-        """The caller behind a credential from an address that failed often, when the next batch was looked up."""
+        """The caller of a credential from an address that failed often, after the lookup of the next batch."""
         text = "" if token is None else token.decode("ascii", "replace")
         changes, asked_at = self._changes, time.monotonic()
         found = await self._batched.find(key_id_of(text), address)
@@ -224,8 +224,8 @@ class Authenticator:
     def _judge(
         self, text: str, mark: bytes, found: tuple[Key, str] | None, *, changes: int, asked_at: float
     ) -> Principal:
-        """The principal of a key that was found by its id, if it is this key and good; the same work if not."""
-        kept, wanted = self._known.pop(mark, None), key_id_of(text)  # one that is refused skips the batches no longer
+        """The principal of a key found by its id, if it is this key and valid; the same work is done if it is not."""
+        kept, wanted = self._known.pop(mark, None), key_id_of(text)  # a refused token no longer bypasses the batches
         digests = [digest_key(text, pepper) for pepper in self._peppers]
         stored = _NOBODY if found is None else found[0].digest
         is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
@@ -236,15 +236,15 @@ class Authenticator:
         if lifetime <= 0:
             raise _refusal()
         principal = _known_as(kept, _principal_of(key, slug))
-        if changes == self._changes:  # nothing was forgotten while the key was being read
+        if changes == self._changes:  # no result was dropped while the key was being read
             self._remember(mark, principal, stored, lifetime, asked_at=asked_at)
         return principal
 
     def _take_along(self, now: float) -> dict[bytes, KeyId]:
-        """What was used since it was read and has not long to go, or none, by its mark.
+        """The results, by mark, that are in use and expire soon or have expired: this lookup renews them as well.
 
-        It is given out once, whatever becomes of the lookup. What was read together ends together: so that what has
-        ended is taken along as well.
+        Each is returned once, whatever the outcome of the lookup. Results that were read together expire together;
+        therefore expired ones are included.
         """
         along: dict[bytes, KeyId] = {}
         while self._renewable and self._renewable[0][0] <= now - _TAKEN_ALONG_S and len(along) < _MOST_ALONG:
@@ -257,20 +257,20 @@ class Authenticator:
         return along
 
     def _renew(self, mark: bytes, found: tuple[Key, str] | None, *, asked_at: float) -> None:
-        """Remember anew what is as good as it was; of all else the next one to come with it is told."""
+        """Renew a result whose key is unchanged; drop any other, so that its next use makes a full check."""
         known = self._known.get(mark)
-        if known is None or known.asked_at >= asked_at:  # forgotten, or heard of since
+        if known is None or known.asked_at >= asked_at:  # dropped, or renewed since
             return
         if found is None or not hmac.compare_digest(known.digest, found[0].digest):
             del self._known[mark]
             return
-        principal, lifetime = _known_as(known, _principal_of(*found)), _lifetime_of(found[0])  # 0 of one that has ended
+        principal, lifetime = _known_as(known, _principal_of(*found)), _lifetime_of(found[0])  # <= 0 for an ended key
         self._remember(mark, principal, known.digest, lifetime, asked_at=asked_at)
 
     def _remember(
         self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = _KEPT_S, *, asked_at: float
     ) -> None:
-        self._known.pop(mark, None)  # so that the order stays that of reading
+        self._known.pop(mark, None)  # keeps the results in the order of their lookups
         while len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
         until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, _KEPT_S)
@@ -297,7 +297,7 @@ def _principal_of(key: Key, slug: str) -> Principal:
 
 
 def _known_as(known: _Known | None, principal: Principal) -> Principal:
-    """The one that others hold already, where it is the same."""
+    """The cached principal if it is equal, so that one object is shared; else the new one."""
     caller = None if known is None else known.caller
     return caller if isinstance(caller, Principal) and caller == principal else principal
 
@@ -307,11 +307,11 @@ def _refusal() -> Unauthenticated:
 
 
 def _token_of(authorization: str | None) -> bytes | None:
-    """The bearer token of the header; None when it holds none."""
+    """The bearer token of the header; None when it contains none."""
     if authorization is None or len(authorization) > _MAX_HEADER:
         return None
     try:
-        scheme, _, token = authorization.encode("latin-1").partition(b" ")  # as it was on the wire
+        scheme, _, token = authorization.encode("latin-1").partition(b" ")  # the bytes as received
     except UnicodeEncodeError:
         return None
     token = token.strip(b" ")
@@ -319,7 +319,7 @@ def _token_of(authorization: str | None) -> bytes | None:
 
 
 def _lifetime_of(key: Key) -> float:
-    """For how many seconds the key is good at least; zero or less when it is no longer."""
+    """Seconds for which the key is valid at least, up to 60; zero or less when it is invalid."""
     now = datetime.now(UTC)
     ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
     return min([_KEPT_S, *ends])

@@ -1,9 +1,9 @@
 """Failed authentications: a limit per client address, and a bounded cost of checking credentials beyond it.
 
-A credential is checked however many have failed, so that a valid one is admitted whatever else its address sends. After
-a few failures, credentials that were never valid here are checked in batches: many ids in one query, a few queries a
-second. Callers wait for their batch, and its size is bounded, also for each address. Beyond the limit a failure is
-answered with 429 instead of 401. All limits hold for this replica alone.
+Every credential is checked, even after many failures, so that an address with many invalid ones can still use a valid
+one. After a few failures, credentials that were never valid here are checked in batches: many ids in one query, one
+query per interval. Callers wait for their batch, whose size is bounded in all and per address. Beyond the limit, the
+response to a failure is 429 instead of 401. All limits count on this replica alone.
 """
 
 import time
@@ -23,13 +23,13 @@ log = structlog.get_logger(__name__)
 
 DEFAULT_RATE = 20.0
 INTERVAL_S = 1.0
-"""So long a flood waits for its answers, and a valid key that comes from its address for the first time."""
+"""The time that a flood waits for its responses, and a valid key when it is first used from such an address."""
 _BURST_S = 20
-"""Burst of failures, in seconds of the rate."""
+"""The burst of failures, in seconds of the rate."""
 _SUSPECT = 0.05
-"""The part of a burst after which an address is checked in batches: single lookups are what costs its neighbours."""
+"""The part of a burst after which an address is checked in batches: its single lookups would slow other clients."""
 _ALL = 3
-"""The failures of all addresses together before every new credential is checked in batches, in limits of one."""
+"""The limit of all addresses together, in limits of one; beyond it, every new credential is checked in batches."""
 _SAID_EVERY_S = 10.0
 
 _CROWDED = "too many credentials from this address wait to be checked; retry later"
@@ -69,7 +69,7 @@ class FailureLimit:
             log.warning("authentication_failures_limited", client=address, per_second=self._rate)
 
     def refusal(self, address: str) -> LimitExceeded:
-        """The answer to a failure beyond the limit."""
+        """The error for a failure beyond the limit."""
         return LimitExceeded(
             f"too many failed authentications from this address (limit {self._rate:g} per second for each replica);"
             " retry later, with a valid credential",
@@ -78,7 +78,7 @@ class FailureLimit:
 
 
 class _Batch:
-    """Ids that are looked up together; one of those that wait does it for all."""
+    """Ids that are looked up together; one of the waiting callers makes the query for all."""
 
     def __init__(self, closes_at: float) -> None:
         self.closes_at = closes_at
@@ -91,7 +91,7 @@ class _Batch:
 
 
 class BatchedLookups:
-    """Lookups of keys, all of an interval in one query."""
+    """Lookups of keys, with one query for all lookups of an interval."""
 
     def __init__(
         self,
@@ -110,17 +110,17 @@ class BatchedLookups:
         self._open: _Batch | None = None
 
     async def find(self, wanted: KeyId | None, address: str) -> tuple[Key, str] | None:
-        """The key of this id once its batch was looked up; None when there is none. Without an id: wait as long.
+        """Return the key of this id after its batch was looked up, or None. A call without an id waits equally long.
 
         Raises:
-            LimitExceeded: the batch is full, also for this address alone.
+            LimitExceeded: the batch is full, in all or for this address.
             GatewayError: the lookup failed.
         """
         batch = self._join(wanted, address)
         if batch is None:
             await self._hold()
             raise LimitExceeded(_CROWDED, retry_after_s=1.0)
-        async with batch.lock:  # when its holder is cancelled, the next one looks up
+        async with batch.lock:  # when its holder is cancelled, the next caller looks up
             if batch.found is None and batch.failure is None:
                 await self._look_up(batch)
         if batch.failure is not None:
@@ -128,7 +128,7 @@ class BatchedLookups:
         return None if wanted is None or batch.found is None else batch.found.get(wanted)
 
     async def _hold(self) -> None:
-        """Delay a refusal about as long as a check would take: a flood slows down with its answers."""
+        """Delay a refusal about as long as a check takes, which slows down a flood."""
         if not self._free:
             return
         self._free -= 1
@@ -138,7 +138,7 @@ class BatchedLookups:
             self._free += 1
 
     def _join(self, wanted: KeyId | None, address: str) -> _Batch | None:
-        """The next batch with this id in it; None when it is full."""
+        """Add the id to the next batch and return the batch; None when it is full."""
         batch = self._open
         if batch is None:
             batch = self._open = _Batch(time.monotonic() + self._interval_s)

@@ -1,4 +1,4 @@
-"""What a caller may do in a tenant."""
+"""Permissions of a caller in a tenant."""
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
@@ -7,11 +7,11 @@ from gateway.errors import Forbidden, NotFound
 
 
 def require(caller: Caller, tenant: TenantId, *scopes: Scope) -> None:
-    """Let pass an operator, and a principal of this tenant whose key has every one of these scopes.
+    """Admit an operator, and a principal of this tenant whose key has every one of these scopes.
 
     Raises:
-        NotFound: the tenant is not the caller's; it reads as if there were none.
-        Forbidden: it is, and a scope is missing.
+        NotFound: the tenant is not the caller's; the error is the same as for a missing tenant.
+        Forbidden: the tenant is the caller's, but a scope is missing.
     """
     if isinstance(caller, Operator):
         return

@@ -1,6 +1,7 @@
-"""Lookups that many wait for: each is made once for all who want the same, and a few are made at a time.
+"""Single-flight lookups with a concurrency bound.
 
-So neither a thousand first requests nor a thousand keys that somebody makes up take every connection to the database.
+Callers that request the same name share one lookup, and four lookups run at a time. So neither a thousand first
+requests nor a thousand invented keys take every connection to the database.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
@@ -19,7 +20,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _Flight(Generic[_Answer]):
-    """One lookup: who makes it holds the lock, who waits for the lock finds the outcome."""
+    """One lookup: the caller that makes it holds the lock; callers that wait for the lock find the outcome."""
 
     __slots__ = ("answers", "failure", "lock", "waiting")
 
@@ -31,17 +32,19 @@ class _Flight(Generic[_Answer]):
 
 
 class SingleFlight(Generic[_Name, _Answer]):
-    """The lookups that are under way."""
+    """The lookups that are in progress."""
 
     def __init__(self) -> None:
         self._under_way: dict[_Name, _Flight[_Answer]] = {}
         self._places = anyio.Semaphore(_AT_ONCE)
 
     async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        """What the lookup of this name answers, or how it fails; when who makes it is cancelled, the next one does.
+        """Return the result of the lookup of this name, or raise its failure.
+
+        When the caller that makes the lookup is cancelled, the next one makes it.
 
         Raises:
-            DatabaseUnavailable: so many are waiting that it is not begun in time.
+            DatabaseUnavailable: too many lookups wait, so this one did not begin in time.
         """
         turn = self._under_way.get(name)
         if turn is None:
@@ -57,7 +60,7 @@ class SingleFlight(Generic[_Name, _Answer]):
                 del self._under_way[name]
 
     def forget(self) -> None:
-        """Who comes from now on is not given the answer to a lookup that has begun before."""
+        """Exclude later callers from the results of lookups that have already begun."""
         self._under_way.clear()
 
     async def _look_up(self, turn: _Flight[_Answer], look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:

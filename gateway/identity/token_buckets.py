@@ -1,6 +1,6 @@
-"""Token buckets in this process, one for each name, in bounded memory.
+"""Token buckets in this process, one per name, in bounded memory.
 
-For limits that must hold before anything else is known or asked: they count per replica and need no Redis.
+They enforce limits that apply before any lookup, so they count per replica and need no Redis.
 """
 
 import ipaddress
@@ -12,9 +12,9 @@ _IPV6_CLIENT = 64
 
 
 class TokenBuckets:
-    """Buckets that hold `burst` tokens and gain `rate` a second.
+    """Buckets that hold `burst` tokens and gain `rate` tokens a second.
 
-    The least recently used bucket is forgotten beyond `most` names, which refills it.
+    Beyond `most` names the least recently used bucket is dropped, which refills it.
     """
 
     def __init__(
@@ -25,23 +25,23 @@ class TokenBuckets:
         self._most = most
         self._clock = clock
         self._filled: dict[str, tuple[float, float]] = {}
-        """Tokens and the time at which they were counted, the least recently used first."""
+        """Tokens and the time at which they were counted, least recently used first."""
 
     def __len__(self) -> int:
         return len(self._filled)
 
     def wait_for(self, name: str, cost: float = 1.0) -> float:
-        """Seconds until the bucket holds so many tokens; 0 when it does."""
+        """Seconds until the bucket contains this many tokens; 0 when it does."""
         missing = min(cost, self.burst) - self._tokens(name)
         return max(0.0, missing / self.rate)
 
     def take(self, name: str, cost: float = 1.0) -> float:
-        """Take so many tokens, at most a full bucket; 0, or the seconds until they are there and none was taken."""
+        """Take this many tokens, at most a full bucket, and return 0; or take none and return the seconds to wait."""
         cost = min(cost, self.burst)
         tokens = self._tokens(name)
         if tokens < cost:
             return (cost - tokens) / self.rate
-        self._filled.pop(name, None)  # so that the order stays that of use
+        self._filled.pop(name, None)  # keeps the buckets in order of use
         while len(self._filled) >= self._most:
             del self._filled[next(iter(self._filled))]
         self._filled[name] = (tokens - cost, self._clock())
@@ -53,7 +53,7 @@ class TokenBuckets:
 
 
 def client_network(address: str) -> str:
-    """The part of a client address that one client has to itself: an IPv4 address, or the /64 of an IPv6 address."""
+    """The address range that belongs to one client: an IPv4 address, or the /64 of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,1 +1,1 @@
-"""Background jobs: due work is looked for every second, and each piece runs on one replica."""
+"""Background jobs: every replica looks for due jobs every second, and each job runs on one replica."""

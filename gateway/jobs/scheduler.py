@@ -1,7 +1,7 @@
-"""What is due is done: every replica looks every second, and whoever takes a piece of work first does it.
+"""Scheduler of background jobs: every replica looks for due jobs every second, and the first to take a job runs it.
 
-How much is done at once is bounded, for each tenant and in all, so that one tenant's slow upstreams keep nobody else's
-work waiting.
+The number of concurrent jobs is bounded per tenant and in all. So one tenant's slow upstreams do not delay the jobs of
+other tenants.
 """
 
 from collections import Counter
@@ -27,14 +27,14 @@ AT_ONCE_EACH = 4
 _PAUSE_S = 1.0
 _SEEN_AT_ONCE = 1000
 _SEEN_OF_EACH = 2 * AT_ONCE_EACH
-"""Work that takes longer than was thought is due again while it is under way; what comes after it is seen, too."""
+"""Twice the bound: a job that takes longer than planned is due again while it runs, and must not hide later ones."""
 
 Perform = Callable[[Job], Awaitable[None]]
-"""Does one piece of work, unless another replica has taken it; leaves behind when it is due again, if ever."""
+"""Runs one job, unless another replica has taken it, and sets the time at which it is due again, if ever."""
 
 
 class JobScheduler:
-    """The work of this replica; open it with `async with`, once, while everything that the work needs is open."""
+    """The jobs of this replica; open it with `async with`, once, while everything that the jobs need is open."""
 
     def __init__(self, store: Store, kinds: Mapping[str, Perform], *, pause_s: float = _PAUSE_S) -> None:
         self._store = store
@@ -85,7 +85,7 @@ class JobScheduler:
     async def _perform(self, perform: Perform, due: Job) -> None:
         try:
             await perform(due)
-        except GatewayError as error:  # it is due again when its time with us is over
+        except GatewayError as error:  # the job is due again when this replica's lease on it ends
             log.warning("work_interrupted", kind=due.kind, tenant_id=due.tenant, id=due.id, reason=error.message)
         except Exception:
             log.exception("work_failed", kind=due.kind, tenant_id=due.tenant, id=due.id)

@@ -1,7 +1,7 @@
-"""Whoever follows what a resource template makes is told when the template has changed: each of its URIs by itself.
+"""Fan-out of template changes: when a resource template changes, the followers of each URI it makes are notified.
 
-Which URIs are followed is asked of whoever keeps them, one look per tenant at a time: what changes meanwhile waits for
-the next one. So many changes of templates with many followers cost one look after another, and never more at once.
+The followed URIs are read from the store of subscriptions, in one pass per tenant at a time. Changes during a pass wait
+for the next one. So many changes of templates with many followers cost successive passes, never concurrent ones.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Set
@@ -19,13 +19,13 @@ log = structlog.get_logger(__name__)
 _REMEMBERED = 10_000
 
 Followed = Callable[[TenantId], AsyncGenerator[Sequence[str]]]
-"""The URIs that somebody in the tenant follows, part by part; those that several follow may come again."""
+"""Yields the URIs that clients of the tenant follow, in parts; a URI with several followers may be repeated."""
 Tell = Callable[[TenantId, str], Awaitable[object]]
-"""Tells whoever follows the URI."""
+"""Notifies the followers of the URI."""
 
 
 class TemplateFanout:
-    """Tells the followers of what templates make; `spawn` runs something beside the caller."""
+    """Notifies the followers of URIs that changed templates make; `spawn` runs a background task."""
 
     def __init__(self, followed: Followed, tell: Tell, *, spawn: Callable[..., object]) -> None:
         self._followed = followed
@@ -35,7 +35,7 @@ class TemplateFanout:
         self._looking: set[TenantId] = set()
 
     def note(self, tenant: TenantId, template: str) -> None:
-        """The template has changed."""
+        """Record that the template has changed, and start a pass unless one is running."""
         self._waiting.setdefault(tenant, {})[template] = None
         if tenant not in self._looking:
             self._looking.add(tenant)
@@ -58,4 +58,4 @@ class TemplateFanout:
                 made = await anyio.to_thread.run_sync(made_by, templates, uris)
                 for uri in sorted(made - told):
                     await self._tell(tenant, uri)
-                told = told | made if len(told) < _REMEMBERED else made  # being told twice does no harm
+                told = told | made if len(told) < _REMEMBERED else made  # a repeated notification does no harm

@@ -1,7 +1,7 @@
-"""One look at a watched URL: what stands there, whether it is something else, and when to look again.
+"""One poll of a watched URL: the request, the comparison with the previous body, and the time of the next poll.
 
-The body decides: an ETag or a date only saves sending it again. Whoever follows the resource is told before what was
-seen is kept, so that a look which ends in between is made once more rather than lost.
+The body decides: an ETag or a date only avoids sending it again. The followers of the resource are notified before the
+result is stored, so a poll that ends in between is repeated rather than lost.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from gateway.upstream.serialize.header_checks import is_header_value
 log = structlog.get_logger(__name__)
 
 LONGEST_LOOK_S = 60.0
-"""For so long a look belongs to the replica that began it; the upstream's own deadlines are shorter."""
+"""The lease of a replica on the poll that it has begun; the upstream's own deadlines are shorter."""
 SLOWEST_S = 3600.0
-"""Looks that fail are made less and less often, down to once in so long."""
+"""The longest interval of the back-off after failed polls."""
 LARGEST = 10 * 1024 * 1024
 _JITTER = 0.1
 _MOST_DOUBLINGS = 12
@@ -39,21 +39,21 @@ _LONGEST_VALIDATOR = 1024
 _LONGEST_FAULT = 300
 
 Named = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
-"""The tenant's credential of a name, with its secret."""
+"""Returns the tenant's credential of a name, with its secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchPoller:
-    """Makes the looks that are due."""
+    """Makes the polls that are due."""
 
     catalog: CatalogContext
     named: Named
 
     async def perform(self, due: Job) -> None:
-        """Make one look, unless another replica makes it.
+        """Make one poll, unless another replica makes it.
 
         Raises:
-            Unavailable: a part of ours is away; the look is made again.
+            Unavailable: a part of the gateway is unavailable; the poll is made again.
         """
         now = datetime.now(UTC)
         look = await begin_poll(self.catalog, due, until=now + timedelta(seconds=LONGEST_LOOK_S))
@@ -85,7 +85,7 @@ class WatchPoller:
 
 
 def make_request(watch: Watch) -> UpstreamRequest:
-    """The request of a look: conditional, where something was seen that a condition can name."""
+    """The request of a poll: conditional, if an earlier response had an ETag or a date."""
     headers = [("Accept", "*/*")]
     if watch.seen.digest is not None and watch.seen.etag is not None:
         headers.append(("If-None-Match", watch.seen.etag))
@@ -95,7 +95,7 @@ def make_request(watch: Watch) -> UpstreamRequest:
 
 
 def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
-    """What was seen now; `changed_at` is now when it is something else than before."""
+    """The result of a poll; `changed_at` is now if the body differs from the previous one."""
     if answer.status == _NOT_MODIFIED and before.digest is not None:
         return replace(before, failures=0, fault=None, checked_at=now)
     if not _OK <= answer.status < _REDIRECTS:
@@ -114,12 +114,12 @@ def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
 
 
 def fail(before: Sighting, why: str, *, now: datetime) -> Sighting:
-    """A look that saw nothing; what was seen before still counts."""
+    """The result of a failed poll; the last successful one remains in force."""
     return replace(before, failures=before.failures + 1, fault=why[:_LONGEST_FAULT], checked_at=now)
 
 
 def pause(watch: Watch, seen: Sighting) -> timedelta:
-    """How long until the next look: never twice the same, and longer with every failure."""
+    """The time until the next poll: randomized, and doubled with every failure up to `SLOWEST_S`."""
     slowed = watch.interval_s * 2.0 ** min(seen.failures, _MOST_DOUBLINGS)
     bounded = min(slowed, max(SLOWEST_S, watch.interval_s))
     return timedelta(seconds=bounded * uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # only spreads the load

@@ -1,1 +1,1 @@
-"""OpenAPI documents as tools: reads a document, compiles its operations, reports on each; no I/O."""
+"""The OpenAPI compiler: reads a document, compiles its operations to tools, and reports on each; no I/O."""

@@ -1,4 +1,7 @@
-"""From a document to its tools: every operation compiled by itself, none able to cost another one its place."""
+"""The compiler from a document to its tools; the worker process calls it.
+
+Each operation is compiled on its own: one that cannot be used is skipped with a reason and affects no other.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,16 +34,16 @@ from gateway.openapi.schema.translation import SchemaDialect
 from gateway.openapi.warnings import Warnings
 
 LARGEST_LIST = 64 * 1024**2
-"""How many bytes the tools of one document may have together."""
+"""Limit on the total bytes of one document's tool definitions; the operations after it are skipped."""
 
 
 def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:
-    """The tools of a document, and the report of what became of each operation.
+    """Compile a document to its tools and a report on each operation.
 
     Raises:
-        InvalidDocument: it cannot be read as OpenAPI; faults say where.
-        DocumentTooLarge: it is beyond the limits.
-        BadInput: the base URL is not one requests can go to.
+        InvalidDocument: it cannot be read as OpenAPI; faults name the position.
+        DocumentTooLarge: it exceeds a limit.
+        BadInput: the base URL is not one that requests can go to.
     """
     base = _override(options.base_url)
     document = read_document(raw, url=options.document_url)
@@ -84,7 +87,7 @@ class _Compiler:
         self._schemes = Schemes(self._root, references, document.identifiers if document.dialect >= (3, 2) else None)
 
     def run(self) -> Compilation:
-        """Compile every operation."""
+        """Compile every selected operation."""
         operations = list_operations(self._root, self._references, self._warnings, dialect=self._document.dialect)
         names = self._name(operations)
         choice = OperationSelector(self._options.include, self._options.exclude)
@@ -118,7 +121,7 @@ class _Compiler:
         )
 
     def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
-        """The names of all operations, also of those that are not chosen: so a choice changes no other tool's name."""
+        """Names all operations, also those not selected, so that a selection changes no other tool's name."""
         known = self._options.known_names
         hints = {item.identity: item.hints.name for item in operations if item.hints.name is not None}
         for identity in hints.keys() & known.keys():
@@ -128,14 +131,14 @@ class _Compiler:
         return name_tools(operations, prefix=self._options.prefix, known=known, hints=hints)
 
     def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
-        """The definitions that clients are shown."""
+        """The definitions that clients list."""
         tools = {made.tool: made.definition for made in compiled} if self._options.is_listed else {}
         return {**tools, **(DEFINITIONS if self._options.outline else {})}
 
     def _outline(
         self, operations: Sequence[Operation], compiled: Sequence[CompiledOperation], *, is_part: bool
     ) -> bytes:
-        """What the query tools know of the document, as it is stored."""
+        """The encoded outline: the part of the document that the query tools read."""
         outline = outline_document(
             Outlined(
                 document=self._document,
@@ -191,7 +194,7 @@ class _Compiler:
         return parts, [*losses, *mismatches, *unsent, *security.losses, *spelled]
 
     def _output(self, operation: Operation, parts: OperationParts) -> bytes | None:
-        """The schema of the answers, if all declared ones have one that can be listed."""
+        """The output schema; None unless every declared success response has one that can be listed."""
         declared = list(successes(object_at(operation.node, "responses")))
         if self._outputs is None or len(declared) != len(parts.answers):
             return None
@@ -204,7 +207,7 @@ class _Compiler:
         return find_server(levels, document_url=self._options.document_url)
 
     def _answers(self, operation: Operation) -> Sequence[Object]:
-        """The declared successes; one that lies outside the document is named and done without."""
+        """The declared success responses. One outside the document is skipped with a warning."""
         found: list[Object] = []
         for node in successes(object_at(operation.node, "responses")):
             try:

@@ -1,4 +1,4 @@
-"""Options of an import, apart from the compiler, which a process that serves never imports."""
+"""Options of an import, separate from the compiler, which a serving process never imports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from gateway.domain.sources import OperationRule
 class ImportOptions:
     """Options of an import, besides the document.
 
-    `include` and `exclude` choose the operations. `base_url` replaces every server of the document; `document_url` is
-    what relative ones are relative to; `known_names` maps identities of earlier versions to the tool names they keep.
-    `taken`, the names of other sources, changes nothing here: a clash with them is for the catalog to report.
+    `include` and `exclude` select the operations. `base_url` replaces every server of the document. Relative servers
+    are resolved against `document_url`. `known_names` maps identities of earlier versions to the tool names they keep.
+    `taken`, the names of other sources, has no effect here: the catalog reports a clash with them.
     """
 
     include: tuple[OperationRule, ...] = ()

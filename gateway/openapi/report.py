@@ -1,4 +1,4 @@
-"""What an import tells of a document: each operation's fate, the warnings, and what the tools cost to list."""
+"""The report of an import: the status of each operation, the warnings, and the bytes its tools add to `tools/list`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ _DEAREST = 10
 
 
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
-    """The fate of one operation: without a tool it was skipped, with reasons it is degraded."""
+    """Report on one operation: skipped without a tool, degraded with reasons, else OK."""
     unique = list(dict.fromkeys(reasons))
     further = len(unique) - _MOST_REASONS
     status = Status.SKIPPED if tool is None else Status.DEGRADED if unique else Status.OK
@@ -29,7 +29,7 @@ def report_operation(operation: Operation, *, tool: str | None, reasons: Sequenc
 def report_import(
     operations: Sequence[OperationReport], listed: Mapping[str, bytes], warnings: Sequence[str]
 ) -> ImportReport:
-    """The report of a whole document; `listed` are the definitions that clients are shown, by name."""
+    """Report on a whole document; `listed` contains the definitions that clients list, by name."""
     prices = [ListedPrice(tool=name, size=served_bytes(definition)) for name, definition in listed.items()]
     commas = max(len(prices) - 1, 0)
     return ImportReport(

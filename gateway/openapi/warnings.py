@@ -1,17 +1,17 @@
-"""What was tidied in a document, said once each and not without end."""
+"""Warnings about what the compiler corrected or ignored in a document: each text once, at most 500."""
 
 _MOST = 500
 
 
 class Warnings:
-    """The warnings of one compilation, in the order they were found."""
+    """The warnings of one compilation, in the order of discovery."""
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
         self._left_out = 0
 
     def add(self, where: str, what: str) -> None:
-        """Note something at a place: a JSON pointer, an operation, or empty for the whole document."""
+        """Add a warning at `where`: a JSON pointer, an operation, or empty for the whole document."""
         text = f"{where}: {what}" if where else what
         if text in self._texts:
             return
@@ -21,6 +21,6 @@ class Warnings:
             self._left_out += 1
 
     def texts(self) -> tuple[str, ...]:
-        """All of them; the last one counts those left out."""
+        """Return all warnings; the last one counts those left out."""
         rest = (f"{self._left_out} further warnings are not listed",) if self._left_out else ()
         return (*self._texts, *rest)

@@ -1,7 +1,7 @@
-"""The process that reads and compiles one document and ends: `python -I -m gateway.openapi.worker`.
+"""The worker process that reads and compiles one document, then exits: `python -I -m gateway.openapi.worker`.
 
-A task and the document come by standard input, the answer leaves by standard output. What is hostile in a document
-meets the limits of this process, and its parent may kill it at any time: nothing here is shared with anything.
+A task and the document arrive on standard input; the result leaves on standard output. A hostile document meets the
+limits of this process. The parent may kill the process at any time, because it shares no state.
 """
 
 import binascii
@@ -32,16 +32,16 @@ from gateway.sandbox.limits import isolate, limit, peak_bytes
 _TRACE_LENGTH = 8_000
 _WHITE_SPACE = b" \t\r\n"
 _OUT_OF_MEMORY = "Not enough memory"
-"""What the JSON reader calls that state at times, as if it were a fault in the text."""
+"""The text that the JSON reader sometimes reports for exhausted memory, as if it were a syntax error."""
 
 
 def main() -> None:
-    """Answer one task."""
+    """Process one task."""
     serve(sys.stdin.buffer, sys.stdout.buffer, answer)
 
 
 def serve(source: BinaryIO, sink: BinaryIO, reply: Callable[[Task, bytes], Iterator[Message]]) -> None:
-    """Read one task and what belongs to it, and write what is replied; the process ends soon afterwards."""
+    """Read one task and its input, and write the messages of `reply`. The process exits soon afterwards."""
     isolate()
     length = int.from_bytes(source.read(LENGTH_BYTES), "big")
     task = decode_task(source.read(length))
@@ -52,11 +52,11 @@ def serve(source: BinaryIO, sink: BinaryIO, reply: Callable[[Task, bytes], Itera
 
 
 def answer(task: Task, document: bytes) -> Iterator[Message]:
-    """What is to be said of a document.
+    """Yield the messages for one document.
 
     Raises:
         InvalidDocument: it cannot be read.
-        DocumentTooLarge: it is beyond a limit.
+        DocumentTooLarge: it exceeds a limit.
         BadInput: the options cannot be used.
     """
     warnings: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
-"""What a process that reads for us and its parent tell each other: messages of bounded size, each behind its length.
+"""The protocol between a worker process and its parent: messages of bounded size, each prefixed with its length.
 
-The result of a large document crosses in many small messages, so that reading it back never takes long at a time.
+The result of a large document is sent in many small messages, so that decoding one never takes long.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from gateway.openapi.options import ImportOptions
 
 LENGTH_BYTES = 4
 LONGEST = 64 * 1024 * 1024
-"""How long one message may be; all but what cannot be divided are far shorter."""
+"""Limit on the bytes of one message. Only values that cannot be divided come near it."""
 
 _BATCH_BYTES = 128 * 1024
 _BATCH_ITEMS = 200
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process is asked; what it is to read follows. An archive is sent as the base64 text it came in."""
+    """The task of the process; its input follows. An archive is sent as the base64 text in which it was received."""
 
     memory_bytes: int
     cpu_s: int
@@ -36,7 +36,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What is said of the document as a whole."""
+    """The facts about the document as a whole."""
 
     title: str
     version: str
@@ -48,38 +48,38 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Operations(msgspec.Struct, frozen=True, tag=True):
-    """The next of its tools."""
+    """The next batch of compiled operations."""
 
     items: tuple[CompiledOperation, ...]
 
 
 class Fates(msgspec.Struct, frozen=True, tag=True):
-    """What became of the next of its operations."""
+    """The next batch of operation reports."""
 
     items: tuple[OperationReport, ...]
 
 
 class OutlinePart(msgspec.Struct, frozen=True, tag=True):
-    """The next part of a document: the one that an archive became, or the one that a request's body held."""
+    """The next part of a document: the bundle of an archive, or the document taken out of a request body."""
 
     content: bytes
 
 
 class Outlining(msgspec.Struct, frozen=True, tag=True):
-    """The next part of what the query tools know of the document."""
+    """The next part of the encoded outline, which the query tools read."""
 
     content: bytes
 
 
 class Rest(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What a request's body holds beside its document, as JSON, and under which keys the document stood."""
+    """The remainder of a request body, as JSON, and the keys that led to its document."""
 
     fields: bytes
     place: tuple[str, ...]
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The document is not taken, in the words for the caller."""
+    """A refusal of the document, with the message for the caller."""
 
     code: str
     message: str
@@ -87,13 +87,13 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Crash(msgspec.Struct, frozen=True, tag=True):
-    """The compiler failed in a way nobody foresaw; for the log."""
+    """An unforeseen failure in the process; for the log."""
 
     trace: str
 
 
 class Closing(msgspec.Struct, frozen=True, tag=True):
-    """Everything has been said; how much memory it took at most."""
+    """The last message: the result is complete. Contains the peak memory of the process."""
 
     peak_bytes: int
 
@@ -106,13 +106,13 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def write_frame(message: Message | Task) -> bytes:
-    """The message behind its length."""
+    """Encode a message, prefixed with its length."""
     content = _encode(message)
     return len(content).to_bytes(LENGTH_BYTES, "big") + content
 
 
 def tell_compilation(compilation: Compilation) -> Iterator[Message]:
-    """A compilation, message by message."""
+    """Yield the messages of a compilation."""
     report = compilation.report
     yield Opening(
         title=compilation.title,
@@ -132,18 +132,18 @@ def tell_compilation(compilation: Compilation) -> Iterator[Message]:
 
 
 def tell_document(document: bytes) -> Iterator[Message]:
-    """A document, part by part."""
+    """Yield the messages of a document."""
     for start in range(0, len(document), _BATCH_BYTES):
         yield OutlinePart(document[start : start + _BATCH_BYTES])
 
 
 def tell_refusal(error: BadInput) -> Message:
-    """A refusal that the other side raises again."""
+    """Build the message of a refusal, which the parent raises again."""
     return Refusal(code=error.code, message=error.message, faults=error.faults)
 
 
 class WorkerAnswer:
-    """What the messages of one process say together."""
+    """The accumulated messages of one process."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -182,11 +182,11 @@ class WorkerAnswer:
 
     @property
     def document(self) -> bytes | None:
-        """The document that was sent back; None when none was."""
+        """The document that was sent back; None if none was."""
         return b"".join(self._parts) if self._parts else None
 
     def compilation(self) -> Compilation | None:
-        """The compilation, once all of it was said."""
+        """Return the compilation; None unless all messages have arrived without a crash."""
         opening = self._opening
         if opening is None or not self.is_complete or self.crash is not None:
             return None

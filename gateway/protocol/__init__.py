@@ -1,1 +1,1 @@
-"""The MCP face: both protocol eras at one URL per tenant."""
+"""The MCP protocol layer: handshake and stateless revisions at one URL per tenant."""

@@ -1,4 +1,4 @@
-"""The MCP face as one part: it is opened with the application and mounted at the tenants' URLs."""
+"""The MCP protocol layer as one part: opened with the application and mounted at the tenants' URLs."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -48,7 +48,7 @@ log = structlog.get_logger(__name__)
 
 
 class McpApp:
-    """Everything that speaks MCP; `state_keys` seal what clients carry between the rounds of a call."""
+    """All MCP transports of this replica; `state_keys` seal what clients carry between the rounds of a call."""
 
     def __init__(
         self,
@@ -93,12 +93,12 @@ class McpApp:
 
     @property
     def open_requests(self) -> FairShare:
-        """The open requests, shared between tenants."""
+        """The capacity for open requests, shared fairly between tenants."""
         return self._endpoint.in_flight.places
 
     @property
     def paced(self) -> int:
-        """Number of requests that waited because of their tenant's pace."""
+        """Number of requests that were delayed by their tenant's request rate."""
         return self._endpoint.pacing.waited
 
     async def __aenter__(self) -> Self:
@@ -114,16 +114,16 @@ class McpApp:
         await self._stack.aclose()
 
     def trace(self, traces: Traces) -> None:
-        """Make a span of each message from now on."""
+        """Export a span for each message from now on."""
         self._endpoint.traces = traces
 
     def deliver(self, event: Event) -> None:
-        """End, cancel and tell what an event of any replica asks for."""
+        """Apply an event of any replica: end streams and sessions, cancel requests, notify subscriptions."""
         match event:
             case KeyChanged(tenant=tenant, key=key, is_ended=is_ended):
                 self._subscriptions.end(tenant, key)
                 self._streams.end(key)
-                if is_ended:  # sessions of a subject that was given a name go on with its next key
+                if is_ended:  # a subject with a name keeps its sessions for its next key
                     self._stores.bus.spawn(self._end_sessions, event)
             case SessionEnded(tenant=tenant, session=session):
                 self._running.end_session(tenant, session)
@@ -141,12 +141,12 @@ class McpApp:
                 pass
 
     def close_streams(self) -> None:
-        """End all streams with what their protocol says at the end, before connections are closed under them."""
+        """End all streams as their protocol requires, before the server closes their connections."""
         self._subscriptions.end_all()
         self._streams.end_all()
 
     def _dismiss(self, principal: Principal) -> None:
-        """Its key is not what it was, and nobody has said so: it has expired, or the event was lost."""
+        """End the sessions of a key that ended without an event here: it expired, or the event was lost."""
         self._stores.bus.spawn(self._end_orphans, principal)
 
     async def _end_orphans(self, principal: Principal) -> None:
@@ -154,7 +154,7 @@ class McpApp:
             await self._end_sessions(KeyChanged(tenant=principal.tenant, key=principal.key, is_ended=True))
 
     async def _end_sessions(self, event: KeyChanged | TenantRemoved) -> None:
-        """Nobody can use these sessions any more; each replica hears of it, and the first one finds them."""
+        """Remove sessions that no key can use any more. All replicas receive the event; the first one finds them."""
         subject = event.key if isinstance(event, KeyChanged) else None
         ended = await self._stores.sessions.remove_all(event.tenant, subject=subject)
         if ended:
@@ -162,5 +162,5 @@ class McpApp:
 
     @property
     def endpoint(self) -> McpEndpoint:
-        """The application behind every URL below `/t/`."""
+        """The ASGI application behind every URL below `/t/`."""
         return self._endpoint

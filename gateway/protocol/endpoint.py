@@ -1,7 +1,7 @@
-"""What stands at a tenant's URL: who asks, for which tenant, in which era.
+"""The ASGI endpoint of the tenants' URLs: authenticates the caller, checks the tenant and selects the transport.
 
-Nothing of the body is looked at before the credential has been; the tenant comes from the credential and the path only
-has to agree. The era is chosen by the `MCP-Protocol-Version` header, as the specification has it.
+The credential is checked before any of the body is read. The tenant comes from the credential; the path only has to
+agree. The `MCP-Protocol-Version` header selects the protocol revision, as the specification requires.
 """
 
 import time
@@ -59,18 +59,19 @@ BODY_DEADLINE_S = 30.0
 _MAX_USERS = 10_000
 _MOST_VALUES = 100_000
 _MOST_CONTAINERS = 20_000
-"""Values, and among them objects and lists, of one message: reading them takes at most 30 ms on the event loop."""
+"""The most JSON values of one message, and the most objects and lists among them. Parsing them takes at most 30 ms on
+the event loop."""
 _HANDSHAKE: Final = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": ("GET", "POST", "DELETE"),
     "sse": ("GET",),
     "messages": ("POST",),
 }
-"""What each door takes."""
+"""The HTTP methods that each path suffix allows."""
 
 
 class McpEndpoint:
-    """The ASGI application behind `/t/{tenant}/mcp` and `/t/{tenant}/{profile}/mcp`."""
+    """The ASGI application behind `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, their `…/sse` and `…/messages`."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class McpEndpoint:
         self.pacing = RequestRateLimiter()
         self._users: dict[KeyId, tuple[Principal, AuthenticatedUser]] = {}
         self.traces: Traces | None = None
-        """Set before anything is served where spans are exported."""
+        """Set before the first request if spans are exported; None otherwise."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
@@ -105,7 +106,7 @@ class McpEndpoint:
                 try:
                     if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:
                         await self.pacing.sleep(delay)
-                        await self._admit(scope)  # the key may have ended meanwhile
+                        await self._admit(scope)  # the key may have been revoked or expired during the wait
                     if (refused := version_header_error(scope, context)) is not None:
                         await send_response(send, 400, refused)
                     elif scope["method"] == "POST" and door != "sse":
@@ -118,7 +119,7 @@ class McpEndpoint:
             await _refuse(send, error, correlation_id)
 
     async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
-        """The principal of the request, and the profile and the door that its URL names."""
+        """Return the principal of the request, and the profile and the path suffix that its URL names."""
         caller = await authenticate(scope, self._credentials)
         slug, profile, door = _named(scope["path"])
         if not isinstance(caller, Principal) or caller.slug != slug:
@@ -130,7 +131,7 @@ class McpEndpoint:
         return caller, profile, door
 
     def _identify(self, scope: Scope, principal: Principal) -> None:
-        """Tell the SDK who asks, so that whatever it binds to a caller is bound to tenant and subject."""
+        """Set the SDK's authenticated user, so that the SDK binds its state to tenant and subject."""
         known, user = self._users.get(principal.key, (None, None))
         if user is None or known is not principal:
             if len(self._users) >= _MAX_USERS:
@@ -143,7 +144,7 @@ class McpEndpoint:
         auth_context_var.set(user)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, context: RequestContext, door: str) -> None:
-        """Everything but messages."""
+        """Serve a request that carries no JSON-RPC message, or whose method the URL does not allow."""
         allowed = _ALLOWED[door]
         method = scope["method"]
         if method not in allowed:
@@ -195,7 +196,7 @@ class McpEndpoint:
     def _choose(
         self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, context: RequestContext
     ) -> Awaitable[None]:
-        """The message in the hands of its era."""
+        """Pass the message to the transport of its protocol revision."""
         has_envelope = _has_envelope(message)
         if _is_modern(scope):
             version = header(scope, b"mcp-protocol-version") or ""
@@ -208,13 +209,13 @@ class McpEndpoint:
 
 
 def _is_modern(scope: Scope) -> bool:
-    """Whether the header names an era other than that of handshakes, known or not."""
+    """True if the header names a revision other than a handshake one, known or unknown."""
     version = headers_of(scope).get(b"mcp-protocol-version")
     return version is not None and version not in _HANDSHAKE
 
 
 def _named(path: str) -> tuple[str, str, str]:
-    """Tenant, profile and door of `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, and of `…/sse` and `…/messages`."""
+    """Tenant, profile and suffix of `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, and of `…/sse` and `…/messages`."""
     match path.split("/"):
         case ["", "t", slug, door] if door in _ALLOWED:
             return slug, DEFAULT_PROFILE, door
@@ -225,12 +226,12 @@ def _named(path: str) -> tuple[str, str, str]:
 
 
 def _one_object(value: object) -> dict[str, Any] | None:
-    """The value as a JSON object; None for anything else, a batch for one."""
+    """Return the value if it is a JSON object; None for anything else, such as a batch."""
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
 
 
 async def _refuse_era(scope: Scope, send: Send, context: RequestContext) -> None:
-    """Streams and sessions are the handshake era's; for an unknown revision the era is unknown too."""
+    """Refuse GET and DELETE: 2026-07-28 has no sessions. An unknown revision gets its own error."""
     version = header(scope, b"mcp-protocol-version") or ""
     if version in MODERN_PROTOCOL_VERSIONS:
         refused = invalid_request(f"{version} has no sessions; this URL takes POST", context.correlation_id)
@@ -240,7 +241,7 @@ async def _refuse_era(scope: Scope, send: Send, context: RequestContext) -> None
 
 
 def _has_envelope(message: dict[str, Any]) -> bool:
-    """True if a body names its revision, as those of 2026-07-28 do."""
+    """True if the message's `_meta` names its revision, as in 2026-07-28."""
     params = _one_object(message.get("params")) or {}
     return PROTOCOL_VERSION_META_KEY in (_one_object(params.get("_meta")) or {})
 

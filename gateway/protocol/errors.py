@@ -1,6 +1,6 @@
-"""How the gateway's errors read on the MCP wire.
+"""Translation of gateway errors into JSON-RPC errors.
 
-Our own codes lie outside the range that JSON-RPC and MCP reserve; every error carries `data.code` and
+Our own codes are outside the range that JSON-RPC and MCP reserve. Every error carries `data.code` and
 `data.correlation_id`.
 """
 
@@ -42,7 +42,7 @@ _CODES: tuple[tuple[type[GatewayError], int], ...] = (
 
 
 _SDK_CODES: Final[Mapping[int, str]] = {METHOD_NOT_FOUND: NotFound.code, INTERNAL_ERROR: GatewayError.code}
-"""What our code says of the SDK's errors; all others say that what was sent is not right."""
+"""The gateway's `data.code` for the SDK's error codes; for all others it is that of `BadInput`."""
 
 _SHOWN_FAULTS: Final = 3
 _SHOWN: Final = 200
@@ -56,7 +56,7 @@ def code_of(error: GatewayError) -> int:
 
 
 def details_of(error: GatewayError, correlation_id: str) -> dict[str, Any]:
-    """The `data` member: stable code, correlation id, and when to try again."""
+    """The `data` member: stable code, correlation id, and the delay before a retry if the error has one."""
     data: dict[str, Any] = {"code": error.code, "correlation_id": correlation_id}
     if error.retry_after_s is not None:
         data["retry_after_s"] = error.retry_after_s
@@ -64,12 +64,12 @@ def details_of(error: GatewayError, correlation_id: str) -> dict[str, Any]:
 
 
 def to_mcp(error: GatewayError, correlation_id: str) -> MCPError:
-    """The error that the SDK puts on the wire."""
+    """Convert a gateway error to the SDK's exception."""
     return MCPError(code_of(error), error.message, details_of(error, correlation_id))
 
 
 def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPError:
-    """The same where the revision has an error of its own: 2026-07-28 names the capability that a client lacks."""
+    """Convert a gateway error for one revision; 2026-07-28 names a missing capability in an error of its own."""
     if isinstance(error, CapabilityMissing) and version in MODERN_PROTOCOL_VERSIONS:
         wanted = _CAPABILITIES.get(error.capability, {error.capability: {}})
         details = {**details_of(error, correlation_id), "requiredCapabilities": wanted}
@@ -78,19 +78,19 @@ def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPErro
 
 
 def unknown(said: str, correlation_id: str, *, code: int = INVALID_PARAMS, **more: object) -> MCPError:
-    """The error for something that is not there, or not for this principal."""
+    """The error for something that does not exist, or that this principal may not see."""
     return MCPError(code, said, {"code": NotFound.code, "correlation_id": correlation_id, **more})
 
 
 def internal_error(correlation_id: str) -> ErrorData:
-    """What the client is told of an error that nobody foresaw."""
+    """The error for an unexpected exception; it reveals only a generic code and the correlation id."""
     return ErrorData(
         code=INTERNAL_ERROR, message="Internal server error", data=details_of(GatewayError(""), correlation_id)
     )
 
 
 def invalid_params(error: ValidationError, correlation_id: str) -> MCPError:
-    """The error for parameters that have not the form of their method, with the places where they have not."""
+    """The error for parameters that violate their method's schema; it names the first faults and their paths."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     told = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:_SHOWN_FAULTS])
     said = f"Invalid request parameters: {told}" + (" …" if len(faults) > _SHOWN_FAULTS else "")
@@ -98,7 +98,7 @@ def invalid_params(error: ValidationError, correlation_id: str) -> MCPError:
 
 
 def with_code(error: MCPError, correlation_id: str) -> MCPError:
-    """An error of the SDK with what all errors of ours carry; one of ours as it is."""
+    """Add `data.code` and `data.correlation_id` to an SDK error; an error of the gateway is returned unchanged."""
     said = error.error
     found: object = said.data
     data = cast(dict[str, Any], found) if isinstance(found, dict) else {}
@@ -111,6 +111,6 @@ def with_code(error: MCPError, correlation_id: str) -> MCPError:
 
 
 def _fault(place: tuple[int | str, ...], kind: str, said: str) -> str:
-    """One fault; of the SDK's classes the client knows nothing."""
+    """Format one fault without the names of the SDK's classes."""
     named = "/".join(str(part) for part in place)[:_SHOWN]
     return f"/{named}: {'Input should be an object' if kind == 'model_type' else said[:_SHOWN]}"

@@ -1,9 +1,9 @@
-"""The short way for the plainest requests, `tools/call` and the lists: answered here, or handed on untouched.
+"""The fast path for plain `tools/call` and list requests: answered here, or passed on untouched.
 
-This is an accept-only edge in front of the SDK. It recognises two forms of request and refuses nothing: whatever it
-does not recognise to the last member goes the long way, so that there is one judge of errors. By then the body has
-passed the strict parser, and a call goes through the same stations as every other (`calls.pipeline`). A result stays
-the bytes that the stations made of it, a list the bytes that were once made of its page.
+It is an accept-only edge in front of the SDK. It recognises two forms of request and refuses none. A request that it
+does not recognise to the last member goes to the SDK, which alone judges errors. By then the body has passed the strict
+parser. A call goes through the same pipeline as every other (`calls.pipeline`). The rendered bytes of a result, or of a
+list page, are sent unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,16 +40,16 @@ _MEMBERS: Mapping[str, frozenset[str]] = {
     _CALL: frozenset({"name", "arguments", "_meta"}),
     **{method: frozenset({"cursor", "_meta"}) for method in LISTS},
 }
-"""What the parameters of each method may hold."""
+"""The members that the parameters of each method may contain."""
 
 _ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, LOG_LEVEL_META_KEY)
 _TOKEN = "progressToken"  # noqa: S105  # a member's name
 _OURS: Final = ("mcp", "modelcontextprotocol", "progress")
-"""What the names of the protocol's own members of `_meta` have in them; all others change no answer."""
+"""Substrings of the names of MCP's own members of `_meta`; all other members change no response."""
 
 _MAX_ENVELOPES = 1024
 _LARGEST_REMEMBERED = 4096
-"""Bytes; a client may send a megabyte of them, and another one with each request."""
+"""The largest envelope that is cached, in bytes. A client may send a new one of a megabyte with each request."""
 
 _MAX_ID = 1024
 _PARAMETER = b"mcp-param-"
@@ -58,7 +58,7 @@ _Params = Mapping[str, Any]
 
 
 class FastPath:
-    """Answers what it recognises; keeps nothing but which envelopes the SDK has found good."""
+    """Serves the requests that it recognises; its only state is a cache of envelopes that the SDK found valid."""
 
     def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
@@ -66,11 +66,11 @@ class FastPath:
 
     @property
     def remembered(self) -> int:
-        """The envelopes that need not be judged again."""
+        """Number of envelopes that are cached as valid."""
         return len(self._good)
 
     async def modern(self, scope: Scope, message: Mapping[str, Any], context: RequestContext) -> JsonRpcReply | None:
-        """The answer to a plain request of 2026-07-28; None for anything else, of which nothing was done."""
+        """The response to a plain request of 2026-07-28; None for any other request, which then has had no effect."""
         params = _params_of(message)
         if params is None or not _mirrors(scope, message["method"], params.get("name")):
             return None
@@ -81,7 +81,7 @@ class FastPath:
         return await self._call(message["id"], params, context, is_modern=True)
 
     async def handshake(self, message: Mapping[str, Any], context: RequestContext, version: str) -> JsonRpcReply | None:
-        """The answer to a plain request in a session of this revision; None as above."""
+        """The response to a plain request in a session; None for any other request, which then has had no effect."""
         params = _params_of(message)
         if params is None or not _is_bare(params.get("_meta")):
             return None
@@ -111,7 +111,7 @@ class FastPath:
         return tool_result(request_id, members, is_modern=is_modern)
 
     def is_good_envelope(self, meta: object) -> bool:
-        """Whether the SDK's own validation takes the envelope; asked once for each that clients repeat."""
+        """True if the SDK's own validation accepts the envelope; small valid envelopes are cached."""
         if not isinstance(meta, dict):
             return False
         members = cast(dict[str, Any], meta)
@@ -133,12 +133,12 @@ class FastPath:
 
 
 def is_candidate(message: Mapping[str, Any]) -> bool:
-    """Whether the message may be a plain request, so that it is worth asking."""
+    """True if the message may be a plain request, so that the fast path is worth a try."""
     return _params_of(message) is not None
 
 
 def _list(message: Mapping[str, Any], params: _Params, context: RequestContext, version: str) -> JsonRpcReply | None:
-    """The page as finished bytes; what is not declared, and what fails, is for the long way to say."""
+    """The response with a rendered page; None for an undeclared list or a failure, which the SDK reports."""
     registry, method = context.registry, message["method"]
     if not is_declared(registry, method):
         return None
@@ -150,7 +150,7 @@ def _list(message: Mapping[str, Any], params: _Params, context: RequestContext, 
 
 
 def _params_of(message: Mapping[str, Any]) -> _Params | None:
-    """The parameters of a request in its plainest form."""
+    """The parameters of a plain request; None for any other message."""
     if not message.keys() <= _REQUEST or message.get("jsonrpc") != "2.0" or not _is_id(message.get("id")):
         return None
     method = message.get("method")
@@ -177,7 +177,7 @@ def _is_id(value: object) -> bool:
 
 
 def _is_bare(meta: object) -> bool:
-    """Whether there is no `_meta`, or none that a JSON answer has a use for."""
+    """True if `_meta` is absent or has no effect on a JSON response."""
     if not isinstance(meta, dict):
         return meta is None
     members = cast(dict[str, Any], meta)
@@ -185,12 +185,12 @@ def _is_bare(meta: object) -> bool:
 
 
 def _is_idle(meta: Mapping[str, Any], names: Iterable[str]) -> bool:
-    """Whether these members of `_meta` change nothing of a JSON answer: a progress token, or what is not MCP's own."""
+    """True if these `_meta` members do not affect a JSON response: a progress token, or members that are not MCP's."""
     return all(_is_id(meta[name]) if name == _TOKEN else not any(ours in name for ours in _OURS) for name in names)
 
 
 def _mirrors(scope: Scope, method: str, name: str | None) -> bool:
-    """Whether the headers say, once and literally, what the body says, and mirror no parameter."""
+    """True if the headers repeat the body literally, each header occurs once, and no parameter is mirrored."""
     fields = headers_of(scope)
     if fields.repeated:
         return False

@@ -1,4 +1,4 @@
-"""What the gateway calls itself to MCP clients."""
+"""The implementation name and version that MCP clients receive."""
 
 NAME = "gateway"
 VERSION = "0.1.0"

@@ -1,8 +1,8 @@
-"""Open requests of each key and tenant at this replica, bounded so that none takes all connections.
+"""Bulkhead for the open requests of each key and tenant at this replica, so that none takes all connections.
 
-Calls and streams have caps of their own, over all replicas. What is counted here is everything, also a body that
-trickles in and an answer that nobody reads: what the key's calls and streams may come to, and some more. All keys of a
-tenant together have a quarter of what the replica serves.
+Calls and streams have caps of their own across all replicas. This count contains every request, including a body that
+arrives slowly and a response that the client does not read. A key may have as many as its calls and streams may come
+to, plus `SPARE`. All keys of a tenant together have a quarter of the replica's capacity.
 """
 
 from typing import Final
@@ -15,10 +15,10 @@ from gateway.errors import LimitExceeded
 from gateway.redis.limits.stream_limiter import streams_of_key
 
 SPARE: Final = 50
-"""How many requests a key may have open beside its calls and streams."""
+"""Requests that a key may have open in addition to its calls and streams."""
 
 OPEN: Final = 8192
-"""Open requests of a replica."""
+"""The most open requests of a replica."""
 
 _RETRY_S = 1.0
 
@@ -31,14 +31,14 @@ class InFlightLimiter:
         self.places = FairShare("open requests", places=most)
 
     def __len__(self) -> int:
-        """How many requests are open."""
+        """Number of open requests."""
         return sum(self._open.values())
 
     def acquire(self, principal: Principal, limits: Limits) -> None:
-        """Count one more.
+        """Count one more open request.
 
         Raises:
-            LimitExceeded: the key or its tenant has as many open as it may have here.
+            LimitExceeded: the key, its tenant or the replica has reached its cap of open requests.
         """
         key = principal.key
         count = self._open.get(key, 0)
@@ -52,7 +52,7 @@ class InFlightLimiter:
         self._open[key] = count + 1
 
     def release(self, principal: Principal) -> None:
-        """Count one less."""
+        """Release one open request."""
         self.places.free(principal.tenant)
         key = principal.key
         left = self._open[key] - 1

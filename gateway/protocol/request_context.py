@@ -1,4 +1,4 @@
-"""The request being served, for the SDK's callbacks that are handed nothing but a name or parameters."""
+"""The current request context, for callbacks of the SDK that receive only a name or parameters."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -11,19 +11,20 @@ from gateway.handlers.null_peer import NULL_PEER
 from gateway.registry.registry import Registry
 
 Spawn = Callable[..., object]
-"""Runs a function as a background task, until it ends or the replica does."""
+"""Runs a function as a background task, until it returns or the replica stops."""
 
 
 class RawResult(msgspec.Struct):
-    """The members of a tool's result, which whoever answers sends as they are; None as long as there are none."""
+    """The rendered members of a tool's result, sent unchanged; None until the tool has run."""
 
     members: bytes | None = None
 
 
 class RequestContext(msgspec.Struct, frozen=True):
-    """One message of one principal, the registry it is served from, and the client as its transport has it.
+    """One message of one principal, the registry that serves it, and the peer for its client.
 
-    `session` is there in the handshake era only, `finished` where the answer is not the SDK's to write.
+    `session` is set only in handshake revisions. `finished` is set only if the gateway, not the SDK, writes the
+    response.
     """
 
     principal: Principal

@@ -1,7 +1,7 @@
-"""What a trace shows of one MCP message: its method, its tool's name, and whether it went well.
+"""The span of one MCP message: its method, the tool's name, and the outcome.
 
-A message gets its span after its credential was found good. How it went is read from the answer as it leaves, so that
-the short way and the SDK's are seen alike; nothing of the answer but its codes is kept.
+A span starts after its message was authenticated. The outcome is read from the response as it is sent, so the fast path
+and the SDK are observed alike. Of the response only its codes are stored.
 """
 
 from collections.abc import Generator, Mapping
@@ -17,7 +17,7 @@ from gateway.telemetry.traces import CARRIED, Traces, fail
 
 _LONGEST: Final = 128
 _LARGEST: Final = 1 << 16
-"""Bytes of an answer that is looked into; errors are shorter."""
+"""The largest part of a response that is examined, in bytes; errors are shorter."""
 
 _NAMED: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
 _HEADERS: Final[Mapping[bytes, str]] = {
@@ -30,7 +30,7 @@ _HEADERS: Final[Mapping[bytes, str]] = {
 def traced(
     traces: Traces, scope: Scope, message: Mapping[str, Any], context: RequestContext, send: Send
 ) -> Generator[Send]:
-    """A span around the message; gives what to send the answer through."""
+    """Open a span around the message; yields the `send` that observes the response."""
     name, attributes = _describe(scope, message, context)
     with traces.serving(name, attributes, _carried(scope, message)) as span:
         yield send if span is None else _watch(send, span)
@@ -60,7 +60,7 @@ def _describe(scope: Scope, message: Mapping[str, Any], context: RequestContext)
 
 
 def _carried(scope: Scope, message: Mapping[str, Any]) -> Mapping[str, object]:
-    """What the client says of its trace: in `_meta`, where that names one, else in the headers."""
+    """The client's trace context: from `_meta` if that names a trace, otherwise from the headers."""
     meta = _member(_member(message, "params"), "_meta")
     if CARRIED[0] in meta:
         return meta
@@ -72,7 +72,7 @@ def _watch(send: Send, span: Span) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             span.set_attribute("http.response.status_code", message["status"])
-            if message["status"] >= 500:  # the server's own fault
+            if message["status"] >= 500:  # a fault of the server, not of the client
                 fail(span, str(message["status"]))
         elif message["type"] == "http.response.body":
             _judge(span, message.get("body", b""))
@@ -82,7 +82,7 @@ def _watch(send: Send, span: Span) -> Send:
 
 
 def _judge(span: Span, body: bytes) -> None:
-    """Mark the span where a piece of the answer says that the message failed."""
+    """Mark the span as failed if a part of the response contains an error."""
     if len(body) > _LARGEST or (b'"error"' not in body and b'"isError":true' not in body.replace(b" ", b"")):
         return
     for line in body.split(b"\n"):

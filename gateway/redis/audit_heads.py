@@ -1,7 +1,7 @@
-"""Heads of audit trails in Redis: one sealed head per tenant, renewed with every signature.
+"""Heads of the audit hash chains in Redis: one sealed head per tenant, replaced with every signature.
 
-The value carries its own MAC (`gateway.store.audit.outside_heads`); this module only stores and loads it. A Redis
-without it is a store with nothing to compare.
+The value contains its own MAC (`gateway.store.audit.outside_heads`); this module only stores and loads it. Without a
+stored head, there is nothing to compare.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.redis.event_bus import EventBus
 
 _KEPT_MS = 400 * 24 * 3600 * 1000
-"""Longer than a year after the last signature, so that heads of removed tenants go away some day."""
+"""More than a year after the last signature, so that heads of removed tenants expire eventually."""
 
 _PUT = """
 for index, key in ipairs(KEYS) do redis.call('SET', key, ARGV[index + 1], 'PX', ARGV[1]) end
@@ -31,10 +31,10 @@ class RedisHeadStore:
         self._get = bus.script(_GET)
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
-        """Keep these in place of older ones.
+        """Store these heads in place of older ones.
 
         Raises:
-            RedisUnavailable: they may or may not be kept.
+            RedisUnavailable: they may or may not be stored.
         """
         await self._put([self._key(tenant) for tenant in heads], _KEPT_MS, *heads.values())
 

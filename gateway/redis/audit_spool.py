@@ -1,8 +1,8 @@
-"""Where entries of the audit trail wait while PostgreSQL is away: in one stream of Redis, each under a MAC of ours.
+"""Spool for audit entries while PostgreSQL is unavailable: one Redis stream, each entry under a MAC.
 
-The stream bears the name of the installation, so that several may share a Redis. What is kept there is as durable as
-Redis is made to be (an append-only file, synced every second, for the embedded one). It never drops an entry to make
-room: it takes no more.
+The stream's name contains the installation, so several installations can share a Redis. The entries are as durable as
+Redis is configured to be (an append-only file, synced every second, for the embedded one). A full spool refuses new
+entries; it never drops an old one.
 """
 
 import hashlib
@@ -21,15 +21,15 @@ MOST = 500_000
 _MAC_BYTES = 16
 _TURN_MS = 15_000
 
-# KEYS: stream. ARGV: the most entries, entries. Answers how many wait now; nil when these were not taken.
+# KEYS: stream. ARGV: maximum number of entries, entries. Returns the number of entries; nil when it refused these.
 _KEEP = """
 if redis.call('XLEN', KEYS[1]) + #ARGV - 1 > tonumber(ARGV[1]) then return false end
 for index = 2, #ARGV do redis.call('XADD', KEYS[1], '*', 'e', ARGV[index]) end
 return redis.call('XLEN', KEYS[1])
 """
 
-# KEYS: stream, whose turn it is. ARGV: replica, ms of a turn, how many. Answers how many wait, and the oldest of them;
-# none while it is another's turn.
+# KEYS: stream, holder of the lease. ARGV: replica, lease in ms, limit. Returns the number of entries and the oldest of
+# them; none of them while another replica holds the lease.
 _PEEK = """
 local holder, waiting = redis.call('GET', KEYS[2]), redis.call('XLEN', KEYS[1])
 if holder and holder ~= ARGV[1] then return {waiting, {}} end
@@ -38,10 +38,10 @@ if #found > 0 then redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2]) else redis
 return {waiting, found}
 """
 
-# KEYS: stream. ARGV: after which place, how many. Answers those.
+# KEYS: stream. ARGV: entry id to start after, limit. Returns those entries.
 _PEEK_SHARED = "return redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])"
 
-# KEYS: stream. ARGV: places. Answers how many wait now; nothing is left of an empty stream.
+# KEYS: stream. ARGV: entry ids. Returns the number of entries left; deletes an empty stream.
 _FORGET = """
 redis.call('XDEL', KEYS[1], unpack(ARGV))
 local waiting = redis.call('XLEN', KEYS[1])
@@ -53,7 +53,7 @@ _Found = list[tuple[bytes, list[bytes]]]
 
 
 class AuditSpool:
-    """The entries of all replicas of one installation; one replica at a time takes them out."""
+    """The spooled entries of all replicas of one installation; one replica at a time drains them."""
 
     def __init__(self, bus: EventBus, *, secret: bytes, older: Sequence[bytes] = ()) -> None:
         self._shared = f"{bus.namespace}:audit"
@@ -61,21 +61,21 @@ class AuditSpool:
         self._replica = bus.replica
         self._secrets = (secret, *older)
         self.waiting: int | None = None
-        """How many wait, of all replicas, as far as this one has heard; None while nobody knows."""
+        """Number of spooled entries of all replicas, as last reported by Redis; None while unknown."""
         self._keep = bus.script(_KEEP)
         self._peek = bus.script(_PEEK)
         self._peek_shared = bus.script(_PEEK_SHARED)
         self._forget = bus.script(_FORGET)
 
     def belong_to(self, installation: str) -> None:
-        """Say whose entries these are; before that none is kept and none is shown."""
+        """Set the installation that owns the entries; before that, every access to them is refused."""
         self._named = f"{self._shared}:{installation}"
 
     async def keep(self, entries: Sequence[bytes]) -> None:
-        """Have these wait, in this order.
+        """Append these entries, in this order.
 
         Raises:
-            RedisUnavailable: they may or may not wait, or there is no room for more.
+            RedisUnavailable: they may or may not be stored, or the spool is full.
         """
         stream = self._stream
         sealed = [_mac(self._secrets[0], stream, entry) + entry for entry in entries]
@@ -86,10 +86,12 @@ class AuditSpool:
         self.waiting = waiting
 
     async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:
-        """The oldest that wait, each with its place; none while another replica takes them out.
+        """Return the oldest entries with their stream ids; none while another replica drains the spool.
+
+        Entries with a wrong MAC are logged and deleted.
 
         Raises:
-            RedisUnavailable: nobody knows.
+            RedisUnavailable: the spool cannot be read.
         """
         stream = self._stream
         with self._counting():
@@ -103,7 +105,7 @@ class AuditSpool:
         return good
 
     async def forget(self, places: Sequence[str]) -> None:
-        """These need not wait any more.
+        """Delete these entries.
 
         Raises:
             RedisUnavailable: they may still be there.
@@ -113,18 +115,18 @@ class AuditSpool:
                 self.waiting = await self._forget((self._stream,), *places)
 
     async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
-        """What replicas of the release before have left in a stream that all installations shared.
+        """Read entries that replicas of the previous release left in a stream shared by all installations.
 
-        Answers how far it has looked, and those entries that were sealed with our secret.
+        Returns the id of the last entry read, and the entries sealed with our secret.
 
         Raises:
-            RedisUnavailable: nobody knows.
+            RedisUnavailable: the stream cannot be read.
         """
         found: _Found = await self._peek_shared((self._shared,), after, limit)
         return found[-1][0].decode() if found else after, self._ours(self._shared, found)
 
     async def forget_shared(self, places: Sequence[str]) -> None:
-        """These of them need not wait any more.
+        """Delete these entries of the shared stream.
 
         Raises:
             RedisUnavailable: they may still be there.

@@ -1,7 +1,6 @@
-"""How a command reaches Redis: at once or not at all.
+"""Commands to Redis, without retries: a failed command raises `RedisUnavailable` at once.
 
-redis-py would repeat a command ten times and so wait for many seconds; here a command that fails, fails fast and as
-`RedisUnavailable`. Nothing of redis-py leaves this package.
+By default redis-py retries a command ten times, which takes many seconds. Nothing of redis-py leaves this package.
 """
 
 from collections.abc import Generator, Sequence
@@ -19,37 +18,37 @@ from gateway.errors import RedisUnavailable
 _COMMAND_S = 1.0
 _CONNECT_S = 1.0
 _CONNECTIONS = 32
-_PROTOCOL = 2  # the shape of replies differs between protocol versions
+_PROTOCOL = 2  # the format of replies differs between protocol versions
 
 
 class PubSub(Protocol):
-    """What is used of redis-py's PubSub, with types."""
+    """The part of redis-py's `PubSub` that is used here, with types."""
 
     async def psubscribe(self, pattern: str, /) -> object:
-        """Ask for every channel the glob covers."""
+        """Subscribe to every channel that the glob matches."""
         ...
 
     async def subscribe(self, *channels: str) -> object:
-        """Ask for these channels."""
+        """Subscribe to these channels."""
         ...
 
     async def unsubscribe(self, channel: str, /) -> object:
-        """Ask for it no longer."""
+        """Unsubscribe from the channel."""
         ...
 
     async def get_message(
         self, ignore_subscribe_messages: bool = False, timeout: float | None = 0.0
     ) -> dict[str, Any] | None:
-        """The next message, or None when none came in time."""
+        """Return the next message, or None after the timeout."""
         ...
 
     async def aclose(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         ...
 
 
 class _Commands(Protocol):
-    """What is used of redis-py's client, with types."""
+    """The part of redis-py's client that is used here, with types."""
 
     async def publish(self, channel: str, message: bytes, /) -> int: ...
     async def ping(self) -> bool: ...
@@ -58,7 +57,7 @@ class _Commands(Protocol):
 
 
 class Client:
-    """The connections of one replica to Redis: a pool for commands, one more for what is listened to."""
+    """The connections of one replica to Redis: a pool for commands, and one more for subscriptions."""
 
     def __init__(self, url: str) -> None:
         never_again = Retry(NoBackoff(), 0)
@@ -77,38 +76,38 @@ class Client:
         )
 
     async def close(self) -> None:
-        """Close every connection, also those in use."""
+        """Close every connection, including those in use."""
         await self._listening.aclose(close_connection_pool=True)
         await self._commands.aclose()
         await self._pool.disconnect(inuse_connections=True)
 
     def script(self, text: str) -> "Script":
-        """A Lua script that is loaded into Redis when it is missing there."""
+        """A Lua script that is loaded into Redis when Redis does not have it."""
         return Script(self._commands.register_script(text))
 
     def listener(self) -> PubSub:
-        """A connection of its own for subscriptions; `translated` belongs around its use."""
+        """A separate connection for subscriptions; wrap its use in `translated`."""
         return cast(PubSub, cast(Any, self._listening).pubsub())
 
     async def publish(self, channel: str, payload: bytes) -> None:
-        """Hand a message to whoever listens to the channel now."""
+        """Publish a message to the current subscribers of the channel."""
         with translated():
             await self._commands.publish(channel, payload)
 
     async def ping(self) -> None:
-        """Raises RedisUnavailable when Redis does not answer."""
+        """Raise `RedisUnavailable` when Redis does not respond."""
         with translated():
             await self._commands.ping()
 
 
 class Script:
-    """One Lua script; running it is atomic."""
+    """One Lua script; its execution is atomic."""
 
     def __init__(self, script: AsyncScript) -> None:
         self._script = script
 
     async def __call__(self, keys: Sequence[str], *arguments: str | bytes | int | float) -> Any:
-        """Run it once.
+        """Run the script once.
 
         Raises:
             RedisUnavailable: it may or may not have run.
@@ -119,7 +118,7 @@ class Script:
 
 @contextmanager
 def translated() -> Generator[None]:
-    """Let whatever redis-py and the socket below it raise go on as RedisUnavailable."""
+    """Translate every exception of redis-py and of its socket to `RedisUnavailable`."""
     try:
         yield
     except (RedisError, OSError) as error:  # TimeoutError is an OSError

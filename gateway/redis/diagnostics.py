@@ -1,4 +1,4 @@
-"""What a Redis really is: the facts that decide whether sessions and limits outlive a restart and a full memory."""
+"""Diagnosis of a Redis server: the facts that decide if sessions and limits survive a restart and a full memory."""
 
 import time
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ _PATIENCE_S = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisFacts:
-    """One Redis as it is now."""
+    """The facts about one Redis server at this moment."""
 
     version: str
     number: tuple[int, int]
     clock_skew_s: float
     keeps_log: bool
-    """Whether it has an append-only file."""
+    """True if it has an append-only file."""
     log_is_written: bool
     max_bytes: int
     eviction: str
@@ -30,10 +30,10 @@ class RedisFacts:
 
 
 async def examine_redis(url: str) -> RedisFacts:
-    """The facts, read on a connection of its own.
+    """Read the facts on a separate connection.
 
     Raises:
-        RedisUnavailable: not reachable, or it refuses us.
+        RedisUnavailable: Redis is not reachable, or refuses the login.
     """
     with translated():
         client: Any = cast(Any, Redis).from_url(

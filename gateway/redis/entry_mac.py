@@ -1,8 +1,8 @@
-"""MACs of what lies in Redis and is believed: messages of streams, records of sessions, answers, kept results.
+"""MACs of values in Redis that the gateway relies on: stream messages, session records, answers, stored results.
 
-Each kind has a key of its own, and a MAC covers the name of the place. A name holds tenant and session, so what was
-carried over from another place is refused like what was made up. The order of the entries of one stream, and whether
-one of them is gone, is Redis' word. Decision 20 has what is sealed and what is not, and why.
+Each kind has its own key. A MAC covers the Redis name of the value, which contains tenant and session. So a value
+copied from another name is refused like a forged one. Not authenticated: the order of a stream's entries, and that none
+is missing. Decision 20 lists what is sealed and what is not, and why.
 """
 
 import hashlib
@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from gateway.redis.event_bus import EventBus
 
 SESSIONS, ANSWERS, RESULTS = "session records", "session answers", "kept results"
-"""The purposes of the keys of `PlaceMac`."""
+"""The purposes from which `PlaceMac` derives its keys."""
 
 UPDATE = b"u"
-"""The kind of an entry that says that a resource has changed."""
+"""The kind of a stream entry that reports a resource update."""
 
 _MAC_BYTES = 16
 _TO_CLIENTS = b"to clients"
-"""What was written for one direction is never taken for something of the other."""
+"""The personalization of the hash: a MAC made for one direction is never valid for the other."""
 
 
 class EntryMac:
-    """Makes and checks the MACs of what is said to the clients of sessions."""
+    """Makes and verifies the MACs of messages to the clients of sessions."""
 
     def __init__(self, bus: EventBus) -> None:
         keys = bus.derive_all("session logs")
@@ -34,25 +34,25 @@ class EntryMac:
         return _digest(self._fresh[0].copy(), log, kind, text)
 
     def holds(self, log: str, kind: bytes, text: bytes, mac: bytes) -> bool:
-        """Whether that is the MAC of this message."""
+        """True if this is the MAC of the message."""
         return any(hmac.compare_digest(_digest(fresh.copy(), log, kind, text), mac) for fresh in self._fresh)
 
 
 class PlaceMac:
-    """Makes and checks the MACs of values by the name of their place in Redis."""
+    """Makes and verifies the MACs of values, each bound to its name in Redis."""
 
     def __init__(self, bus: EventBus, purpose: str) -> None:
         self._bus = bus
         self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES) for key in bus.derive_all(purpose)]
 
     def make(self, place: str, *parts: bytes) -> bytes:
-        """The MAC of these parts in this place."""
+        """The MAC of these parts under this name."""
         return _digest_parts(self._fresh[0].copy(), (place.encode(), *parts))
 
     def holds(self, place: str, *parts: bytes, mac: bytes | None) -> bool:
-        """True for the MAC of these parts in this place.
+        """True if this is the MAC of these parts under this name.
 
-        Without a MAC they are believed only while replicas of the release before, which made none, may be running.
+        Parts without a MAC are accepted only while replicas of the previous release, which made none, may be running.
         """
         if mac is None:
             return self._bus.accepts_unsealed

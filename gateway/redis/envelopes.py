@@ -1,7 +1,7 @@
-"""What an event looks like on a Redis channel, and which messages are believed.
+"""The format of an event on a Redis channel, and the check which messages are accepted.
 
-The channel names the tenant, the payload names it again, and a MAC over both shows that a replica of ours wrote it:
-whoever can merely publish in this Redis can neither forge an event nor carry one over to another tenant.
+Channel and payload both name the tenant, and a MAC covers both. A client that can merely publish in this Redis can
+neither forge an event nor copy one to another tenant.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ _MAC_BYTES = 16
 
 
 class MessageRefused(Exception):
-    """A message that no replica of this namespace can have written."""
+    """A message that no replica of this namespace can have sent."""
 
 
 class Envelope:
-    """Seals events of one namespace and opens what comes back."""
+    """Seals the events of one namespace, and opens and verifies received ones."""
 
     def __init__(self, *, namespace: str, secret: bytes, older: Sequence[bytes] = ()) -> None:
         self._prefix = f"{namespace}:t:"
@@ -39,18 +39,18 @@ class Envelope:
 
     @property
     def pattern(self) -> str:
-        """The glob that covers the event channels of all tenants."""
+        """The glob that matches the event channels of all tenants."""
         literal = "".join(f"\\{character}" if character in "*?[]^\\" else character for character in self._prefix)
         return f"{literal}*{self._suffix}"
 
     def seal(self, event: Event) -> tuple[str, bytes]:
-        """The channel an event belongs on, and its bytes."""
+        """Return the channel of an event, and its bytes with the MAC."""
         channel = f"{self._prefix}{event.tenant}{self._suffix}"
         payload = json.dumps({"tenant": event.tenant, **_fields_of(event)}, separators=(",", ":")).encode()
         return channel, _mac(self._secrets[0], channel.encode(), payload) + payload
 
     def open(self, channel: bytes, message: bytes) -> Event | None:
-        """The event in a message; None for a kind that only newer replicas know.
+        """Return the event in a message; None for a kind that only newer replicas know.
 
         Raises:
             MessageRefused: the MAC, the tenant or the form is wrong.

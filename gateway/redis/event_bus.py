@@ -1,7 +1,7 @@
-"""How replicas tell each other that something moved.
+"""The event bus between replicas, on Redis Pub/Sub.
 
-Every replica gets every event, its own too. Redis forgets what it publishes: while the subscription is broken, events
-are lost, and the listeners for gaps are told once it stands again.
+Every replica receives every event, including its own. Redis does not store published events: they are lost while the
+subscription is broken, and the gap listeners are called once it is restored.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _RETRY_S = (0.05, 1.0)
 class EventBus:
     """One replica's end of the bus; open it with `async with`, once.
 
-    What it says is signed with `secret`; what was signed with an older one is believed, so that keys can be changed one
+    Events are signed with `secret`; signatures with an older secret are accepted, so that keys can be rotated one
     replica after the other.
     """
 
@@ -57,10 +57,10 @@ class EventBus:
         self._beaten_at = 0.0
         self._unsealed_until = 0.0
         self.lag_s: float | None = None
-        """How long the last word to ourselves was under way; None before there was one."""
+        """Seconds that this replica's last heartbeat message to itself took; None before the first."""
 
     async def __aenter__(self) -> Self:
-        """Begin to listen; a Redis that is away delays this by two seconds at most and is tried again for ever."""
+        """Start to listen. An unavailable Redis delays this by at most two seconds and is retried forever."""
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         self._tasks.start_soon(self._listen)
@@ -81,35 +81,35 @@ class EventBus:
 
     @property
     def is_live(self) -> bool:
-        """Whether events of other replicas arrive now."""
+        """True if events of other replicas arrive now."""
         return self._is_live
 
     async def publish(self, event: Event) -> None:
-        """Tell every replica.
+        """Send an event to every replica.
 
         Raises:
-            RedisUnavailable: nobody may have heard of it.
+            RedisUnavailable: perhaps no replica has received it.
         """
         await self._client.publish(*self._envelope.seal(event))
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Call the listener with every event from now on; the answer ends that."""
+        """Call the listener with every event from now on; the returned function unsubscribes it."""
         token = object()
         self._listeners[token] = listener
         return lambda: _forget(self._listeners, token)
 
     def subscribe_gaps(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener whenever events may have been lost; the answer ends that."""
+        """Call the listener whenever events may have been lost; the returned function unsubscribes it."""
         token = object()
         self._gap_listeners[token] = listener
         return lambda: _forget(self._gap_listeners, token)
 
     def hearing(self, channel: str, listener: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-        """Call the listener whenever there may be something new, for as long as the block runs."""
+        """Call the listener whenever the channel may have something new, while the block runs."""
         return self._channels.listening(channel, listener)
 
     async def check(self) -> None:
-        """Whether commands are answered and events arrive.
+        """Check that commands are answered and events arrive.
 
         Raises:
             RedisUnavailable: one of the two does not work.
@@ -124,11 +124,11 @@ class EventBus:
         return time.time() < self._unsealed_until
 
     def accept_unsealed(self, until: float) -> None:
-        """Believe state without a MAC until then, in seconds since 1970; a wrong MAC is refused at any time."""
+        """Accept state without a MAC until then, in seconds since 1970; a wrong MAC is refused at any time."""
         self._unsealed_until = until
 
     def derive_all(self, purpose: str) -> Sequence[bytes]:
-        """Keys for one purpose, the same at all replicas: the first makes, all of them are believed."""
+        """Derive the keys for one purpose, equal on all replicas: the first makes MACs, all of them verify MACs."""
         return [hmac.digest(secret, purpose.encode(), hashlib.sha256) for secret in self._secrets]
 
     def script(self, text: str) -> Script:
@@ -136,7 +136,7 @@ class EventBus:
         return self._client.script(text)
 
     def spawn(self, work: Callable[..., Awaitable[Any]], *arguments: object) -> None:
-        """Run something beside the caller, until it ends or the bus is closed; its failure is only logged."""
+        """Run a task until it ends or the bus is closed; its failure is only logged."""
         if self._tasks is None:
             raise RuntimeError("the bus is not open")
         self._tasks.start_soon(_run_logged, work, arguments)
@@ -157,7 +157,7 @@ class EventBus:
             await anyio.sleep(pause)
 
     async def _follow(self) -> None:
-        """Listen on one connection for as long as it lasts."""
+        """Receive on one connection until it fails."""
         listener = self._client.listener()
         try:
             with translated(), anyio.fail_after(_OPENING_S):
@@ -209,7 +209,7 @@ class EventBus:
                 self._channels.call(channel)
             case "subscribe":
                 self._channels.confirm(channel)
-            case "psubscribe":  # we asked once; the client library has connected again behind our back
+            case "psubscribe":  # we subscribed once: redis-py has reconnected on its own
                 raise RedisUnavailable("the connection broke and messages may be lost")
             case _:
                 pass
@@ -227,7 +227,7 @@ class EventBus:
             _call_logged(listener, event)
 
     async def _beat(self) -> None:
-        """Speak to ourselves, so that a connection which only looks alive is found out."""
+        """Send a message to this replica's own channel, to detect a connection that only looks alive."""
         while True:
             await anyio.sleep(_HEARTBEAT_S)
             try:

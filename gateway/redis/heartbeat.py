@@ -1,4 +1,4 @@
-"""Which replicas are alive: each says so every second, in a key that expires when it stops."""
+"""Heartbeats of the replicas: each renews a key every second, and the key expires when the replica stops."""
 
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -20,19 +20,19 @@ _END = "return redis.call('DEL', KEYS[1])"
 
 
 def heartbeat_key(namespace: str, replica: str) -> str:
-    """What is there for as long as the replica lives."""
+    """The key that exists for as long as the replica lives."""
     return f"{namespace}:replica:{replica}:alive"
 
 
 class LiveReplicas:
-    """All replicas, as seen from this one."""
+    """The liveness of all replicas, as this one sees it."""
 
     def __init__(self, bus: EventBus) -> None:
         self._bus = bus
         self._exists = bus.script(_EXISTS)
 
     async def is_alive(self, replica: str) -> bool:
-        """True until 3.5 s after the replica has ended without saying so; also while Redis is away."""
+        """True until the replica's key is gone: up to 3.5 s after a crash. Also True while Redis is unavailable."""
         if replica == self._bus.replica:
             return True
         try:
@@ -42,7 +42,7 @@ class LiveReplicas:
 
 
 class ReplicaHeartbeat:
-    """That of this replica; open it with `async with` while the bus is open."""
+    """The heartbeat of this replica; open it with `async with` while the bus is open."""
 
     def __init__(self, bus: EventBus) -> None:
         self._key = heartbeat_key(bus.namespace, bus.replica)

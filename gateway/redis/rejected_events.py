@@ -1,6 +1,6 @@
-"""Messages on the bus that were not believed: the first few of a minute are written down, the rest are counted.
+"""Log of refused bus messages: the first ten of a minute are logged, the rest are counted.
 
-Where installations share a Redis, each hears the other's events, of whatever database number, and believes none.
+Redis channels ignore database numbers. Installations that share a Redis receive each other's events and refuse them.
 """
 
 import time
@@ -14,14 +14,14 @@ _MINUTE_S = 60.0
 
 
 class RejectedEvents:
-    """Those of one replica."""
+    """The refused messages of one replica in the current minute."""
 
     def __init__(self) -> None:
         self._began_at = 0.0
         self._seen = 0
 
     def note(self, channel: bytes, reason: str) -> None:
-        """One more."""
+        """Log or count one refused message."""
         now = time.monotonic()
         if not self._seen or now - self._began_at >= _MINUTE_S:
             if self._seen > MOST:

@@ -1,7 +1,7 @@
-"""The channels that somebody on this replica listens to for a while, beside those that every replica always hears.
+"""Subscriptions of this replica to wake-up channels, beside the event channels that every replica always follows.
 
-What is published there carries nothing: it only says that there is something to read. So a listener is also called when
-messages may have been lost, and whoever listens looks by itself from time to time.
+A message has no content: it only signals that there is something to read. A listener is also called when messages may
+have been lost. Messages remain hints: listeners poll from time to time as well.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -19,7 +19,7 @@ _CONFIRMING_S = 2.0
 
 
 class _Channel:
-    """One channel: who listens, and whether Redis has said that it sends; the event is there only until then."""
+    """One channel and its listeners; `confirmed` is an event until Redis has confirmed the subscription, then None."""
 
     __slots__ = ("confirmed", "is_asked_for", "listeners")
 
@@ -30,7 +30,7 @@ class _Channel:
 
 
 class Wakeups:
-    """All channels of this replica, on one connection that comes and goes."""
+    """All wake-up channels of this replica, on one connection that can be lost and replaced."""
 
     def __init__(self) -> None:
         self._channels: dict[str, _Channel] = {}
@@ -38,19 +38,19 @@ class Wakeups:
         self._order = anyio.Lock()
 
     def __len__(self) -> int:
-        """How many channels are listened to."""
+        """Number of channels with a listener."""
         return len(self._channels)
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a connection to hear on."""
+        """True if there is a connection to receive messages on."""
         return self._listener is not None
 
     @asynccontextmanager
     async def listening(self, name: str, listener: Callable[[], None]) -> AsyncGenerator[None]:
-        """Call the listener for every message while the block runs; what is published inside of it is heard.
+        """Call the listener for every message on the channel, including those published inside the block.
 
-        While Redis is away the block runs all the same, and the listener is called once it is back.
+        While Redis is unavailable the block still runs; the listener is called once the connection is back.
         """
         token = object()
         channel = self._channels.get(name)
@@ -68,10 +68,10 @@ class Wakeups:
                     await self._end(name)
 
     async def attach(self, listener: PubSub) -> None:
-        """Go on with this connection: everything is asked for anew, and everybody told to look.
+        """Continue on this connection: subscribe to every channel again, then call every listener.
 
         Raises:
-            RedisUnavailable: the connection is gone already.
+            RedisUnavailable: the connection is already lost.
         """
         async with self._order:
             self._listener = listener
@@ -83,21 +83,21 @@ class Wakeups:
             _call(channel)
 
     def detach(self) -> None:
-        """The connection is gone."""
+        """Mark the connection as lost and every subscription as unconfirmed."""
         self._listener = None
         for channel in self._channels.values():
             channel.is_asked_for = False
             channel.confirmed = anyio.Event()
 
     def confirm(self, name: bytes) -> None:
-        """Redis says that it sends what is published there."""
+        """Record that Redis has confirmed the subscription to the channel."""
         channel = self._channels.get(name.decode("utf-8", "replace"))
         if channel is not None and channel.confirmed is not None:
             channel.confirmed.set()
             channel.confirmed = None
 
     def call(self, name: bytes) -> None:
-        """Something was published there."""
+        """Call the listeners of a channel that has received a message."""
         channel = self._channels.get(name.decode("utf-8", "replace"))
         if channel is not None:
             _call(channel)
@@ -108,7 +108,7 @@ class Wakeups:
             return
         try:
             async with self._order:
-                listener = self._listener  # it may have gone while we waited
+                listener = self._listener  # the connection may have been lost while this task waited
                 if listener is not None and not channel.is_asked_for:
                     channel.is_asked_for = True
                     with translated():
@@ -122,7 +122,7 @@ class Wakeups:
     async def _end(self, name: str) -> None:
         async with self._order:
             if name in self._channels or self._listener is None:
-                return  # somebody came while we waited
+                return  # a listener was added while this task waited
             try:
                 with anyio.move_on_after(_CONFIRMING_S), translated():
                     await self._listener.unsubscribe(name)

@@ -1,1 +1,1 @@
-"""What one connection may list and call: a snapshot bound to a principal and a profile."""
+"""The primitives that one connection may list and call: a snapshot bound to a principal and a profile."""

@@ -1,4 +1,4 @@
-"""The primitives of one snapshot joined with what runs them, each on its first use, for all profiles at once."""
+"""The primitives of one snapshot bound to their handlers, each on its first use, for all profiles at once."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar
@@ -15,7 +15,7 @@ _Bound = TypeVar("_Bound")
 
 
 class BindingCache(Generic[_Item, _Bound]):
-    """What was bound of one family, by name, beside the item that it was bound for."""
+    """The bound primitives of one family by name, each with the item for which it was bound."""
 
     def __init__(self, bind: Callable[[Snapshot, _Item], Awaitable[_Bound]], snapshot: Snapshot) -> None:
         self.kept: dict[str, tuple[_Item, _Bound]] = {}
@@ -23,21 +23,21 @@ class BindingCache(Generic[_Item, _Bound]):
         self._snapshot = snapshot
 
     async def get(self, item: _Item) -> _Bound:
-        """The item ready to be run, bound now if it was not yet."""
+        """Return the item ready to run; bind it on first use."""
         found = self.kept.get(item.name)
         if found is None:
             found = self.kept[item.name] = (item, await self._bind(self._snapshot, item))
         return found[1]
 
     def take(self, older: "BindingCache[_Item, _Bound]", present: Mapping[str, _Item], *, with_code: bool) -> None:
-        """Keep what was bound of an older snapshot and runs in this one as it did."""
+        """Take over the bound primitives of an older snapshot that run unchanged in this one."""
         for name, (item, bound) in older.kept.items():
             if present.get(name) == item and _lasts(item, with_code=with_code):
                 self.kept[name] = (item, bound)
 
 
 class Bindings:
-    """What was bound of one snapshot so far."""
+    """The primitives of one snapshot that are bound so far."""
 
     def __init__(self, snapshot: Snapshot, binder: Binder, previous: "Bindings | None" = None) -> None:
         self.snapshot = snapshot
@@ -49,7 +49,7 @@ class Bindings:
             self._take(previous)
 
     def __len__(self) -> int:
-        """How many were bound."""
+        """Number of bound primitives."""
         return sum(len(shelf.kept) for shelf in (self.tools, self.resources, self.templates, self.prompts))
 
     def _take(self, older: "Bindings") -> None:
@@ -62,12 +62,12 @@ class Bindings:
 
 
 def _is_alike(then: Snapshot, now: Snapshot) -> bool:
-    """Whether what every bound primitive holds a part of is the same in both."""
+    """True if the parts that every bound primitive uses (policy, HTTP origins, slug) are equal in both."""
     return then.policy == now.policy and then.http_origins == now.http_origins and then.slug == now.slug
 
 
 def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:
-    """Whether an unchanged item runs as before: code may be other code, and a reference may lead to something else."""
+    """True if an unchanged item runs as before: its code may be new, and a reference may lead to something else."""
     if item.origin is PrimitiveOrigin.CODE:
         return with_code
     return kind_of(item) != _REFERRING

@@ -1,6 +1,7 @@
 """Opaque positions in a list: the last name shown, signed for one tenant, profile and list.
 
-A cursor is keyset, so it stays good when the catalog changes; nobody can make or move one (REQUIREMENTS RES-3).
+A cursor is keyset-based, so it stays valid when the catalog changes. A client cannot make one, or use it for another
+list (REQUIREMENTS RES-3).
 """
 
 import binascii
@@ -26,7 +27,7 @@ class Cursors:
         return urlsafe_b64encode(self._mac(tenant, profile, listing, last) + last.encode()).decode().rstrip("=")
 
     def open(self, tenant: TenantId, profile: str, listing: str, cursor: str) -> str:
-        """The last name before the wanted page.
+        """Return the last name before the requested page.
 
         Raises:
             InvalidCursor: it was not minted for this tenant, profile and list.

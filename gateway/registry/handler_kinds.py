@@ -1,4 +1,4 @@
-"""As much of a handler's declaration as the registry has to know; the rest is for whoever binds it."""
+"""The part of a handler's declaration that the registry needs; binding reads the rest."""
 
 import msgspec
 
@@ -15,17 +15,17 @@ _decode = msgspec.json.Decoder(_Spec).decode
 
 
 def kind_of(item: Tool | Primitive) -> str:
-    """The kind of its handler; empty for an imported operation and for code."""
+    """The kind of the item's handler; empty for an imported operation and for code."""
     return _spec_of(item).kind
 
 
 def completes(item: Primitive) -> bool:
-    """Whether its declaration says how arguments or variables are completed."""
+    """True if the item's declaration defines completions of arguments or variables."""
     return bool(_spec_of(item).completions)
 
 
 def _spec_of(item: Tool | Primitive) -> _Spec:
-    """A declaration that this version cannot read fails when it runs, and takes nothing else with it."""
+    """Read the declaration. One that this version cannot read fails when it runs, and affects no other primitive."""
     if not item.handler:
         return _Spec()
     try:

@@ -1,4 +1,4 @@
-"""One list of primitives in order of names, page by page; pages are made once and shared by all who may see them."""
+"""A list of primitives in order of names, in pages; a page is made once and shared by all clients that may see it."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +15,9 @@ Item = TypeVar("Item", bound=Tool | Primitive)
 
 
 class ListPage(Generic[Item]):
-    """One page of a list and the cursor of the next, None on the last; shared, so never to be changed.
+    """One page of a list and the cursor of the next, None on the last; shared, so it must not be changed.
 
-    `rendered` is where a face keeps what it has made of the page, by the revision of its protocol.
+    `rendered` caches the rendered page by protocol revision.
     """
 
     __slots__ = ("_objects", "items", "next_cursor", "rendered")
@@ -30,14 +30,14 @@ class ListPage(Generic[Item]):
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """The definitions as objects, keyword for keyword."""
+        """The definitions as decoded JSON objects, with all their keywords."""
         if self._objects is None:
             self._objects = [msgspec.json.decode(item.definition) for item in self.items]
         return self._objects
 
 
 class PagedList(Generic[Item]):
-    """What is listed of one family, sorted by name."""
+    """The primitives of one family, sorted by name."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items: Sequence[Item] = items
@@ -46,7 +46,7 @@ class PagedList(Generic[Item]):
         self._pages: dict[int, ListPage[Item]] = {}
 
     def page(self, last: str | None, mint: Callable[[str], str]) -> ListPage[Item]:
-        """The page that follows a name; `mint` makes the cursor of the one after it."""
+        """Return the page after a name; `mint` makes the cursor of the page that follows it."""
         start = 0 if last is None else bisect_right(self._names, last)
         found = self._pages.get(start)
         if found is None:

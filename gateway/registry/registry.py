@@ -1,4 +1,4 @@
-"""What one connection lists and finds: a pure function of tenant, what the credential may see, and revision."""
+"""The primitives that one connection lists and finds: a pure function of tenant, visible primitives and revision."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,31 +31,31 @@ class Registry(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> VisiblePrimitives:
-        """What the profile shows of the tenant's catalog; shared by all connections that see the same."""
+        """The primitives that the profile shows, shared by all connections with the same view."""
         return self.view.shown(self.profile)
 
     async def tool(self, name: str) -> BoundTool | None:
-        """The tool of this name, or that had it until lately, ready to be called; None when there is none."""
+        """Return the tool that has this name, or had it until lately, ready to be called; None when there is none."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.renamed(name)
         return None if found is None else await self.view.bindings.tools.get(found)
 
     async def inner_tool(self, name: str) -> BoundTool | None:
-        """The same for a handler, which may also call what an override hides from clients."""
+        """Return a tool as `tool` does, for a handler: it may also call tools that an override hides from clients."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.unlisted(name)
         return await self.tool(name) if found is None else await self.view.bindings.tools.get(found)
 
     def queried(self) -> Sequence[Queried]:
-        """What the query tools may speak of: their sources, with the operations that the profile shows."""
+        """The sources of the query tools, with the operations that the profile shows."""
         return self.shown.queried
 
     async def operation(self, tool: Tool) -> BoundTool:
-        """One of the operations in `queried`, ready to be called."""
+        """Return one of the operations in `queried`, ready to be called."""
         return await self.view.bindings.tools.get(tool)
 
     async def resource(self, uri: str) -> BoundResource | None:
-        """What this URI names, ready to be read: a resource, or else what the first fitting template makes of it."""
+        """Return the resource at this URI, ready to be read; resources precede matching templates."""
         shown, bindings = self.shown, self.view.bindings
         found = shown.resources.by_name.get(uri)
         if found is not None:
@@ -67,17 +67,17 @@ class Registry(msgspec.Struct, frozen=True):
         return None
 
     async def template(self, uri_template: str) -> BoundTemplate | None:
-        """The resource template, ready to complete its variables; None when there is none."""
+        """Return the resource template, ready to complete its variables; None when there is none."""
         found = self.shown.templates.by_name.get(uri_template)
         return None if found is None else await self.view.bindings.templates.get(found)
 
     async def prompt(self, name: str) -> BoundPrompt | None:
-        """The prompt of this name, ready to be got and completed; None when there is none."""
+        """Return the prompt of this name, ready to be rendered and completed; None when there is none."""
         found = self.shown.prompts.by_name.get(name)
         return None if found is None else await self.view.bindings.prompts.get(found)
 
     def page(self, family: Family, cursor: str | None) -> ListPage[Tool] | ListPage[Primitive]:
-        """One page of a family in order of names; without a cursor, or with an empty one, the first.
+        """Return one page of a family in order of names; the first page without a cursor, or with an empty one.
 
         Raises:
             InvalidCursor: the cursor was not issued for this tenant, profile and list.
@@ -87,27 +87,27 @@ class Registry(msgspec.Struct, frozen=True):
         return self.shown.of(family).page(last, lambda name: self.cursors.mint(*place, name))
 
     def has(self, family: Family) -> bool:
-        """Whether anything of the family is shown."""
+        """True if the profile shows a primitive of the family."""
         return bool(self.shown.of(family).items)
 
     @property
     def talks(self) -> bool:
-        """Whether something shown may send log messages."""
+        """True if a shown primitive may send log messages."""
         return self.shown.talks
 
     @property
     def completes(self) -> bool:
-        """Whether something shown suggests values for its arguments or variables."""
+        """True if a shown primitive suggests values for its arguments or variables."""
         return self.shown.completes
 
     def can_read(self, uri: str) -> bool:
-        """Whether this principal may read what the URI names, by the rule of `resources/read`; nothing is run."""
+        """True if this principal may read the URI by the rule of `resources/read`; no handler runs."""
         return self.shown.can_read(uri)
 
     def lists_the_same(self, other: "Registry", family: Family = Family.TOOL) -> bool:
-        """Whether a client of the one would be shown the same by the other.
+        """True if both registries list the same definitions of a family.
 
-        Resource templates count as resources: their changes are told by the same notification.
+        Resource templates count as resources: the same notification covers their changes.
         """
         families = (Family.RESOURCE, Family.TEMPLATE) if family is Family.RESOURCE else (family,)
         return self.shown is other.shown or all(self.shown.lists_the_same(other.shown, each) for each in families)

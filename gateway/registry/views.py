@@ -1,4 +1,7 @@
-"""How a registry is made: what is compiled of a snapshot is shared, binding it to a principal costs nothing."""
+"""Views of snapshots, from which registries are made.
+
+A view contains all that was compiled of a snapshot and is shared; binding it to a principal costs nothing.
+"""
 
 from collections import OrderedDict
 from typing import Any
@@ -18,7 +21,7 @@ from gateway.registry.visibility import VisiblePrimitives
 
 
 class SnapshotView:
-    """A snapshot with what was made of it so far: bound primitives, and what each profile shows, on first use."""
+    """A snapshot with the parts made from it so far, each on first use: bound primitives, and each profile's lists."""
 
     def __init__(
         self, snapshot: Snapshot, binder: Binder, code: PythonHandlers | None, previous: "SnapshotView | None" = None
@@ -31,15 +34,15 @@ class SnapshotView:
 
     @property
     def compiled_count(self) -> int:
-        """How many primitives were bound so far."""
+        """Number of primitives that are bound so far."""
         return len(self.bindings)
 
     def has_profile(self, name: str) -> bool:
-        """Whether the tenant has a profile of this name."""
+        """True if the tenant has a profile of this name."""
         return name == DEFAULT_PROFILE or name in self.snapshot.profiles
 
     def shown(self, profile: str) -> VisiblePrimitives:
-        """What the profile shows; nothing when it is gone."""
+        """The primitives that the profile shows; none when the profile is gone."""
         found = self._shown.get(profile)
         if found is None:
             found = self._shown[profile] = self._show(profile)
@@ -65,7 +68,7 @@ class SnapshotView:
 
 
 class ViewCache:
-    """The views of this replica, one per tenant, replaced when the snapshot is."""
+    """The views of this replica, one per tenant, replaced together with the snapshot."""
 
     def __init__(self, binder: Binder, *, code: PythonHandlers | None = None, capacity: int = 256) -> None:
         self._binder = binder
@@ -74,7 +77,7 @@ class ViewCache:
         self._views: OrderedDict[TenantId, SnapshotView] = OrderedDict()
 
     def of(self, snapshot: Snapshot) -> SnapshotView:
-        """The view of this snapshot, the same object for every connection that holds it."""
+        """Return the view of this snapshot, shared by its connections; that of an outdated snapshot is not cached."""
         found = self._views.get(snapshot.tenant)
         if found is not None and found.snapshot is snapshot:
             return found
@@ -87,12 +90,12 @@ class ViewCache:
         return made
 
     def forget(self, tenant: TenantId) -> None:
-        """Drop what is kept of a tenant."""
+        """Drop the view of a tenant."""
         self._views.pop(tenant, None)
 
 
 def _schema_of(definition: bytes) -> dict[str, Any] | None:
-    """The input schema of a stored definition; None where it cannot be read, as whoever calls the tool is told."""
+    """The input schema of a stored definition; None when it is unreadable, which a call of the tool reports."""
     try:
         return msgspec.json.decode(definition, type=_Mirroring).input_schema
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""What one profile shows of a snapshot: four lists, which URIs can be read, and what its primitives may do."""
+"""The part of a snapshot that one profile shows: four lists, the readable URIs, and what its primitives may do."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ _Any = TypeVar("_Any", bound=Tool | Primitive)
 
 
 class VisiblePrimitives:
-    """The primitives of a snapshot that are selected; all of them without a selection."""
+    """The selected primitives of a snapshot; all of them without a selection."""
 
     def __init__(self, snapshot: Snapshot, code: PythonHandlers | None, selection: Selection | None = None) -> None:
         self.tools = PagedList(_chosen(snapshot.tools, selection))
@@ -53,7 +53,7 @@ class VisiblePrimitives:
                 return self.prompts
 
     def lists_the_same(self, other: "VisiblePrimitives", family: Family) -> bool:
-        """Whether both list the same definitions of a family."""
+        """True if both list the same definitions of a family."""
         mine: Sequence[Tool | Primitive] = self.of(family).items
         theirs: Sequence[Tool | Primitive] = other.of(family).items
         return len(mine) == len(theirs) and all(
@@ -61,29 +61,29 @@ class VisiblePrimitives:
         )
 
     def renamed(self, old: str) -> Tool | None:
-        """The tool that had this name, where it is shown and can still be called by it."""
+        """The tool that formerly had this name, if it is shown and can still be called by that name."""
         found = self._snapshot.called(old)
         return None if found is None else self.tools.by_name.get(found.name)
 
     def unlisted(self, name: str) -> Tool | None:
-        """The tool of this name, or that had it, that an override hides and the selection has."""
+        """The tool that has or had this name, if an override hides it and the selection contains it."""
         found = self._snapshot.unlisted.get(name) or self._snapshot.called(name)
         if found is None or found.name not in self._snapshot.unlisted:
             return None
         return found if self._selection is None or self._selection(found) else None
 
     def templates_for(self, uri: str) -> Iterator[Primitive]:
-        """The resource templates that this URI fits, in order."""
+        """The resource templates that match this URI, in order."""
         return (route.primitive for route in self._routes if route.fits(uri))
 
     def can_read(self, uri: str) -> bool:
-        """Whether the URI names something here that policy lets be read."""
+        """True if the URI names a shown resource, or matches a shown template, that the policy does not deny."""
         found = self.resources.by_name.get(uri) or next(self.templates_for(uri), None)
         return found is not None and self._policy.decision_for(found.level) is not Decision.DENY
 
     @cached_property
     def queried(self) -> Sequence[Queried]:
-        """What the query tools may speak of here."""
+        """The sources of the query tools, with the operations that the selection contains."""
         shown: list[Queried] = []
         for source in self._snapshot.queried:
             known = self._snapshot.operations.get(source.name, {}).values()
@@ -94,12 +94,12 @@ class VisiblePrimitives:
 
     @cached_property
     def talks(self) -> bool:
-        """Whether some primitive may send log messages: one that is code, or a list of steps."""
+        """True if a primitive may send log messages: one that is code, or a list of steps."""
         return any(item.origin is PrimitiveOrigin.CODE or kind_of(item) == _TALKING for item in self._own())
 
     @cached_property
     def completes(self) -> bool:
-        """Whether some prompt or resource template suggests values."""
+        """True if a prompt or resource template suggests values."""
         return any(self._is_completed(item) for item in (*self.prompts.items, *self.templates.items))
 
     def _is_completed(self, item: Primitive) -> bool:
@@ -109,14 +109,14 @@ class VisiblePrimitives:
         return found is not None and found.complete is not None
 
     def _own(self) -> Iterator[Tool | Primitive]:
-        """What is no imported operation."""
+        """The primitives that are not imported operations."""
         yield from (tool for tool in self.tools.items if tool.origin is not PrimitiveOrigin.SOURCE)
         for listing in (self.resources, self.templates, self.prompts):
             yield from listing.items
 
 
 class _Route:
-    """One resource template; its expression is read when a URI first has all of its literal text."""
+    """One resource template; it is parsed when a URI first contains all of its literal text."""
 
     __slots__ = ("_begins", "_literals", "_template", "primitive")
 
@@ -128,10 +128,10 @@ class _Route:
         self._template: UriTemplate | None = None
 
     def fits(self, uri: str) -> bool:
-        """Whether the template expands to this URI for some values."""
+        """True if the template expands to this URI for some values."""
         if self._begins is None or not uri.startswith(self._begins):
             return False
-        for literal in self._literals:  # where templates are many, most are passed by here
+        for literal in self._literals:  # a cheap check: among many templates, most are skipped here
             if literal not in uri:
                 return False
         if self._template is None:
@@ -141,7 +141,7 @@ class _Route:
     def _read(self) -> UriTemplate | None:
         try:
             return UriTemplate.parse(self.primitive.name)
-        except ResourceValidationError as error:  # one that an older version took
+        except ResourceValidationError as error:  # an older version accepted it
             log.warning("template_unreadable", template=self.primitive.name, reason=error.message)
             self._begins = None
             return None

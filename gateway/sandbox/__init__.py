@@ -1,1 +1,1 @@
-"""Killable child processes for documents and for dear validations: start and limits."""
+"""Killable child processes for documents and for costly validations: start and limits."""

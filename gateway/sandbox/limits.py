@@ -1,4 +1,4 @@
-"""Limits that a child process sets for itself first: no inherited files, memory, CPU time, no core dump."""
+"""Limits that a child process sets for itself before its work: inherited files, memory, CPU time, no core dump."""
 
 import contextlib
 import gc
@@ -10,23 +10,23 @@ _FIRST_OTHER = 3
 
 
 def isolate() -> None:
-    """Close what an event loop may have let through, and stop collecting cycles: parsed JSON has none."""
+    """Close files that the parent's event loop may have passed on, and stop collecting cycles: parsed JSON has none."""
     gc.disable()
     os.closerange(_FIRST_OTHER, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def limit(*, memory_bytes: int, cpu_s: int) -> None:
-    """Bound the address space and the CPU time of this process; beyond them the system ends it."""
+    """Bound the address space and the CPU time of this process; the operating system enforces both."""
     wanted = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CPU: cpu_s, resource.RLIMIT_CORE: 0}
     for kind, value in wanted.items():
         _, most = resource.getrlimit(kind)
         allowed = value if most == resource.RLIM_INFINITY else min(value, most)
-        with contextlib.suppress(ValueError, OSError):  # not every system knows every limit
+        with contextlib.suppress(ValueError, OSError):  # not every system supports every limit
             resource.setrlimit(kind, (allowed, allowed))
 
 
 def peak_bytes() -> int:
-    """The most memory held at once; the system's own count of it may still include the process it came from."""
+    """The peak memory of this process in bytes; the fallback `getrusage` may include the parent process."""
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024

@@ -1,6 +1,6 @@
-"""Child processes that work for this replica: started with no environment and no open file, killed with their group.
+"""Child processes of this replica: started without our environment and open files, killed with their process group.
 
-The parent bounds the wall time; the child bounds its own memory and CPU time first of all (`gateway.sandbox.limits`).
+The parent bounds the wall time; the child first bounds its own memory and CPU time (`gateway.sandbox.limits`).
 """
 
 import contextlib
@@ -19,7 +19,7 @@ _CHUNK = 256 * 1024
 
 @asynccontextmanager
 async def child(command: Sequence[str]) -> AsyncGenerator[Process]:
-    """A new process for as long as the block runs; afterwards it is gone, whatever state it was in."""
+    """Start a process for the block; afterwards it is killed if it still runs, and its pipes are closed."""
     process = await _start(command)
     try:
         yield process
@@ -28,7 +28,7 @@ async def child(command: Sequence[str]) -> AsyncGenerator[Process]:
 
 
 async def send_all(stream: ByteSendStream, *parts: bytes) -> None:
-    """Write these bytes in chunks and close; a child that ends early is no error, its exit status says why."""
+    """Write these bytes in chunks and close the stream; when a child ends early, its exit status gives the reason."""
     with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         for part in parts:
             view = memoryview(part)
@@ -38,9 +38,9 @@ async def send_all(stream: ByteSendStream, *parts: bytes) -> None:
 
 
 async def _start(command: Sequence[str]) -> Process:
-    """A new process with nothing of ours."""
+    """Start a process without our environment and open files."""
     started: list[Process] = []
-    with anyio.CancelScope(shield=True):  # a start that is cancelled half-way would leave the process alone
+    with anyio.CancelScope(shield=True):  # a cancelled start would leave an orphan process
         process = await anyio.open_process(
             command,
             stdin=subprocess.PIPE,

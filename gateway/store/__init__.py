@@ -1,1 +1,1 @@
-"""PostgreSQL: every row of every tenant, and the walls between tenants."""
+"""PostgreSQL: every row of every tenant, and the row-level security between tenants."""

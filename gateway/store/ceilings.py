@@ -1,4 +1,4 @@
-"""The ceilings that the operator set for a tenant's limits."""
+"""Stored ceilings of a tenant's limits, set by the operator."""
 
 from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
@@ -10,7 +10,7 @@ from gateway.store.tables import ceilings
 
 
 async def get(tenant: TenantId, db: Db) -> Ceilings:
-    """The tenant's own ceilings; none set until the operator sets one."""
+    """The tenant's own ceilings. Without a row, no ceiling is set."""
     rows = await db.execute(select(ceilings).where(ceilings.c.tenant_id == tenant))
     row = rows.mappings().one_or_none()
     return _ceilings(row) if row else Ceilings()
@@ -23,7 +23,7 @@ async def save(tenant: TenantId, db: Db, wanted: Ceilings) -> None:
         NotFound: there is no such tenant.
     """
     facts = {name: getattr(wanted, name) for name in LIMIT_NAMES}
-    # No row is version 1, so the first row is version 2.
+    # A tenant without a row is at version 1, so its first row is version 2.
     first = insert_into(ceilings).values(tenant_id=tenant, version=Ceilings().version + 1, **facts)
     await db.execute(
         first.on_conflict_do_update(

@@ -1,7 +1,7 @@
-"""The credentials that handlers of a tenant's own name: sealed, written and applied, never shown again.
+"""Credentials that a tenant's handlers refer to by name: sealed, used for requests, never shown again.
 
-Place, field and origins are bound to the sealed value: whoever changes them in the database has a value that does not
-open, and sends nothing anywhere.
+Name, version, location, field and origins are bound to the sealed value. If a writer of the database changes them, the
+value does not open and is sent nowhere.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ async def insert(
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | None:
-    """The credential of this id or name without its secret; an id wins."""
+    """The credential of this id or name without its secret; an id takes precedence."""
     is_named = or_(credentials.c.id == name_or_id, credentials.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()
@@ -58,19 +58,19 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | N
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
-    """The tenant's credentials whose names follow `after`, in their order, without their secrets."""
+    """One page of the tenant's credentials without their secrets, by default in order of names."""
     wanted = select_part(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
     return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
-    """How many credentials the tenant has."""
+    """Number of the tenant's credentials."""
     counted = select(func.count()).select_from(credentials).where(credentials.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
 async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str) -> NamedCredential | None:
-    """The credential of this name with its secret, for the wire.
+    """The credential of this name with its secret, for requests to upstreams.
 
     Raises:
         SecretUnreadable: it was changed, or no configured key opens it.
@@ -94,7 +94,7 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
 async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, credential: StoredCredential, secret: Credential
 ) -> None:
-    """Write a credential with a new secret; `version` is that of the credential as it now is.
+    """Store a credential with a new secret, under the version that the credential contains.
 
     Raises:
         NotFound: the tenant has no such credential.
@@ -107,7 +107,7 @@ async def save(
 
 
 async def remove(tenant: TenantId, db: Db, credential: CredentialId) -> bool:
-    """Forget a credential; says whether it was there."""
+    """Delete a credential; True if it existed."""
     is_it = (credentials.c.tenant_id == tenant, credentials.c.id == credential)
     return (await db.execute(delete(credentials).where(*is_it).returning(credentials.c.id))).one_or_none() is not None
 
@@ -135,7 +135,7 @@ async def _seal(
 
 
 def _bound(credential: StoredCredential) -> tuple[str, ...]:
-    """What a sealed value is good for."""
+    """The facts that are bound to a sealed value."""
     facts = (credential.name, str(credential.version), credential.place.value, credential.field)
     return ("credential", credential.id, *facts, *credential.origins)
 

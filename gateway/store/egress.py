@@ -1,4 +1,4 @@
-"""The private upstreams that the operator lets each tenant reach."""
+"""Stored allow-lists: the private upstreams that the operator lets each tenant reach."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from gateway.store.tables import egress
 
 
 async def get(tenant: TenantId, db: Db) -> Egress:
-    """The tenant's allow-list; the empty one until it has its own."""
+    """The tenant's allow-list; empty without a row."""
     rows = await db.execute(select(egress.c.allow, egress.c.version).where(egress.c.tenant_id == tenant))
     row = rows.mappings().one_or_none()
     return Egress(allow=tuple(row["allow"]), version=row["version"]) if row else Egress()

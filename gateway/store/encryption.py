@@ -1,9 +1,9 @@
-"""How secrets rest in the database: sealed by a key of their tenant, which is sealed by a key we are given.
+"""Envelope encryption of stored secrets: a tenant's data key seals them, and a configured secret key wraps it.
 
     secret key (configured) ─HKDF→ wrapping key ─AES-256-GCM→ the tenant's data key ─AES-256-GCM→ secret
 
-A sealed value only opens in the place it was sealed for: tenant, source, scheme and version are bound to it.
-A wrapped data key names the secret key that wrapped it, so keys can be exchanged while the gateway runs.
+A sealed value opens only in the context that is bound to it, such as tenant, source, scheme and version. A wrapped data
+key names the secret key that wrapped it, so keys can be rotated while the gateway runs.
 """
 
 import os
@@ -39,11 +39,11 @@ class EnvelopeCipher:
         return f"<Sealer with {len(self._keys)} keys>"
 
     def derive(self, purpose: str) -> bytes:
-        """A key of 32 bytes for one purpose, from the first secret key."""
+        """A 32-byte key for one purpose, derived from the first secret key."""
         return _derive(self._keys[0], f"for {purpose}")
 
     def derive_all(self, purpose: str) -> tuple[bytes, ...]:
-        """The same from every secret key, the first one first: to accept what an older key made."""
+        """The keys for one purpose from all secret keys, the first one first: what an older key made stays valid."""
         return tuple(_derive(key, f"for {purpose}") for key in self._keys)
 
     def new_tenant_key(self, tenant: TenantId) -> bytes:
@@ -51,7 +51,7 @@ class EnvelopeCipher:
         return self._wrap(tenant, AESGCM.generate_key(8 * _KEY_BYTES))
 
     def rewrap(self, tenant: TenantId, wrapped: bytes) -> bytes:
-        """The same data key, wrapped by the first secret key.
+        """The data key, wrapped by the first secret key.
 
         Raises:
             SecretUnreadable: no configured key opens it.
@@ -59,15 +59,15 @@ class EnvelopeCipher:
         return self._wrap(tenant, self._unwrap(tenant, wrapped))
 
     def can_open(self, wrapped: bytes) -> bool:
-        """Whether one of the configured secret keys wrapped it."""
+        """True if one of the configured secret keys wrapped the data key."""
         return wrapped[1 : 1 + _NAME_BYTES] in self._wrapping
 
     def is_current(self, wrapped: bytes) -> bool:
-        """Whether the first secret key wrapped it, so that older ones are not needed for it."""
+        """True if the first secret key wrapped the data key, so that it does not need older ones."""
         return wrapped[1 : 1 + _NAME_BYTES] == self._first
 
     def seal(self, tenant: TenantId, wrapped: bytes, value: bytes, *place: str) -> bytes:
-        """The value, sealed by the tenant's data key for this place.
+        """Seal a value with the tenant's data key, bound to the context `place`.
 
         Raises:
             SecretUnreadable: no configured key opens the data key.
@@ -75,10 +75,10 @@ class EnvelopeCipher:
         return _FORM + _encrypt(self._unwrap(tenant, wrapped), value, _bound(tenant, *place))
 
     def open(self, tenant: TenantId, wrapped: bytes, sealed: bytes, *place: str) -> bytes:
-        """The value again.
+        """Open a sealed value.
 
         Raises:
-            SecretUnreadable: no configured key opens it, it was changed, or it was sealed for another place.
+            SecretUnreadable: no configured key opens it, it was changed, or it was sealed for another context.
         """
         key = self._unwrap(tenant, wrapped)
         if sealed[:1] != _FORM:
@@ -100,7 +100,7 @@ def _derive(key: bytes, purpose: str) -> bytes:
 
 
 def _bound(*parts: str) -> bytes:
-    """The parts with their lengths, so that no two lists of parts look the same."""
+    """The parts with their lengths, so that different lists of parts have different encodings."""
     encoded = [part.encode() for part in parts]
     return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
 

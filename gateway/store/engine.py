@@ -1,8 +1,8 @@
-"""The store: transactions that see one tenant, and what must hold before it may be used.
+"""The store: transactions that see one tenant, and the checks before it may serve.
 
-Every connection runs as `gateway_app`, which owns nothing and cannot step around row-level security. Whoever has
-something to go on with says within which time PostgreSQL has to begin to answer (`within_s`), and is refused at once
-while it is known to be silent.
+Every connection runs as `gateway_app`, which owns nothing and cannot bypass row-level security. A caller with a
+fallback passes `within_s`, the time in which PostgreSQL has to begin to respond. While the circuit breaker is open,
+such a caller is refused at once.
 """
 
 import asyncio
@@ -23,20 +23,20 @@ from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.errors import RETRY_S, see_our_errors
 
 Db = AsyncConnection
-"""One transaction that is under way; what the functions of the store's modules work in."""
+"""One open transaction, in which the functions of the store's modules work."""
 
 SCHEMA = "0016"
-"""The revision this code was written for; a test holds it to the newest migration."""
+"""The revision that this code requires; a test compares it with the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
-"""How much of what others commit a transaction sees."""
+"""Isolation level of a transaction."""
 
 _WAITING = 1024
 _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
 
 
 class Store:
-    """The pool of connections to PostgreSQL; `patience_s` is how long a transaction waits for a free one."""
+    """The connection pool for PostgreSQL. A transaction waits up to `patience_s` for a free connection."""
 
     def __init__(
         self, url: str, *, pool_size: int = 8, patience_s: float = 5.0, silence: DatabaseBreaker | None = None
@@ -45,7 +45,7 @@ class Store:
         self._pool_size = pool_size
         self._patience_s = patience_s
         self.places = FairShare("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
-        """Held by transactions of tenants only: what looks past tenants, such as a key by its id, never waits here."""
+        """Bulkhead for transactions of tenants. Others, such as the lookup of a key by its id, never wait here."""
         self._silence = DatabaseBreaker() if silence is None else silence
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
@@ -75,46 +75,46 @@ class Store:
         await self._stack.aclose()
 
     def transaction(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
-        """One transaction that sees and writes this tenant's rows only; commits on a clean exit.
+        """One transaction that sees and writes only this tenant's rows; commits on a clean exit.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
         """
         return self._transaction(tenant, party=tenant, within_s=within_s)
 
     def reading(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
-        """The same for several queries that must see one moment: what others commit meanwhile is not in it.
+        """One `REPEATABLE READ` transaction of the tenant: all its queries see one state, without later commits.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
         """
         return self._transaction(tenant, party=tenant, level="REPEATABLE READ", within_s=within_s)
 
     def upkeep(self, tenant: TenantId) -> AbstractAsyncContextManager[Db]:
         """One transaction of the gateway's own work for a tenant, such as signing; outside the tenant's share.
 
-        A round of such work goes from tenant to tenant: one that uses its share must not hold up the others.
+        A round of such work visits one tenant after another. A tenant that uses up its share must not delay the others.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
         """
         return self._transaction(tenant, party=None)
 
     def unscoped(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
-        """One transaction that sees no tenant at all: for the functions that look past row-level security.
+        """One transaction that sees no tenant, for the SQL functions that see past row-level security.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
         """
         return self._transaction(None, party=None, within_s=within_s)
 
     async def check(self) -> None:
-        """Whether the store can serve: reachable, as a safe role, and migrated.
+        """Refuse to serve unless the database is reachable, the role is safe and the schema is migrated.
 
-        A schema newer than this code is accepted, so that old replicas go on while new ones roll out.
+        A schema newer than this code is accepted, so that old replicas keep serving during a rollout.
 
         Raises:
-            DatabaseUnavailable: it cannot.
+            DatabaseUnavailable: one of these does not hold.
         """
         async with self._transaction(None, party=None) as db:
             found = (await db.execute(text("select max(version_num) from alembic_version"))).scalar_one()
@@ -124,10 +124,12 @@ class Store:
             )
 
     async def unsealed_until(self) -> float:
-        """Until when replicas of the release before may keep state in Redis without a MAC, in seconds since 1970.
+        """End of the time in which replicas of the previous release may store state in Redis without a MAC.
+
+        In seconds since 1970.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not answer.
+            DatabaseUnavailable: PostgreSQL does not respond.
         """
         async with self._transaction(None, party=None) as db:
             return float((await db.execute(text("select unsealed_until()"))).scalar_one())
@@ -141,7 +143,7 @@ class Store:
         level: Level = "READ COMMITTED",
         within_s: float | None = None,
     ) -> AsyncGenerator[Db]:
-        """One transaction that sees a tenant, or none, in the share of a party, or of none."""
+        """One transaction that sees a tenant, or none, within the share of a party, or outside all shares."""
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         db = self._engine.connect()
@@ -162,7 +164,7 @@ class Store:
 
     @asynccontextmanager
     async def _share(self, party: TenantId | None, within_s: float | None) -> AsyncGenerator[None]:
-        """A place in the share of the party for as long as the block runs."""
+        """Holds one slot of the party's share while the block runs."""
         if party is None:
             yield
             return
@@ -193,19 +195,19 @@ class Store:
             self._silence.note()
             raise _silent() from None
         except DatabaseUnavailable:
-            self._silence.end()  # that was an answer
+            self._silence.end()  # PostgreSQL has responded
             raise
         self._silence.end()
 
     @property
     def _is_exhausted(self) -> bool:
-        """Whether others hold all connections."""
+        """True if other transactions hold all connections."""
         pool = None if self._engine is None else self._engine.pool
         return isinstance(pool, QueuePool) and pool.checkedout() >= self._pool_size
 
 
 async def _begin(db: Db, tenant: TenantId | None, level: Level) -> None:
-    """Have a connection that lives, and the tenant set on it."""
+    """Start a transaction on a live connection, and set the tenant on it."""
     await db.start()
     if level != "READ COMMITTED":
         await db.execution_options(isolation_level=level)

@@ -1,4 +1,4 @@
-"""Records of a tenant's requests with an `Idempotency-Key`: who runs one now, and the sealed answer afterwards."""
+"""Records of a tenant's requests with an `Idempotency-Key`: the running attempt, then the sealed response."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,30 +42,30 @@ async def get(tenant: TenantId, db: Db, record: str) -> IdempotencyRecord | None
 
 
 async def lease(tenant: TenantId, db: Db, attempt: Attempt, *, until: datetime) -> None:
-    """Give the record to another attempt; the one before can no longer commit."""
+    """Give the record to another attempt; the previous one can no longer commit."""
     is_it = (records.c.tenant_id == tenant, records.c.id == attempt.record)
     await db.execute(update(records).where(*is_it).values(attempt=attempt.id, leased_until=until))
 
 
 async def commit(tenant: TenantId, db: Db, attempt: Attempt) -> bool:
-    """Mark the request as done in the transaction that does it; False where another attempt has the record."""
+    """Mark the request as done in the transaction that does it; False if another attempt holds the record."""
     done = update(records).where(*_is_of(tenant, attempt)).values(is_done=True).returning(records.c.id)
     return (await db.execute(done)).one_or_none() is not None
 
 
 async def keep(tenant: TenantId, db: Db, attempt: Attempt, answer: bytes) -> None:
-    """Store the sealed answer of a request that is done."""
+    """Store the sealed response, and mark the request as done."""
     await db.execute(update(records).where(*_is_of(tenant, attempt)).values(is_done=True, answer=answer))
 
 
 async def release(tenant: TenantId, db: Db, attempt: Attempt, *, now: datetime) -> None:
-    """Forget a request that was not done; end the lease of one that was."""
+    """Delete the record of a request that was not done; end the lease of one that was."""
     await db.execute(delete(records).where(*_is_of(tenant, attempt), records.c.is_done.is_(False)))
     await db.execute(update(records).where(*_is_of(tenant, attempt)).values(leased_until=now))
 
 
 async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime | None:
-    """Forget what has expired; the time at which the next record expires, None where there is none."""
+    """Delete expired records; return the time at which the next one expires, or None."""
     await db.execute(delete(records).where(records.c.tenant_id == tenant, records.c.expires_at <= now))
     found = await db.execute(select(func.min(records.c.expires_at)).where(records.c.tenant_id == tenant))
     next_at = found.scalar_one()
@@ -73,7 +73,7 @@ async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime
 
 
 async def usage(tenant: TenantId, db: Db, *, is_operators: bool) -> tuple[int, int]:
-    """Records and bytes of their answers, of the operator or of the tenant's own keys."""
+    """Number of records and bytes of their responses, of the operator or of the tenant's own keys."""
     size = func.coalesce(func.sum(func.octet_length(records.c.answer)), 0)
     wanted = select(func.count(), size).where(records.c.tenant_id == tenant, records.c.is_operators == is_operators)
     count, taken = (await db.execute(wanted)).one()

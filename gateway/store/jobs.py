@@ -1,4 +1,4 @@
-"""What is to be done without a caller, whose it is, and when it is due."""
+"""Background jobs of tenants, each with the time at which it is due."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _COLUMNS = ("tenant_id", "id", "kind", "due_at")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One piece of background work of one tenant."""
+    """One background job of one tenant."""
 
     tenant: TenantId
     id: str
@@ -25,9 +25,10 @@ class Job:
 
 
 async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence[Job]:
-    """What was due by then, of all tenants in turns: the oldest of each, then the next; sees past row-level security.
+    """Jobs that are due by `until`, from all tenants in turns: the oldest of each, then the next of each.
 
-    No tenant has more than `of_each` in it, so that nobody's backlog hides what another waits for.
+    No tenant has more than `of_each` jobs in a page, so that one tenant's backlog does not delay the others. Sees past
+    row-level security.
     """
     listed = func.list_due_work(until, limit, of_each).table_valued(*_COLUMNS)
     rows = await db.execute(select(*(listed.c[name] for name in _COLUMNS)))
@@ -38,7 +39,7 @@ async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence
 
 
 async def put(tenant: TenantId, db: Db, work: Job) -> None:
-    """Have this done at its time; what was due under the same id is forgotten."""
+    """Schedule a job; it replaces one of the same id."""
     row = {"tenant_id": tenant, "id": work.id, "kind": work.kind, "due_at": work.due_at}
     added = insert_into(due_work).values(**row)
     keys = [due_work.c.tenant_id, due_work.c.id]
@@ -46,9 +47,9 @@ async def put(tenant: TenantId, db: Db, work: Job) -> None:
 
 
 async def move(tenant: TenantId, db: Db, work: str, *, seen: datetime, to: datetime) -> bool:
-    """Make it due at another time, unless somebody else has done so since it was seen.
+    """Make a job due at another time; False if it was moved or removed since it was seen.
 
-    Whoever moves a piece of work ahead has it to itself until then; when it dies, the work is due again.
+    A replica that moves a job into the future holds its lease until then. If the replica dies, the job is due again.
     """
     is_it = (due_work.c.tenant_id == tenant, due_work.c.id == work, due_work.c.due_at == seen)
     moved = await db.execute(update(due_work).where(*is_it).values(due_at=to).returning(due_work.c.id))
@@ -56,6 +57,6 @@ async def move(tenant: TenantId, db: Db, work: str, *, seen: datetime, to: datet
 
 
 async def remove(tenant: TenantId, db: Db, work: str) -> bool:
-    """Let it be; says whether there was something to do."""
+    """Delete a job; True if it existed."""
     is_it = (due_work.c.tenant_id == tenant, due_work.c.id == work)
     return (await db.execute(delete(due_work).where(*is_it).returning(due_work.c.id))).one_or_none() is not None

@@ -1,4 +1,4 @@
-"""A tenant's API keys, and the one way to find a key without knowing its tenant."""
+"""A tenant's API keys, and the only lookup that finds a key without its tenant."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -18,11 +18,11 @@ _FOUND = (*(column.name for column in keys.c), "slug")
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
 _EACH = func.key_by_id(_WANTED.c.id).table_valued(*_FOUND).lateral()
 _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
-"""Made once: every key in use is looked up every few seconds."""
+"""Built once, because every key in use is looked up every few seconds."""
 
 
 async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
-    """The keys of these ids that there are, each with its tenant's slug; sees past row-level security."""
+    """The existing keys among these ids, each with its tenant's slug; sees past row-level security."""
     rows = await db.execute(_FIND, {"wanted": list(wanted)})
     return {KeyId(row["id"]): (_key(row), str(row["slug"])) for row in rows.mappings()}
 
@@ -51,14 +51,14 @@ async def insert(key: Key, db: Db) -> None:
 
 
 async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
-    """One key of the tenant."""
+    """The tenant's key of this id."""
     rows = await db.execute(select(keys).where(keys.c.tenant_id == tenant, keys.c.id == key))
     row = rows.mappings().one_or_none()
     return _key(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
-    """The tenant's keys whose ids follow `after`, in their order."""
+    """One page of the tenant's keys, by default in order of ids."""
     wanted = select_part(
         select(keys).where(keys.c.tenant_id == tenant), keys.c, "id", after=after, limit=limit, order=order
     )
@@ -72,13 +72,13 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def bound_to(tenant: TenantId, db: Db, profile: str) -> Sequence[str]:
-    """The ids of the keys that are bound to a profile and could still be used."""
+    """The ids of the keys that are bound to a profile and are not revoked."""
     wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.profile == profile, keys.c.revoked_at.is_(None))
     return [str(key) for key in (await db.execute(wanted.order_by(keys.c.id))).scalars()]
 
 
 async def save(key: Key, db: Db) -> Key:
-    """Write what may change of a key, and return it with its new version.
+    """Store the mutable members of a key, and return it with its new version.
 
     Raises:
         NotFound: the tenant has no such key.
@@ -103,7 +103,7 @@ async def save(key: Key, db: Db) -> Key:
 
 
 async def remove(tenant: TenantId, db: Db, key: KeyId) -> bool:
-    """Remove a key; says whether it was there."""
+    """Delete a key; True if it existed."""
     gone = delete(keys).where(keys.c.tenant_id == tenant, keys.c.id == key).returning(keys.c.id)
     return (await db.execute(gone)).one_or_none() is not None
 

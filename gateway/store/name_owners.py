@@ -1,4 +1,4 @@
-"""Owners of names in all tenants, for what code registers; row-level security holds for every row that is read."""
+"""Owners of names in all tenants, for Python primitives. Row-level security applies to every row that is read."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,7 +16,10 @@ _OWNERS = select(*_FOUND.c).order_by(_FOUND.c.slug, _FOUND.c.kind, _FOUND.c.name
 async def find_owners(
     db: Db, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
 ) -> Sequence[OwnedName]:
-    """Names that the tenants of these slugs have, ordered by slug; None: all tenants. Needs an unscoped transaction."""
+    """Those of the names that tenants of these slugs have, in order of slugs; None means all tenants.
+
+    Needs an unscoped transaction.
+    """
     given = {
         "slugs": None if slugs is None else list(slugs),
         "kinds": [family.value for family, _ in places],

@@ -1,6 +1,6 @@
-"""The operations of a tenant's sources: what becomes its tools, and whose each tool name is.
+"""The operations of a tenant's sources, from which its imported tools are made, and the owner of each tool name.
 
-A tool's name here is the one in force; its definition is the document's, name included, whatever an override says.
+The name of a stored tool is the effective one. Its definition is the document's, name included, even under an override.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +34,7 @@ _decode_name = msgspec.json.Decoder(_Named).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedOperation:
-    """An operation as the tool its document makes, whether its source lists tools, and what is wanted otherwise."""
+    """An operation as the tool that its document makes, a flag for sources that list tools, and its override."""
 
     tool: Tool
     operation_id: str | None
@@ -54,13 +54,13 @@ async def insert_all(tenant: TenantId, db: Db, added: Sequence[StoredOperation])
 
 
 async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
-    """Remove all operations of a source and say how many there were."""
+    """Remove all operations of a source; return their number."""
     gone = delete(operations).where(operations.c.tenant_id == tenant, operations.c.source_id == source)
     return len((await db.execute(gone.returning(operations.c.id))).all())
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
-    """Every tool name in use and its owner: `source:NAME`, or `custom` for a tool of the tenant's own."""
+    """Every tool name in use and its owner: `source:NAME`, or `custom` for one of the tenant's own tools."""
     imported = select(operations.c.tool, sources.c.name).join_from(operations, sources, _of_source())
     own = select(primitives.c.name).where(primitives.c.tenant_id == tenant, primitives.c.kind == "tool")
     owners = {str(tool): f"source:{name}" for tool, name in await db.execute(imported.where(_is_of(tenant)))}
@@ -68,16 +68,16 @@ async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
 
 
 async def names_of(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, str]:
-    """The name in force of each operation's tool of a source, by the operation's identity."""
+    """The effective tool names of a source, by the identity of the operation."""
     wanted = select(operations.c.identity, operations.c.tool)
     rows = await db.execute(wanted.where(_is_of(tenant), operations.c.source_id == source))
     return {str(identity): str(tool) for identity, tool in rows}
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, str]:
-    """The name that each operation of a source had by its document, by the operation's identity."""
+    """The tool names that a source's document gave its operations, by the identity of the operation."""
     columns = operations.c
-    defined = case((overrides.c.name.is_not(None), columns.definition))  # only where it says another name
+    defined = case((overrides.c.name.is_not(None), columns.definition))  # only if the override contains a name
     wanted = select(columns.identity, columns.tool, defined).select_from(
         operations.outerjoin(overrides, _of_operation())
     )
@@ -101,18 +101,18 @@ async def rename(tenant: TenantId, db: Db, operation: OperationId, tool: str) ->
 
 
 def document_name(definition: bytes) -> str:
-    """What the document calls a tool."""
+    """The name that the document gives a tool."""
     return _decode_name(definition).name
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[LoadedOperation]:
-    """All operations of the tenant, sorted by tool name, those of sources that are only queried among them."""
+    """All operations of the tenant, sorted by tool name, those of query-only sources included."""
     rows = await db.execute(_selected(tenant).order_by(operations.c.tool))
     return [_loaded(row) for row in rows.mappings()]
 
 
 async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collection[str]) -> Sequence[LoadedOperation]:
-    """Operations of the sources of these names that have one of these as operationId, identity or tool name."""
+    """Operations of the sources `named` that have one of `keys` as operationId, identity or tool name."""
     columns = operations.c
     is_called = or_(columns.operation_id.in_(keys), columns.identity.in_(keys), columns.tool.in_(keys))
     wanted = _selected(tenant).where(sources.c.name.in_(named), is_called).order_by(columns.tool)
@@ -120,7 +120,7 @@ async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collectio
 
 
 async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
-    """The operation whose tool has this name, or that has this id, listed or not; an id wins."""
+    """The operation whose tool has this name, or that has this id, listed or not; an id takes precedence."""
     is_it = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
     wanted = _selected(tenant).where(is_it).order_by((operations.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()
@@ -128,9 +128,9 @@ async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperati
 
 
 async def owner(tenant: TenantId, db: Db, tool: str) -> str | None:
-    """The name of the source whose operation has this tool name, listed or not; None when none has.
+    """The name of the source whose operation has this tool name, listed or not; None if there is none.
 
-    A name that an override wants for an operation that is gone is its source's too.
+    A name that an override reserves for a missing operation belongs to its source, too.
     """
     wanted = select(sources.c.name).join_from(operations, sources, _of_source())
     kept = select(sources.c.name).where(sources.c.tenant_id == tenant).join(overrides, _is_overridden())
@@ -139,14 +139,14 @@ async def owner(tenant: TenantId, db: Db, tool: str) -> str | None:
 
 
 async def count(tenant: TenantId, db: Db) -> int:
-    """How many operations the tenant has, of all sources."""
+    """Number of the tenant's operations, of all sources."""
     return int((await db.execute(select(func.count()).where(_is_of(tenant)))).scalar_one())
 
 
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LoadedOperation]:
-    """The operations of sources that list tools whose names follow `after`, in their order."""
+    """One page of the operations whose sources list tools, by default in order of tool names."""
     wanted = select_part(
         _selected(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
     )
@@ -154,7 +154,7 @@ async def page(
 
 
 async def levels(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, Safety]:
-    """The safety levels in force of the imported tools of these names."""
+    """Effective safety levels of the imported tools of these names."""
     wanted = _selected(tenant).where(_is_listed(), operations.c.tool.in_(named))
     found = [_loaded(row) for row in (await db.execute(wanted)).mappings()]
     return {one.tool.name: _level(one) for one in found}

@@ -1,4 +1,4 @@
-"""What tenants want otherwise of imported tools: one row for each operation, kept while the operation is gone."""
+"""Stored overrides of imported tools: one row per operation, kept while the operation is missing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ async def insert(tenant: TenantId, db: Db, override: Override) -> None:
 
 
 async def get(tenant: TenantId, db: Db, source: SourceId, found: OverrideId) -> Override | None:
-    """The override of a source by its id."""
+    """The source's override of this id."""
     wanted = select(overrides).where(*_of(tenant, source), overrides.c.id == found)
     row = (await db.execute(wanted)).mappings().one_or_none()
     return read_override(row) if row else None
@@ -42,14 +42,14 @@ async def of_source(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, 
 
 
 async def page(tenant: TenantId, db: Db, source: SourceId, *, after: str | None, limit: int) -> Sequence[Override]:
-    """The overrides of a source whose identities follow `after`, in their order."""
+    """One page of a source's overrides in order of operation identities."""
     wanted = select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity).limit(limit)
     rows = await db.execute(wanted.where(overrides.c.identity > after) if after is not None else wanted)
     return [read_override(row) for row in rows.mappings()]
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
-    """Every name that an override wants, also for an operation that is gone, and the name of its source."""
+    """Every name that an override wants, even for a missing operation, and the name of its source."""
     is_of_source = (sources.c.tenant_id == overrides.c.tenant_id) & (sources.c.id == overrides.c.source_id)
     wanted = select(overrides.c.name, sources.c.name.label("source")).join_from(overrides, sources, is_of_source)
     rows = await db.execute(wanted.where(overrides.c.tenant_id == tenant, overrides.c.name.is_not(None)))
@@ -57,13 +57,13 @@ async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
 
 
 async def count(tenant: TenantId, db: Db) -> int:
-    """How many overrides the tenant has, of all sources."""
+    """Number of the tenant's overrides, of all sources."""
     counted = select(func.count()).select_from(overrides).where(overrides.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
 async def save(tenant: TenantId, db: Db, override: Override) -> None:
-    """Write an override as it now is, in its next version.
+    """Store an override under its next version.
 
     Raises:
         NotFound: the tenant has no such override.
@@ -76,7 +76,7 @@ async def save(tenant: TenantId, db: Db, override: Override) -> None:
 
 
 async def remove(tenant: TenantId, db: Db, override: OverrideId) -> bool:
-    """Remove an override; says whether it was there."""
+    """Delete an override; True if it existed."""
     is_it = (overrides.c.tenant_id == tenant, overrides.c.id == override)
     return (await db.execute(delete(overrides).where(*is_it).returning(overrides.c.id))).one_or_none() is not None
 
@@ -99,7 +99,7 @@ def _of(tenant: TenantId, source: SourceId) -> tuple[ColumnElement[bool], Column
 
 
 def _facts(override: Override) -> dict[str, object]:
-    """The name is a column, so that the database sees to it that no two are the same."""
+    """Columns of an override. The name is one of them, so that a constraint of the database keeps names unique."""
     return {
         "name": override.wishes.name,
         "body": msgspec.json.encode(replace(override.wishes, name=None)),

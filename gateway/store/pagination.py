@@ -1,4 +1,4 @@
-"""Parts of lists: the rows that follow a place, in the order that was asked for."""
+"""Pages of lists: the rows that follow a position, in the requested order."""
 
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -25,7 +25,7 @@ def select_part(
     limit: int,
     order: Order,
 ) -> Select[*tuple[object, ...]]:
-    """At most `limit` rows whose places follow `after`; the column `id` breaks ties of any but the key."""
+    """At most `limit` rows after the position `after`. Except in the key's own order, the column `id` breaks ties."""
     compared = [columns[key]] if order.by is None else [columns[order.by], columns["id"]]
     if after is not None:
         row, place = tuple_(*compared), tuple_(*_read(compared, after))
@@ -34,7 +34,7 @@ def select_part(
 
 
 def _read(compared: list[ColumnElement[Any]], after: str) -> list[object]:
-    """The parts of a place as values of the columns they are compared with."""
+    """The parts of a position as values of the columns that they are compared with."""
     parts = zip(compared, split_place(after), strict=True)
     return [_read_moment(part) if isinstance(column.type, DateTime) else part for column, part in parts]
 

@@ -1,4 +1,4 @@
-"""What each tenant wants done about calls, and how much it may use."""
+"""Stored policies: each tenant's decisions about calls, and its limits."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from gateway.store.tables import policies
 
 
 async def get(tenant: TenantId, db: Db) -> Policy:
-    """The tenant's policy; the default one until it has its own."""
+    """The tenant's policy; the default one without a row."""
     rows = await db.execute(select(policies).where(policies.c.tenant_id == tenant))
     row = rows.mappings().one_or_none()
     return _policy(row) if row else Policy()
@@ -25,7 +25,7 @@ async def save(tenant: TenantId, db: Db, policy: Policy) -> Policy:
         NotFound: there is no such tenant.
     """
     facts = _facts(policy)
-    # The default that nobody wrote is version 1, so the first one written is version 2.
+    # A tenant without a row has the default policy at version 1, so its first row is version 2.
     first = insert_into(policies).values(tenant_id=tenant, version=Policy().version + 1, **facts)
     written = first.on_conflict_do_update(
         index_elements=[policies.c.tenant_id], set_={**facts, "version": policies.c.version + 1}

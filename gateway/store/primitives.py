@@ -1,4 +1,4 @@
-"""A tenant's own tools, resources, resource templates and prompts, as they are stored."""
+"""Stored tools, resources, resource templates and prompts of the tenant's own."""
 
 from collections.abc import Mapping, Sequence
 
@@ -35,7 +35,7 @@ async def insert(tenant: TenantId, db: Db, primitive: Primitive) -> None:
 
 
 async def get(tenant: TenantId, db: Db, family: Family, name_or_id: str) -> Primitive | None:
-    """The primitive of this family and id or name; an id wins."""
+    """The primitive of this family and id or name; an id takes precedence."""
     is_named = or_(primitives.c.id == name_or_id, primitives.c.name == name_or_id)
     wanted = _listed(tenant, family).where(is_named).order_by((primitives.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()
@@ -45,7 +45,7 @@ async def get(tenant: TenantId, db: Db, family: Family, name_or_id: str) -> Prim
 async def page(
     tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Primitive]:
-    """The primitives of a family whose names follow `after`, in their order."""
+    """One page of the primitives of a family, by default in order of names."""
     wanted = select_part(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
     return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
 
@@ -57,7 +57,7 @@ async def load(tenant: TenantId, db: Db) -> Sequence[Primitive]:
 
 
 async def names(tenant: TenantId, db: Db, family: Family) -> Mapping[str, PrimitiveId]:
-    """The names of a family and the id of each, in order of names."""
+    """The names of a family with the id of each, in order of names."""
     named = select(primitives.c.name, primitives.c.id).where(
         primitives.c.tenant_id == tenant, primitives.c.kind == family.value
     )
@@ -65,7 +65,7 @@ async def names(tenant: TenantId, db: Db, family: Family) -> Mapping[str, Primit
 
 
 async def tool_levels(tenant: TenantId, db: Db) -> Sequence[Primitive]:
-    """Every tool of the tenant's own as far as its safety level goes: without its definition and handler."""
+    """The tenant's own tools without definitions and handlers, for their safety levels."""
     columns = [column for column in primitives.c if column.name not in {"definition", "handler"}]
     nothing = [literal(b"").label("definition"), literal(b"").label("handler")]
     wanted = select(*columns, *nothing).where(primitives.c.tenant_id == tenant, primitives.c.kind == Family.TOOL.value)
@@ -73,13 +73,13 @@ async def tool_levels(tenant: TenantId, db: Db) -> Sequence[Primitive]:
 
 
 async def count(tenant: TenantId, db: Db) -> int:
-    """How many primitives of its own the tenant has, of all families."""
+    """Number of the tenant's own primitives, of all families."""
     counted = select(func.count()).select_from(primitives).where(primitives.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
 async def users(tenant: TenantId, db: Db, reference: str) -> Sequence[tuple[Family, str]]:
-    """Family and name of every primitive whose handler stands on this reference."""
+    """Family and name of every primitive whose handler contains this reference."""
     wanted = select(primitives.c.kind, primitives.c.name).where(
         primitives.c.tenant_id == tenant, primitives.c.refers.any_() == reference
     )
@@ -88,11 +88,11 @@ async def users(tenant: TenantId, db: Db, reference: str) -> Sequence[tuple[Fami
 
 
 async def save(tenant: TenantId, db: Db, primitive: Primitive) -> None:
-    """Write a primitive as it now is, in its next version.
+    """Store a primitive under its next version.
 
     Raises:
         NotFound: the tenant has no such primitive.
-        NameTaken: another one of the family has the name.
+        NameTaken: another primitive of the family has the name.
     """
     is_it = (primitives.c.tenant_id == tenant, primitives.c.id == primitive.id)
     written = update(primitives).where(*is_it).values(version=primitives.c.version + 1, **_facts(primitive))
@@ -101,7 +101,7 @@ async def save(tenant: TenantId, db: Db, primitive: Primitive) -> None:
 
 
 async def remove(tenant: TenantId, db: Db, primitive: PrimitiveId) -> bool:
-    """Remove a primitive; says whether it was there."""
+    """Delete a primitive; True if it existed."""
     is_it = (primitives.c.tenant_id == tenant, primitives.c.id == primitive)
     gone = delete(primitives).where(*is_it).returning(primitives.c.id)
     return (await db.execute(gone)).one_or_none() is not None

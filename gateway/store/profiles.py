@@ -37,7 +37,7 @@ async def insert(tenant: TenantId, db: Db, profile: Profile) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
-    """The profile of this id or name; an id wins."""
+    """The profile of this id or name; an id takes precedence."""
     wanted = select(profiles).where(
         profiles.c.tenant_id == tenant, or_(profiles.c.id == name_or_id, profiles.c.name == name_or_id)
     )
@@ -46,7 +46,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Profile]:
-    """The tenant's profiles whose names follow `after`, in their order."""
+    """One page of the tenant's profiles, by default in order of names."""
     wanted = select_part(
         select(profiles).where(profiles.c.tenant_id == tenant),
         profiles.c,
@@ -65,13 +65,13 @@ async def load(tenant: TenantId, db: Db) -> Sequence[Profile]:
 
 
 async def count(tenant: TenantId, db: Db) -> int:
-    """How many profiles the tenant has."""
+    """Number of the tenant's profiles."""
     counted = select(func.count()).select_from(profiles).where(profiles.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
 async def save(tenant: TenantId, db: Db, profile: Profile) -> None:
-    """Write a profile as it now is, in its next version.
+    """Store a profile under its next version.
 
     Raises:
         NotFound: the tenant has no such profile.
@@ -83,7 +83,7 @@ async def save(tenant: TenantId, db: Db, profile: Profile) -> None:
 
 
 async def remove(tenant: TenantId, db: Db, profile: ProfileId) -> bool:
-    """Remove a profile; says whether it was there."""
+    """Delete a profile; True if it existed."""
     gone = delete(profiles).where(profiles.c.tenant_id == tenant, profiles.c.id == profile).returning(profiles.c.id)
     return (await db.execute(gone)).one_or_none() is not None
 

@@ -1,4 +1,4 @@
-"""The credentials of a tenant's sources, sealed; they go in and are applied, and are never shown again."""
+"""Credentials of a tenant's sources: sealed, used for requests, never shown again."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from gateway.store.tables import data_keys, secrets
 async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, source: SourceId, scheme: str, credential: Credential
 ) -> None:
-    """Store the credential of one security scheme of a source in place of an earlier one.
+    """Store the credential of one security scheme of a source; it replaces an earlier one.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -54,15 +54,15 @@ async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceI
 
 
 async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
-    """Forget all credentials of a source and say how many there were."""
+    """Delete all credentials of a source; return their number."""
     gone = delete(secrets).where(secrets.c.tenant_id == tenant, secrets.c.source_id == source)
     return len((await db.execute(gone.returning(secrets.c.id))).all())
 
 
 async def rewrap(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> int:
-    """Wrap the tenant's data keys by the first secret key, so that older ones can go; says how many it did.
+    """Wrap the tenant's data keys with the first secret key, so that older ones can be removed; return their number.
 
-    Data keys that no configured key opens are lost already and stay as they are.
+    Data keys that no configured key opens are lost already and stay unchanged.
     """
     rows = await db.execute(
         select(data_keys.c.id, data_keys.c.wrapped).where(data_keys.c.tenant_id == tenant).with_for_update()
@@ -76,7 +76,7 @@ async def rewrap(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> int:
 
 
 async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> tuple[str, bytes]:
-    """The tenant's newest data key that can be opened, or a new one: losing a secret key must not lock it out."""
+    """The tenant's newest data key that opens, or a new one: a lost secret key must not lock the tenant out."""
     rows = await db.execute(
         select(data_keys.c.id, data_keys.c.wrapped)
         .where(data_keys.c.tenant_id == tenant)

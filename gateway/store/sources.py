@@ -1,4 +1,4 @@
-"""A tenant's sources, and every version of the document of each."""
+"""A tenant's sources, and every version of each source's document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from gateway.store.tables import secrets, source_versions, sources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionContent:
-    """A document, the report of its import, and what the query tools know of it where they were asked for."""
+    """A document, its import report, and its outline if the source is exposed to the query tools."""
 
     document: bytes
     report: bytes
@@ -46,7 +46,7 @@ async def insert(source: Source, db: Db) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
-    """The source of this id or name; an id wins."""
+    """The source of this id or name; an id takes precedence."""
     is_named = or_(sources.c.id == name_or_id, sources.c.name == name_or_id)
     rows = await db.execute(_listed(tenant).where(is_named).order_by((sources.c.id == name_or_id).desc()).limit(1))
     row = rows.mappings().one_or_none()
@@ -54,13 +54,13 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Source]:
-    """The tenant's sources whose names follow `after`, in their order."""
+    """One page of the tenant's sources, by default in order of names."""
     wanted = select_part(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
     return [_source(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def save(source: Source, db: Db) -> Source:
-    """Write a source as it now is, and return it with its new version.
+    """Store a source, and return it with its new version.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -79,13 +79,13 @@ async def save(source: Source, db: Db) -> Source:
 
 
 async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
-    """Remove a source with its versions, operations and credentials; says whether it was there."""
+    """Delete a source with its versions, operations and credentials; True if it existed."""
     gone = delete(sources).where(sources.c.tenant_id == tenant, sources.c.id == source).returning(sources.c.id)
     return (await db.execute(gone)).one_or_none() is not None
 
 
 async def insert_version(tenant: TenantId, db: Db, *, source: SourceId, number: int, content: VersionContent) -> None:
-    """Keep one version of a source's document with what its import made of it.
+    """Store one version of a source's document with its import report and outline.
 
     Raises:
         NameTaken: the source has a version of this number.
@@ -114,7 +114,7 @@ async def document(tenant: TenantId, db: Db, source: SourceId, number: int) -> b
 
 
 async def outline(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
-    """What the query tools know of one version; None when they were not asked for."""
+    """The outline of one version; None if the source was not exposed to the query tools."""
     return await _of_version(db, select(source_versions.c.outline), tenant, source, number)
 
 
@@ -138,7 +138,7 @@ def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
 
 
 def _schemes() -> ColumnElement[list[str]]:
-    """The schemes that have a stored credential: asked of the secrets, so that the two cannot disagree."""
+    """The schemes with a stored credential, read from the secrets, so that the two cannot disagree."""
     stored = select(func.array_agg(aggregate_order_by(secrets.c.scheme, secrets.c.scheme)))
     is_of_source = (secrets.c.tenant_id == sources.c.tenant_id, secrets.c.source_id == sources.c.id)
     return stored.where(*is_of_source).correlate(sources).scalar_subquery().label("schemes")

@@ -1,6 +1,6 @@
-"""The tables as statements name them; the migrations say what they are.
+"""The tables as SQLAlchemy statements use them; the migrations define them.
 
-A test compares the two, so a column that is missing here or there is found.
+A test compares the two, so it finds a column that is missing on either side.
 """
 
 from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Double, Integer, LargeBinary, MetaData, Table, Text

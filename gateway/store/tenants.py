@@ -1,4 +1,4 @@
-"""The tenants themselves, and the revision that rises with every change of one."""
+"""The tenants, and the revision of each, which rises with every change of the tenant."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -17,11 +17,11 @@ from gateway.store.tables import tenants
 _COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)
 _FOUND = func.tenant_revisions(bindparam("wanted", type_=ARRAY(Text))).table_valued("id", "revision")
 _REVISIONS = select(_FOUND.c.id, _FOUND.c.revision)
-"""Made once: those of every catalog that is shown are looked up every few seconds."""
+"""Built once, because the revisions of all catalogs in use are read every few seconds."""
 
 
 async def insert(tenant: Tenant, db: Db) -> None:
-    """Add a tenant, inside its own transaction.
+    """Add a tenant, in a transaction that is scoped to it.
 
     Raises:
         NameTaken: another tenant has the slug.
@@ -34,7 +34,7 @@ async def insert(tenant: Tenant, db: Db) -> None:
 
 
 async def get(tenant: TenantId, db: Db) -> Tenant | None:
-    """The tenant, inside its own transaction."""
+    """The tenant, in a transaction that is scoped to it."""
     found = await db.execute(select(*_COLUMNS).where(tenants.c.id == tenant))
     row = found.mappings().one_or_none()
     return _tenant(row) if row else None
@@ -47,7 +47,7 @@ async def find(db: Db, slug: str) -> Tenant | None:
 
 
 async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Tenant]:
-    """The tenants that follow `after` in an order; sees past row-level security."""
+    """One page of all tenants, by default in order of slugs; sees past row-level security."""
     if order == KEYED:
         return await _list(db, None, after, limit)
     columns = _function(None, None, None)
@@ -67,7 +67,7 @@ async def rename(tenant: TenantId, db: Db, name: str) -> None:
 
 
 async def remove(tenant: TenantId, db: Db) -> bool:
-    """Remove the tenant with everything it owns but its audit entries; says whether it was there."""
+    """Delete the tenant with everything it owns except its audit entries; True if it existed."""
     done = await db.execute(delete(tenants).where(tenants.c.id == tenant).returning(tenants.c.id))
     return done.one_or_none() is not None
 
@@ -75,8 +75,8 @@ async def remove(tenant: TenantId, db: Db) -> bool:
 async def advance(tenant: TenantId, db: Db) -> int:
     """Raise the revision by one and return it.
 
-    The row stays locked until the transaction ends: whoever advances first and changes afterwards has the tenant's
-    catalog to itself.
+    The row stays locked until the transaction ends. So a transaction that advances before its changes is the only one
+    that changes the tenant's catalog.
 
     Raises:
         NotFound: there is no such tenant.
@@ -94,12 +94,12 @@ async def advance(tenant: TenantId, db: Db) -> int:
 
 
 async def revision(tenant: TenantId, db: Db) -> int | None:
-    """The current revision; None without such a tenant."""
+    """The current revision; None if there is no such tenant."""
     return (await db.execute(select(tenants.c.revision).where(tenants.c.id == tenant))).scalar_one_or_none()
 
 
 async def revisions(db: Db, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
-    """The current revisions of those tenants that there are; sees past row-level security."""
+    """The current revisions of those tenants that exist; sees past row-level security."""
     rows = await db.execute(_REVISIONS, {"wanted": list(wanted)})
     return {TenantId(row["id"]): row["revision"] for row in rows.mappings()}
 
@@ -110,7 +110,7 @@ async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list
 
 
 def _function(slug: str | None, after: str | None, limit: int | None) -> dict[str, ColumnElement[Any]]:
-    """Columns of the function that lists tenants, which has no collation of its own."""
+    """Columns of the function that lists tenants, with a collation added, because it has none of its own."""
     typed = [column(each.name, each.type) for each in _COLUMNS]
     found = func.list_tenants(slug, after, limit).table_valued(*typed).c
     return {

@@ -1,4 +1,4 @@
-"""Names that imported tools had: for a while they can still be called by them."""
+"""Aliases: old names of imported tools, which can still be called for a while."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -11,13 +11,13 @@ from gateway.store.engine import Db
 from gateway.store.tables import aliases, operations
 
 _MOST_OF_ONE = 5
-"""How many old names one operation has at most; the oldest go first."""
+"""Limit on the aliases of one operation; the oldest are deleted first."""
 
 
 async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]) -> None:
-    """Let operations of a source be called by names that they had, given by identity, from now on for a while.
+    """Store old names as aliases for operations of a source, given by identity; they expire after `ALIAS_LIFE`.
 
-    Whoever had such a name as an alias before loses it. Aliases whose time is over go.
+    An alias that another operation had moves to the new one. Expired aliases are deleted.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -35,7 +35,7 @@ async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]
 
 
 async def active(tenant: TenantId, db: Db) -> Sequence[Alias]:
-    """All aliases whose time is not over, sorted by name."""
+    """All unexpired aliases, sorted by name."""
     wanted = select(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now())
     rows = await db.execute(wanted.order_by(aliases.c.name))
     return [
@@ -50,7 +50,7 @@ async def active(tenant: TenantId, db: Db) -> Sequence[Alias]:
 
 
 async def resolve(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, str]:
-    """The name in force of the tool that each of these aliases leads to, where its operation is there."""
+    """The effective tool name of each of these unexpired aliases, if its operation exists."""
     of_operation = and_(
         operations.c.tenant_id == aliases.c.tenant_id,
         operations.c.source_id == aliases.c.source_id,

@@ -1,4 +1,4 @@
-"""A tenant's watches: which URL is looked at for which resource, and what was seen there last."""
+"""A tenant's watches: the URL that is polled for each resource, and what was last seen there."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ async def insert(tenant: TenantId, db: Db, watch: Watch) -> None:
     """Add a watch.
 
     Raises:
-        NameTaken: the tenant has one of this resource.
+        NameTaken: the resource has a watch.
         NotFound: there is no such tenant.
     """
     place = {"tenant_id": tenant, "id": watch.id, "uri": watch.uri, "created_at": watch.created_at}
@@ -27,7 +27,7 @@ async def insert(tenant: TenantId, db: Db, watch: Watch) -> None:
 
 
 async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
-    """The watch of this id or resource; an id wins."""
+    """The watch of this id or resource; an id takes precedence."""
     is_named = or_(watches.c.id == uri_or_id, watches.c.uri == uri_or_id)
     wanted = select(watches).where(watches.c.tenant_id == tenant, is_named)
     row = (await db.execute(wanted.order_by((watches.c.id == uri_or_id).desc()).limit(1))).mappings().one_or_none()
@@ -35,7 +35,7 @@ async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Watch]:
-    """The tenant's watches whose resources follow `after`, in order of URIs."""
+    """One page of the tenant's watches, by default in order of URIs."""
     wanted = select_part(
         select(watches).where(watches.c.tenant_id == tenant), watches.c, "uri", after=after, limit=limit, order=order
     )
@@ -43,19 +43,19 @@ async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order
 
 
 async def count(tenant: TenantId, db: Db) -> int:
-    """How many watches the tenant has."""
+    """Number of the tenant's watches."""
     counted = select(func.count()).select_from(watches).where(watches.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
 async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
-    """The resources whose watches name this credential."""
+    """URIs of the resources whose watches name this credential."""
     wanted = select(watches.c.uri).where(watches.c.tenant_id == tenant, watches.c.credential == credential)
     return list((await db.execute(wanted.order_by(watches.c.uri))).scalars())
 
 
 async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
-    """Write a watch as it now is, in its next version; what was seen at another URL counts no more.
+    """Store a watch under its next version, so that a running poll of the previous version stores nothing.
 
     Raises:
         NotFound: the tenant has no such watch.
@@ -68,14 +68,14 @@ async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
 
 
 async def note(tenant: TenantId, db: Db, watch: WatchId, seen: Sighting, *, version: int) -> bool:
-    """Keep what was seen; False when the watch is gone or another one by now."""
+    """Store what a poll saw; False if the watch was changed or removed meanwhile."""
     is_it = (watches.c.tenant_id == tenant, watches.c.id == watch, watches.c.version == version)
     done = await db.execute(update(watches).where(*is_it).values(**_sight(seen)).returning(watches.c.id))
     return done.one_or_none() is not None
 
 
 async def remove(tenant: TenantId, db: Db, watch: WatchId) -> bool:
-    """Forget a watch; says whether it was there."""
+    """Delete a watch; True if it existed."""
     is_it = (watches.c.tenant_id == tenant, watches.c.id == watch)
     return (await db.execute(delete(watches).where(*is_it).returning(watches.c.id))).one_or_none() is not None
 

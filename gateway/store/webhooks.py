@@ -1,4 +1,4 @@
-"""A tenant's webhooks, their signing secrets sealed; each secret is shown when it is made and never again."""
+"""A tenant's webhooks with their sealed signing secrets; a secret is shown only when it is made."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webh
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
-    """The webhook of this id or name without its secrets; an id wins."""
+    """The webhook of this id or name without its secrets; an id takes precedence."""
     is_named = or_(webhooks.c.id == name_or_id, webhooks.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()
@@ -48,13 +48,13 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Webhook]:
-    """The tenant's webhooks whose names follow `after`, in their order, without their secrets."""
+    """One page of the tenant's webhooks without their secrets, by default in order of names."""
     wanted = select_part(_listed(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
     return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
-    """How many webhooks the tenant has."""
+    """Number of the tenant's webhooks."""
     counted = select(func.count()).select_from(webhooks).where(webhooks.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
@@ -62,7 +62,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 async def open_secrets(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: WebhookId, *, now: datetime
 ) -> SigningSecrets | None:
-    """What deliveries may be signed with now; None when there is no such webhook.
+    """The secrets that may sign deliveries now; None if there is no such webhook.
 
     Raises:
         SecretUnreadable: they were changed, or no configured key opens them.
@@ -82,7 +82,7 @@ async def open_secrets(
 
 
 async def save(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webhook, signing: SigningSecrets) -> None:
-    """Write a webhook with its secrets; `version` is that of the webhook as it now is.
+    """Store a webhook with its secrets, under the version that the webhook contains.
 
     Raises:
         NotFound: the tenant has no such webhook.
@@ -95,7 +95,7 @@ async def save(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webhoo
 
 
 async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
-    """Forget a webhook; says whether it was there."""
+    """Delete a webhook; True if it existed."""
     is_it = (webhooks.c.tenant_id == tenant, webhooks.c.id == webhook)
     return (await db.execute(delete(webhooks).where(*is_it).returning(webhooks.c.id))).one_or_none() is not None
 
@@ -121,7 +121,7 @@ async def _seal(
 
 
 def _bound(webhook: Webhook) -> tuple[str, ...]:
-    """What sealed secrets are good for: whoever moves them to another webhook, or prolongs one, opens nothing."""
+    """The facts bound to sealed secrets, which do not open in another webhook or with a later expiry."""
     until = "" if webhook.retires_at is None else str(round(webhook.retires_at.timestamp()))
     return ("webhook", webhook.id, str(webhook.version), until)
 

@@ -1,1 +1,1 @@
-"""How the gateway speaks about itself: structured logs, and numbers for Prometheus."""
+"""Telemetry of the gateway: structured logs, metrics for Prometheus, and traces."""

@@ -1,4 +1,4 @@
-"""What every log line of a request says of it: its correlation id, and who asked once that is known."""
+"""Log context of a request: its correlation id, and its tenant and principal once they are known."""
 
 from collections.abc import MutableMapping
 from contextvars import ContextVar
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class LogContext:
-    """The labels of one request; whoever finds out more adds it."""
+    """The labels of one request; the edge sets the correlation id, authentication adds the rest."""
 
     correlation_id: str
     tenant: str | None = None
@@ -19,7 +19,7 @@ LABELS: ContextVar[LogContext | None] = ContextVar("gateway_labels", default=Non
 
 
 def add_labels(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """structlog's processor: the labels of the request that is being served, where the line has none of its own."""
+    """structlog processor: adds the labels of the current request where the line has none of its own."""
     labels = LABELS.get()
     if labels is not None:
         event.setdefault("correlation_id", labels.correlation_id)

@@ -16,7 +16,7 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 def configure_logging(*, level: str, as_json: bool) -> None:
     """Send structlog's and the standard library's lines to standard error in one form."""
     stamp: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,  # what handlers of operators bind
+        structlog.contextvars.merge_contextvars,  # values that handlers of operators bind
         add_labels,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -26,7 +26,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
         _render_json
         if as_json
         else structlog.dev.ConsoleRenderer(
-            exception_formatter=structlog.dev.plain_traceback  # others print local variables, secrets among them
+            exception_formatter=structlog.dev.plain_traceback  # others print local variables, which may hold secrets
         )
     )
     structlog.configure(

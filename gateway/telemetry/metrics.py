@@ -1,7 +1,7 @@
-"""Every number that a replica tells Prometheus, by name; `docs/metrics.md` is made from it.
+"""All metrics of a replica, by name; `docs/metrics.md` is generated from them.
 
-One object is made by `app` and handed to the parts that count. Tenants are named while they are few: what comes after
-the first hundred that a replica meets counts as `_other`, so that no number of tenants makes the page grow without end.
+`app` makes one object and passes it to the parts that count. The first hundred tenants that a replica meets have their
+own labels; later ones count as `_other`, so that the page stays bounded.
 """
 
 import os
@@ -21,7 +21,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """The numbers of one replica."""
+    """The metrics of one replica."""
 
     def __init__(self, *, version: str = "") -> None:
         self.calls = Counter(
@@ -77,12 +77,12 @@ class Metrics:
 
     @property
     def families(self) -> tuple[MetricFamily, ...]:
-        """All of them, in the order of the page."""
+        """All metric families, in the order of the page."""
         named = [value for value in vars(self).values() if isinstance(value, Counter | Histogram | Gauge | Callback)]
         return (*named, *self._own)
 
     def note_call(self, tenant: str, source: str, outcome: str, *, total_s: float, upstream_s: float) -> None:
-        """A call has come to its end."""
+        """Count a finished call and its seconds."""
         self.calls.add(tenant, source, outcome)
         self._upstream_seconds.observe(upstream_s)
         self._gateway_seconds.observe(total_s - upstream_s)
@@ -99,7 +99,7 @@ def _lines(family: MetricFamily) -> Iterator[str]:
 
 
 def _own_readings() -> tuple[Callback, ...]:
-    """What Prometheus' own libraries say of every process, by the names they use."""
+    """Metrics of the process, by the names that Prometheus' own libraries use."""
     memory = Callback("process_resident_memory_bytes", "Resident memory.")
     memory.follow(_resident_bytes)
     cpu = Callback("process_cpu_seconds_total", "CPU time used.", kind="counter")
@@ -117,7 +117,7 @@ def _own_readings() -> tuple[Callback, ...]:
 def _resident_bytes() -> float | None:
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:  # no Linux: the most there ever was is all that can be had
+    except OSError:  # not Linux: only the peak is available
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return pages * resource.getpagesize()
 

@@ -1,6 +1,6 @@
-"""Sends spans to an OpenTelemetry collector; imported only where one is set, for it needs the extra `traces`.
+"""Span export to an OpenTelemetry collector; imported only where one is set, because it needs the extra `traces`.
 
-Where to, how, with which headers and which sampler is read from the `OTEL_…` variables by the libraries themselves.
+The libraries read the endpoint, the transport, the headers and the sampler from the `OTEL_…` variables.
 """
 
 import threading
@@ -17,9 +17,9 @@ _SEND_S = 3.0
 
 
 class Export:
-    """Spans on their way to the collector, sent in the background until the shutdown.
+    """The exporter of spans, which sends them to the collector in the background until the shutdown.
 
-    It is nobody's default provider, so that no library adds spans of its own.
+    It is not the global default provider, so that no library adds spans of its own.
     """
 
     def __init__(self, version: str) -> None:
@@ -33,11 +33,11 @@ class Export:
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
 
     def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
-        """What makes spans."""
+        """Return the source of spans."""
         return self._provider.get_tracer(instrumenting_module_name)
 
     def shutdown(self) -> None:
-        """Send what waits; a collector that is away is not asked again for long."""
+        """Send the waiting spans; retries for an unavailable collector end after `_SEND_S`."""
         giving_up = threading.Timer(_SEND_S, self._exporter.shutdown)
         giving_up.daemon = True
         giving_up.start()

@@ -1,7 +1,7 @@
-"""The kinds of numbers there are, and how each is written in Prometheus' text format (version 0.0.4).
+"""Kinds of metrics, and their form in Prometheus' text format (version 0.0.4).
 
-Counting is an addition in a dictionary, for it happens on the way of every call; the text is made when it is asked for.
-All of it belongs to the event loop's thread.
+Counting is an addition in a dictionary, because it happens in every call; the text is made on request. All metrics
+belong to the event loop's thread.
 """
 
 from bisect import bisect_left
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 OTHER = "_other"
-"""Stands for every value of a label beyond the most that are told apart."""
+"""The label value that replaces every value beyond the bound of a label."""
 
 Labels = tuple[str, ...]
 Read = Callable[[], float | Mapping[Labels, float] | None]
@@ -22,34 +22,35 @@ class MetricFamily(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name, without the suffixes of its series."""
+        """Name, without the suffixes of its series."""
         ...
 
     @property
     def kind(self) -> Literal["counter", "gauge", "histogram"]:
-        """Prometheus' word for it."""
+        """Prometheus' word for the kind."""
         ...
 
     @property
     def meaning(self) -> str:
-        """One sentence."""
+        """One sentence that describes the metric."""
         ...
 
     @property
     def labels(self) -> Sequence[str]:
-        """The names of its labels."""
+        """Names of the labels."""
         ...
 
     def samples(self) -> Iterator[str]:
-        """Its lines as of now."""
+        """Yield its lines with the current values."""
         ...
 
 
 class Counter:
     """A number that only rises, for each combination of labels.
 
-    `most` says how many values each label may have below the values before it; what comes later counts as `_other`, and
-    so do the labels between it and the last one. A series keeps its meaning for as long as the process lives.
+    `most` bounds the values of each label, for each combination of the labels before it. Later values count as
+    `_other`, as do the labels between such a one and the last. A series keeps its meaning for as long as the process
+    lives.
     """
 
     kind: Literal["counter"] = "counter"
@@ -63,7 +64,7 @@ class Counter:
         self._known: dict[Labels, set[str]] = {}
 
     def add(self, *labels: str, by: float = 1) -> None:
-        """Count once, or `by` so much."""
+        """Add one, or `by`."""
         try:
             self._values[labels] += by
         except KeyError:
@@ -71,11 +72,11 @@ class Counter:
             self._values[bounded] = self._values.get(bounded, 0) + by
 
     def value(self, *labels: str) -> float:
-        """What was counted under these labels."""
+        """Return the count of these labels."""
         return self._values.get(labels, 0)
 
     def samples(self) -> Iterator[str]:
-        """One line for each combination that was counted."""
+        """Yield one line for each combination that was counted."""
         for labels, value in self._values.items():
             yield _line(self.name, self.labels, labels, value)
 
@@ -94,7 +95,7 @@ class Counter:
 
 
 class Histogram:
-    """How many of what was measured was at most so much, for each value of one label that has few of them."""
+    """Counts of observations up to each bound, for each value of one label with few values."""
 
     kind: Literal["histogram"] = "histogram"
 
@@ -105,7 +106,7 @@ class Histogram:
         self.parts = {part: HistogramBuckets(bounds) for part in parts}
 
     def samples(self) -> Iterator[str]:
-        """The cumulative buckets, the sum and the count of each part."""
+        """Yield the cumulative buckets, the sum and the count of each part."""
         for part, buckets in self.parts.items():
             reached = 0
             for bound, count in zip((*map(_number, buckets.bounds), "+Inf"), buckets.counts, strict=True):
@@ -116,7 +117,7 @@ class Histogram:
 
 
 class HistogramBuckets:
-    """What was measured of one part."""
+    """The observations of one part."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -126,13 +127,13 @@ class HistogramBuckets:
         self.total = 0.0
 
     def observe(self, value: float) -> None:
-        """Measured once."""
+        """Record one observation."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
 
 class Callback:
-    """A number that somebody else keeps and that is read when it is asked for; without a reader it has no series."""
+    """A number that another part keeps and that is read on request; without a reader it has no series."""
 
     def __init__(
         self, name: str, meaning: str, labels: Sequence[str] = (), *, kind: Literal["gauge", "counter"] = "gauge"
@@ -144,11 +145,11 @@ class Callback:
         self._read: Read = lambda: None
 
     def follow(self, read: Read) -> None:
-        """Read it here from now on; None means that it is not known just now."""
+        """Set the reader; it returns None while the number is unknown."""
         self._read = read
 
     def samples(self) -> Iterator[str]:
-        """What is read now."""
+        """Yield the values that are read now."""
         found = self._read()
         if found is None:
             return
@@ -168,7 +169,7 @@ class Gauge:
         self.now = 0
 
     def samples(self) -> Iterator[str]:
-        """What it is now."""
+        """Yield the current value."""
         yield _line(self.name, (), (), self.now)
 
 

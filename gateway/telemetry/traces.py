@@ -1,7 +1,7 @@
-"""What a trace shows of a message and of a request to an upstream: names, statuses, times; never what was said.
+"""Spans of messages and of requests to upstreams: names, statuses and times, never content.
 
-Arguments, results, URIs, paths and queries stay out: they are the tenants' own. Where no exporter is set there is no
-`Traces` at all, so that its users pay for one look at an attribute.
+Arguments, results, URIs, paths and queries stay out: they are the tenants' own. Without an exporter there is no
+`Traces` object, so that its users pay for one check of an attribute.
 """
 
 import threading
@@ -23,7 +23,7 @@ from gateway.errors import GatewayError
 log = structlog.get_logger(__name__)
 
 CARRIED = ("traceparent", "tracestate")
-"""What W3C's trace context travels in, as headers and in `_meta`. Baggage is neither read nor sent."""
+"""Names of W3C's trace context, as headers and in `_meta`. Baggage is neither read nor sent."""
 
 Attributes = Mapping[str, str | int]
 
@@ -33,21 +33,22 @@ _LONGEST = 512
 
 
 class Exporting(Protocol):
-    """Where spans go, open from its making to its shutdown."""
+    """The destination of spans, open from its construction to its shutdown."""
 
     def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
-        """What makes spans."""
+        """Return the source of spans."""
         ...
 
     def shutdown(self) -> None:
-        """Send what waits, and stop; blocks."""
+        """Send the waiting spans, and stop; blocks."""
         ...
 
 
 class Traces:
     """Makes spans while it is open.
 
-    `is_joining`: a message continues the trace that its client names. `is_forwarding`: upstreams are told of ours.
+    `is_joining`: a message continues the trace that its client names. `is_forwarding`: upstreams receive our trace
+    context.
     """
 
     def __init__(self, export: Callable[[], Exporting], *, is_joining: bool, is_forwarding: bool) -> None:
@@ -66,11 +67,11 @@ class Traces:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What waits is still sent, if that takes no more than a few seconds."""
+        """Send the waiting spans, for at most `_CLOSE_S` seconds."""
         exporting, self._exporting, self._tracer = self._exporting, None, None
         if exporting is None:
             return
-        # A thread that the interpreter's end does not wait for, unlike those of a pool.
+        # A daemon thread: unlike threads of a pool, the interpreter does not wait for it at its end.
         closing = threading.Thread(target=exporting.shutdown, name="traces", daemon=True)
         closing.start()
         with anyio.CancelScope(shield=True):
@@ -80,19 +81,19 @@ class Traces:
 
     @contextmanager
     def serving(self, name: str, attributes: Attributes, carried: Mapping[str, object]) -> Generator[Span | None]:
-        """A span of one message; `carried` holds what its client says of its own trace."""
+        """A span of one message; `carried` holds the client's own trace context."""
         parent = self._parent(carried) if self._is_joining else Context()
         with self._span(name, SpanKind.SERVER, attributes, parent) as span:
             yield span
 
     @contextmanager
     def asking(self, name: str, attributes: Attributes) -> Generator[Span | None]:
-        """A span of one request to an upstream, inside that of the message it is for."""
+        """A span of one request to an upstream, inside the span of its message."""
         with self._span(name, SpanKind.CLIENT, attributes, None) as span:
             yield span
 
     def told(self) -> Mapping[str, str]:
-        """The headers that tell an upstream of the current span; none, unless that is wanted."""
+        """The headers that carry the current span to an upstream; none unless forwarding is on."""
         told: dict[str, str] = {}
         if self._is_forwarding:
             self._format.inject(told)
@@ -114,7 +115,7 @@ class Traces:
                 raise
 
     def _parent(self, carried: Mapping[str, object]) -> Context:
-        """The client's span; an empty context, which begins a trace, for what cannot be one."""
+        """The client's span; if it is invalid, an empty context, which begins a trace."""
         usable = {
             name: value
             for name in CARRIED
@@ -125,7 +126,7 @@ class Traces:
 
 
 def fail(span: Span | None, word: str, **attributes: str | int) -> None:
-    """Say that it went wrong, in one word of ours and never in those of a message."""
+    """Mark the span as failed, with one word of ours and never with words of a message."""
     if span is None:
         return
     span.set_attribute("error.type", word)

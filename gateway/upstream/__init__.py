@@ -1,1 +1,1 @@
-"""The only door out: guarded dialling, pooled connections, and requests written exactly as a plan says."""
+"""The only outbound HTTP path: guarded dialling, pooled connections, and requests written exactly as planned."""

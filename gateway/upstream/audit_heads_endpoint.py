@@ -1,9 +1,9 @@
-"""Heads of audit trails at an HTTPS endpoint of the operator.
+"""Audit heads stored at an HTTPS endpoint of the operator.
 
-    POST URL               {"heads": [{"tenant", "number", "head", "at", "mac"}, …]}   → 2xx once they are kept
+    POST URL               {"heads": [{"tenant", "number", "head", "at", "mac"}, …]}   → 2xx once they are stored
     GET  URL?tenant=ID     → 200 {"heads": [the newest ones of the tenant, as they were sent]}, or 404
 
-An endpoint that only takes heads answers GET with 404 or 405; there is then nothing to compare.
+A write-only endpoint responds to GET with 404 or 405; there is then nothing to compare.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class _StoredHeads(msgspec.Struct):
 
 
 class EndpointHeads:
-    """The heads of all tenants at one URL; `token` is sent as Bearer."""
+    """Audit heads of all tenants at one URL; `token` is sent as a bearer token."""
 
     is_memory = False
 
@@ -38,10 +38,10 @@ class EndpointHeads:
         self._credential = digest_of_headers(self._headers)
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
-        """Send these; they are kept when the endpoint says so.
+        """Send these heads; a 2xx response confirms that the endpoint stored them.
 
         Raises:
-            UpstreamError: the endpoint may or may not have them.
+            UpstreamError: the endpoint may or may not have stored them.
         """
         headers = (*self._headers, ("Content-Type", "application/json"))
         body = b'{"heads":[' + b",".join(heads.values()) + b"]}"
@@ -53,7 +53,7 @@ class EndpointHeads:
             raise _refused(answer)
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
-        """The heads that the endpoint has of the tenant.
+        """Return the newest heads of the tenant; empty if the endpoint responds with 404 or 405.
 
         Raises:
             UpstreamError: the endpoint did not return heads.

@@ -1,11 +1,11 @@
-"""How much one tenant asks of one upstream at a time, and whether it is asked at all.
+"""Bulkhead, circuit breaker and retry budget between one tenant and one origin.
 
-A lane is one tenant's way to one origin; what happens in it is felt in no other. In it so many calls are under way
-and a bounded number waits for them, in order and not for long. After some failures in a row the upstream rests: nobody
-waits and nothing is sent, until one call at a time tries whether it is back. What is sent again is paid for from a
-budget that grows with what is asked.
+A bulkhead bounds the calls in flight and the calls that wait; its load and failures affect no other bulkhead. Waiting
+calls are admitted in order, and time out soon. After several failures in a row the circuit opens: waiting calls are
+refused and nothing is sent. After the rest time, one call at a time probes the upstream. Retries are paid from a budget
+that grows with calls and time.
 
-The plain case, a free place at an upstream that is well, costs a look-up and a counter.
+The fast path, a free slot at a healthy upstream, costs one look-up and one counter.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ _Place: TypeAlias = "asyncio.Future[UpstreamError | None]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkheadLimits:
-    """The bounds of a lane: calls at once, calls that wait and how long, failures in a row and the rest after them.
+    """The limits of a bulkhead: calls in flight, waiting calls, their wait time, failures in a row, and rest time.
 
-    `reserve` is how many calls may be sent again before others have earned it.
+    `reserve` is the initial and largest retry budget, in retries.
     """
 
     at_once: int = 32
@@ -46,7 +46,7 @@ class BulkheadLimits:
 
 
 class Bulkhead:
-    """One tenant's calls to one origin; whoever is let in leaves again, and says before how it went."""
+    """One tenant's calls to one origin. An admitted call has to `leave`; before that it reports success or failure."""
 
     __slots__ = (
         "_asked",
@@ -71,7 +71,7 @@ class Bulkhead:
         self.running = 0
 
     def admit(self) -> bool:
-        """Let a call in if that needs no thought; otherwise it has to `wait`."""
+        """Admit a call if a slot is free and the circuit is closed; False means that the call has to `wait`."""
         if self.running >= self._rules.at_once or self._rests_until:
             return False
         self.running += 1
@@ -79,11 +79,11 @@ class Bulkhead:
         return True
 
     async def wait(self, loop: asyncio.AbstractEventLoop) -> float:
-        """Let a call in as soon as there is a place, or as the one that tries a resting upstream; the seconds it took.
+        """Admit a call when a slot is free, or as the probe of an open circuit. Return the seconds it waited.
 
         Raises:
-            UpstreamBusy: too many wait already, or it waited long enough.
-            UpstreamSuspended: the upstream rests.
+            UpstreamBusy: too many calls wait already, or the wait timed out.
+            UpstreamSuspended: the circuit is open.
         """
         began = loop.time()
         if self._rests_until:
@@ -97,7 +97,7 @@ class Bulkhead:
         return loop.time() - began
 
     def leave(self) -> None:
-        """A call that was let in is over, however it ended; its place goes to the first that waits."""
+        """Release the slot of an admitted call, whatever its outcome. The slot passes to the first waiting call."""
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():
@@ -106,14 +106,14 @@ class Bulkhead:
         self.running -= 1
 
     def succeed(self) -> None:
-        """The upstream has answered, whatever it said."""
+        """Record a response of any content: reset the failure count and close the circuit."""
         self._failures = 0
         if self._rests_until:
             self._rests_until = 0.0
             self._tell("upstream_resumed")
 
     def fail(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The upstream is away, too slow, or says itself that it cannot answer anything."""
+        """Record a failure: no connection, a timeout, or a status that reports an outage. Several open the circuit."""
         self._failures += 1
         if self._failures >= self._rules.failures:
             if not self._rests_until:
@@ -126,7 +126,7 @@ class Bulkhead:
                     place.set_result(self._suspended(now))
 
     def pay(self, now: float) -> bool:
-        """Whether there is the budget to send something again; if so, it is paid."""
+        """Withdraw one retry from the budget; False if the budget is used up or the circuit is open."""
         earned = (self._asked - self._asked_then) * _CREDIT_PER_CALL + (now - self._then) * _CREDIT_PER_S
         self._credit = min(self._rules.reserve, self._credit + earned)
         self._asked_then, self._then = self._asked, now
@@ -136,16 +136,16 @@ class Bulkhead:
         return True
 
     def is_idle(self, now: float) -> bool:
-        """Whether nothing of this lane has to be remembered."""
+        """True if the bulkhead has no state to keep: no calls in flight and no rest time left."""
         return self.running == 0 and self._rests_until <= now
 
     def _try(self, now: float) -> None:
-        """Let one call at a time find out whether an upstream that has rested is back."""
+        """Refuse the call unless it may probe the upstream: the rest time is over, and no other call is in flight."""
         if now < self._rests_until or self.running:
             raise self._suspended(now)
 
     async def _queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for a place; it stays counted while it is handed over."""
+        """Wait for a slot; it stays counted while it passes from one call to the next."""
         if len(self._waiting) >= self._rules.waiting:
             raise _busy()
         place: _Place = loop.create_future()
@@ -177,7 +177,7 @@ class Bulkhead:
 
 
 class Bulkheads:
-    """The lanes of this replica; of those that nobody uses only some are kept."""
+    """The bulkheads of this replica; beyond `_KEPT`, idle ones are dropped."""
 
     def __init__(self, rules: BulkheadLimits | None = None) -> None:
         self._rules = rules or BulkheadLimits()
@@ -185,11 +185,11 @@ class Bulkheads:
         self._room = _KEPT
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """Number of bulkheads."""
         return len(self._bulkheads)
 
     def find(self, tenant: str, origin: Origin) -> Bulkhead:
-        """The way of this tenant to this origin."""
+        """Return the bulkhead of this tenant and origin; create it on first use."""
         key = (tenant, origin.key)
         bulkhead = self._bulkheads.get(key)
         if bulkhead is None:
@@ -199,7 +199,7 @@ class Bulkheads:
         return bulkhead
 
     def _sweep(self, now: float) -> None:
-        """Forget the lanes of which nothing has to be remembered; not again before as many have come."""
+        """Drop idle bulkheads; the next sweep waits until the number of the remaining ones has doubled."""
         self._bulkheads = {key: bulkhead for key, bulkhead in self._bulkheads.items() if not bulkhead.is_idle(now)}
         self._room = max(_KEPT, 2 * len(self._bulkheads))
 

@@ -1,9 +1,9 @@
-"""How a request is sent and its answer read: one pool of guarded connections for the whole gateway.
+"""Upstream client: sends requests and reads their responses over one pool of guarded connections for the whole gateway.
 
-Never: a redirect followed, a cookie kept, a proxy from the environment, an answer read without bounds, a request that
-is not idempotent sent twice. Whatever goes wrong, and on cancellation, the connection is closed rather than used
-again. A kept connection serves one tenant and one stored credential. Each tenant has a lane of its own to each upstream
-(`lanes`), so that what one of them meets there is felt by no other.
+The client never follows a redirect, keeps a cookie or uses a proxy from the environment. It never reads a response
+without bounds, or sends a request twice that is not idempotent. After any error, and on cancellation, the connection is
+closed, not reused. A kept connection serves one tenant and one stored credential. Each tenant has its own bulkhead per
+upstream, so that a failing or slow upstream of one tenant does not affect another tenant.
 """
 
 import asyncio
@@ -45,17 +45,17 @@ from gateway.upstream.tracing import Carried, Carry, run_traced
 _MIB = 1 << 20
 _CONNECTIONS = 1024
 _SHARE = _CONNECTIONS // 4
-"""The most connections of one tenant: a tenant whose upstreams never answer leaves the others room."""
+"""The most connections of one tenant: a tenant whose upstreams never respond leaves capacity for the others."""
 _IDLE_S = 10.0
 _TICK_S = 0.25
 _WORTH_WAITING_S = 1.0
-"""A request is not sent again when less than this would be left of its time."""
+"""A request is not retried when less than this would remain of its time."""
 _REDIRECTS, _ERRORS = 300, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullResponse:
-    """An answer with all its headers, for whoever needs more of it than a call does."""
+    """A response with all its headers, for callers that need more of it than a tool call does."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -63,7 +63,7 @@ class FullResponse:
 
 
 class _Message(msgspec.Struct):
-    """A request as it goes over the wire, each time it does."""
+    """The wire form of a request, shared by all its attempts."""
 
     origin: Origin
     key: PoolKey
@@ -74,10 +74,11 @@ class _Message(msgspec.Struct):
 
 
 class UpstreamClient:
-    """The pool, open while its block runs.
+    """The upstream client; its connection pool is open while the block runs.
 
     `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses that every tenant may
-    reach; those of one tenant come from the lists of `consult`. `limit_bytes` bounds a body as sent and as inflated.
+    reach. The entries of one tenant come from the lists of `consult`. `limit_bytes` bounds a body, compressed and
+    decompressed.
     """
 
     def __init__(
@@ -125,26 +126,29 @@ class UpstreamClient:
             lookup.close()
 
     def consult(self, allow_lists: AllowLists) -> None:
-        """Permit each tenant what its own list names. Without a list, or a tenant, only `egress_allow` counts."""
+        """Permit each tenant the entries of its own list. Without a list or a tenant, only `egress_allow` applies."""
         self._allow_lists = allow_lists
 
     async def send(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
     ) -> UpstreamAnswer:
-        """Send one request and read its whole answer; a redirect is an answer like any other.
+        """Send one request and return its whole response; a redirect is a response like any other.
 
         Raises:
-            EgressDenied: the URL or an address behind it is not one the gateway may dial; nothing was sent.
-            UpstreamBusy, UpstreamSuspended: the tenant has too much under way there, or it rests; nothing was sent.
-            UpstreamUnreachable: no connection, or it broke.
-            UpstreamTimeout: one of the deadlines passed.
-            UpstreamAnswerTooLarge: the body is beyond the limit, as sent or inflated.
-            UpstreamAnswerBroken: the answer is not HTTP or not in the encoding it names.
+            EgressDenied: the gateway may not dial the URL or an address behind it; nothing was sent.
+            UpstreamBusy: the tenant has too many calls in flight there; nothing was sent.
+            UpstreamSuspended: the circuit of this upstream is open; nothing was sent.
+            UpstreamUnreachable: no connection was made, or it broke.
+            UpstreamTimeout: a deadline passed, or the response is an event stream that does not end.
+            UpstreamAnswerTooLarge: the body exceeds the limit, compressed or decompressed.
+            UpstreamAnswerBroken: the response is not HTTP, or not in the encoding it declares.
         """
         return _answer(await self._whole(request, tenant, limit_bytes))
 
     async def listen(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
-        """The same, but of a stream of events that goes on as much as came within the bounds; `cut` says so.
+        """Send one request, as `send` does, but accept an event stream that does not end.
+
+        The body then holds as much as arrived within the bounds, and `cut` describes what is missing.
 
         Raises:
             UpstreamError: as for `send`.
@@ -154,7 +158,7 @@ class UpstreamClient:
     async def ask(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
     ) -> FullResponse:
-        """The same with all headers of the answer.
+        """Send one request, as `send` does, and return the response with all its headers.
 
         Raises:
             UpstreamError: as for `send`.
@@ -169,7 +173,7 @@ class UpstreamClient:
         return carried
 
     async def _carry(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
-        """The request in its lane, from the wait for a place to what the lane learns of how it went."""
+        """Run the request inside its bulkhead, from the wait for a slot to the report of its outcome."""
         if self._open is None:
             raise RuntimeError("the pool is not open")
         message = _check(request, tenant or "")
@@ -204,7 +208,7 @@ class UpstreamClient:
     async def _persist(
         self, request: UpstreamRequest, message: _Message, limit: int, *, bulkhead: Bulkhead, watch: Deadline
     ) -> Carried:
-        """Send the request, and again where that is safe, worth it, paid for and in time."""
+        """Send the request; retry it while that is safe, promising, within the retry budget and in time."""
         attempt = 0
         while True:
             try:
@@ -240,7 +244,7 @@ class UpstreamClient:
         return True
 
     async def _ask(self, message: _Message) -> Response:
-        """The answer once its head is there."""
+        """Send one attempt and return its response once the head has arrived."""
         if self._open is None:  # closed while this call waited
             raise RuntimeError("the pool is not open")
         loop, connections, _ = self._open
@@ -273,7 +277,7 @@ class UpstreamClient:
         return answer
 
     async def _read(self, answer: Response, watch: Deadline, limit: int) -> tuple[bytes, str | None]:
-        """The body, and what is missing of it where it is a stream of events that goes on."""
+        """The body, and for an event stream that does not end, a description of what is missing."""
         if not 200 <= answer.status <= 599:
             raise UpstreamAnswerBroken("The upstream's answer has a status that no answer can have.")
         if answer.has_no_body:
@@ -296,7 +300,7 @@ class UpstreamClient:
     async def _read_events(
         self, answer: Response, watch: Deadline, inflater: Inflater | None, limit: int
     ) -> tuple[bytes, str | None]:
-        """As many events as come in time and within bounds; the connection of a stream that goes on is closed."""
+        """Read as many events as arrive within the bounds; the connection of a stream that does not end is closed."""
         events, now = EventStreamReader(limit), asyncio.get_running_loop().time()
         until = min(now + self._stream_s, watch.last - 2 * self._tick_s)
         watch.allow(watch.last)
@@ -329,7 +333,7 @@ class UpstreamClient:
     async def _read_encoded(self, answer: Response, watch: Deadline, inflater: Inflater) -> bytes:
         while not answer.at_eof():
             inflater.feed(await self._next_piece(answer, watch))
-            await asyncio.sleep(0)  # a small piece may inflate to a large one: let others run in between
+            await asyncio.sleep(0)  # a small piece may inflate to a large one: yield to other tasks in between
         return inflater.finish()
 
     async def _next_piece(self, answer: Response, watch: Deadline) -> bytes:
@@ -338,7 +342,7 @@ class UpstreamClient:
 
 
 def _check(request: UpstreamRequest, tenant: str) -> _Message:
-    """A request that will be on the wire what it is here; the refusal never repeats what it refuses."""
+    """Build the wire form of a request, which must arrive unchanged. A refusal never repeats the refused text."""
     method = check_method(request.method)
     found = read_url(request.url)
     if found is None:

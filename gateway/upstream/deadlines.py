@@ -1,7 +1,7 @@
-"""When a call to an upstream has run too long: one timer for all calls, because a timeout per call costs more CPU
-than everything else the guard does.
+"""Deadlines of upstream calls, enforced by one timer for all calls.
 
-A deadline is noticed up to one tick late.
+A timeout for each call would cost more CPU than all other guarding of the call. A deadline is noticed up to one tick
+late.
 """
 
 import asyncio
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """How long a call may take.
+    """Time limits of a call, in seconds.
 
-    `connect_s` covers resolving, dialling and TLS; `first_byte_s` the wait for the status line after that; `total_s`
-    everything, waiting for a place and sending again included; between two pieces of a body at most ten seconds pass.
-    `stream_s` is how long a stream of events is listened to.
+    `connect_s` covers name resolution, dialling and TLS; `first_byte_s` the wait for the status line after that.
+    `total_s` covers everything, including the wait for a slot and retries. Between two pieces of a body at most ten
+    seconds may pass. `stream_s` bounds the time for which an event stream is read.
     """
 
     connect_s: float = 3.0
@@ -24,7 +24,10 @@ class Timeouts:
 
 
 class Deadline:
-    """One running call: it is cancelled once the loop's clock passes `until`, which the call moves as it proceeds."""
+    """The deadline of one running call: its task is cancelled once the loop's clock passes `until`.
+
+    The call moves `until` as it proceeds, never past `last`.
+    """
 
     __slots__ = ("_cancelling", "_task", "expired", "last", "until")
 
@@ -36,22 +39,22 @@ class Deadline:
         self.expired = False
 
     def allow(self, until: float) -> None:
-        """Move the deadline, never past the one for the whole call."""
+        """Move the deadline, never past the deadline of the whole call."""
         self.until = min(until, self.last)
 
     def expire(self) -> None:
-        """Interrupt the call, once."""
+        """Cancel the task of the call, once."""
         if not self.expired:
             self.expired = True
             self._task.cancel()
 
     def settle(self) -> bool:
-        """Take back our own cancellation; whether it was the only one."""
+        """Withdraw our own cancellation; True if it was the only one."""
         return self.expired and self._task.uncancel() <= self._cancelling
 
 
 class Deadlines:
-    """The calls under way and the timer that looks at them while there are any."""
+    """The calls in flight, and the timer that checks them while there are any."""
 
     def __init__(self, tick_s: float) -> None:
         self._tick_s = tick_s
@@ -71,11 +74,11 @@ class Deadlines:
         return watch
 
     def close(self, watch: Deadline) -> None:
-        """The call is over, however it ended."""
+        """Stop watching a finished call, whatever its outcome."""
         self._running.discard(watch)
 
     def stop(self) -> None:
-        """No more calls will be watched."""
+        """Cancel the timer; the deadlines of open calls are no longer checked."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""How a document is fetched by URL: through the same door as every call, whole and within bounds, or not at all."""
+"""Fetch of a document by URL over the upstream client: complete and within its size limit, or an error."""
 
 from yarl import URL
 
@@ -12,12 +12,12 @@ _OK = 200
 
 
 async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tenant: TenantId | None = None) -> bytes:
-    """The bytes behind an http or https URL.
+    """Return the bytes at an http or https URL.
 
     Raises:
-        FetchFailed: not such a URL, or the answer is not 200; redirects are not followed.
-        DocumentTooLarge: more than `limit` bytes, as sent or inflated.
-        UpstreamError: the address may not be dialled, or there was no whole answer.
+        FetchFailed: the text is not such a URL, or the status is not 200; redirects are not followed.
+        DocumentTooLarge: the document exceeds `limit` bytes, compressed or decompressed.
+        UpstreamError: the address may not be dialled, or no whole response arrived.
     """
     request = UpstreamRequest(method="GET", url=_read_url(url), headers=(("Accept", _ACCEPT),), idempotent=True)
     try:
@@ -35,7 +35,7 @@ async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tena
 
 
 def _read_url(text: str) -> str:
-    """The URL as it goes out: names in ASCII, everything encoded; the guard judges where it leads, not this."""
+    """The URL as it is sent: host name in ASCII, everything encoded. The egress guard judges its destination later."""
     try:
         url = URL(text.strip())
         has_user = url.user is not None or url.password is not None

@@ -1,7 +1,7 @@
-"""httpx over the guarded pool: for libraries that speak httpx and for whatever is not a tool call.
+"""httpx transport over the upstream client: for libraries that use httpx, and for requests that are not tool calls.
 
-Every request, also each one that follows a redirect, goes through the same door as a call: address checked, bounds
-kept, the tenant's lane, no proxy. The answer is read whole before httpx sees it.
+Every request, including each one that follows a redirect, passes the same controls as a tool call: address check,
+bounds, the tenant's bulkhead, no proxy. The response is read whole before httpx receives it.
 """
 
 import httpx
@@ -14,14 +14,14 @@ from gateway.upstream.client import UpstreamClient
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent", "keep-alive"}
 )
-"""What httpx adds and the pool writes itself."""
+"""Headers that httpx adds and the pool writes itself."""
 _DONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
-"""What was true of the answer on the wire and is not of the body that is handed on."""
+"""Headers that describe the response on the wire, but not the decoded body that httpx receives."""
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Sends what httpx asks for through the pool; closing it leaves the pool open."""
+    """Sends httpx requests through the pool; closing the transport leaves the pool open."""
 
     def __init__(self, upstream: UpstreamClient, *, tenant: TenantId | None, limit_bytes: int | None = None) -> None:
         self._upstream = upstream
@@ -29,10 +29,11 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._limit = limit_bytes
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One exchange.
+        """Send one request and return its response.
 
         Raises:
-            UpstreamError: as the pool's `send`; ours, not httpx's, because nobody is to take them for answers.
+            UpstreamError: as for the pool's `send`. It is not an httpx error, so that no caller takes it for a
+                response.
         """
         answer = await self._upstream.ask(
             UpstreamRequest(
@@ -53,7 +54,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 def guarded_client(
     upstream: UpstreamClient, *, tenant: TenantId | None, limit_bytes: int | None = None, follow_redirects: bool = False
 ) -> httpx.AsyncClient:
-    """An httpx client that has no other way out than the pool; it keeps no proxy and no variable of the environment."""
+    """Return an httpx client that sends only through the pool; it uses no proxy and no environment variable."""
     return httpx.AsyncClient(
         transport=GuardedTransport(upstream, tenant=tenant, limit_bytes=limit_bytes),
         trust_env=False,

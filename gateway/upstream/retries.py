@@ -1,8 +1,8 @@
-"""Whether a request may be sent once more, and after which pause.
+"""Retry policy: decides if a request is sent again, and after which pause.
 
-Only what changes nothing when it arrives twice, or what certainly did not arrive: a request that is not idempotent is
-repeated only when there was no connection to send it on. Pauses are random in full, so that many callers do not come
-back together.
+A request is retried if a second arrival changes nothing, or if it certainly did not arrive. So a request that is not
+idempotent is retried only when there was no connection to send it on. Pauses are fully random, so that many callers do
+not retry at the same moment.
 """
 
 import random
@@ -11,28 +11,28 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnected
 
 AT_MOST = 2
-"""How often one request is sent again."""
+"""The most retries of one request."""
 
 WORTH_A_LOOK = 429
-"""Answers below this status are never asked for again."""
+"""Responses with a status below this one are never retried."""
 
 _LONGEST_S = 2.0
 _FIRST_S = 0.1
 _AWAY = frozenset({502, 503, 504})
 _FAILED = _AWAY | frozenset(range(520, 528)) | {530}
-"""Statuses with which an upstream, or whoever stands before it, says that it cannot answer anything now."""
+"""Statuses by which an upstream, or a proxy in front of it, reports that it cannot serve any request now."""
 
 
 def is_failure(status: int) -> bool:
-    """Whether an answer says that the upstream is away, rather than that this request went wrong."""
+    """True if the status reports that the upstream is unavailable, rather than that this request failed."""
     return status in _FAILED
 
 
 def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> float | None:
-    """The pause before the request is sent again after it got no answer; None: it is not."""
+    """The pause before a retry of a request that got no response; None: no retry."""
     if attempt >= AT_MOST:
         return None
-    if isinstance(error, ConnectedLate):  # seconds have passed already: once more and no more
+    if isinstance(error, ConnectedLate):  # seconds have passed already: one retry at most
         return _jitter(attempt) if attempt == 0 else None
     if isinstance(error, NotConnected):
         return _jitter(attempt)
@@ -42,7 +42,7 @@ def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> flo
 
 
 def after_answer(status: int, retry_after: str | None, request: UpstreamRequest, attempt: int) -> float | None:
-    """The pause before the request is sent again after this answer; None: the answer stands."""
+    """The pause before a retry of a request that got this response; None: no retry."""
     if attempt >= AT_MOST or not request.idempotent:
         return None
     if retry_after is not None and status in {429, 503}:
@@ -52,7 +52,7 @@ def after_answer(status: int, retry_after: str | None, request: UpstreamRequest,
 
 
 def _seconds(retry_after: str) -> float | None:
-    """A pause that was asked for in seconds; a date is for people who wait longer than we do."""
+    """A `Retry-After` in seconds; None for a date, which announces a longer wait than ours."""
     text = retry_after.strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
 

@@ -1,4 +1,4 @@
-"""What a trace shows of a request to an upstream: method, host and status; path and query hold arguments."""
+"""Spans of upstream requests: method, host and status. Path and query stay out, because they contain arguments."""
 
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ _LONGEST = 32
 async def run_traced(
     traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
 ) -> Carried:
-    """The request in a span of its own; the upstream is told of it where that is wanted."""
+    """Run the request in a span of its own; the upstream receives the trace context if forwarding is on."""
     method = request.method[:_LONGEST]
     with traces.asking(method, _describe(request, method)) as span:
         response, body, cut = await carry(_telling(request, traces), tenant, limit)
@@ -45,7 +45,7 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
 
 
 def _telling(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
-    """The request with our trace in its headers; one that the tenant's own document names stays the tenant's."""
+    """The request with our trace headers; one that has trace headers from the tenant's own document stays unchanged."""
     told = traces.told()
     if not told or any(name.lower() in CARRIED for name, _ in request.headers):
         return request

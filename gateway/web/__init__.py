@@ -1,1 +1,1 @@
-"""What the faces share: the edge of HTTP, problems, bodies, authentication and probes."""
+"""HTTP parts that protocol and admin share: the edge, problem documents, bodies, authentication and probes."""

@@ -1,4 +1,4 @@
-"""Who sent a request: the bridge between the Authorization header and `gateway.identity`."""
+"""Authentication of a request: connects the Authorization header with `gateway.identity`."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -11,24 +11,24 @@ from gateway.web.headers import headers_of
 
 
 def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
-    """The Authorization header; None when there is none, or more than one, of which no one can say who it is."""
+    """The Authorization header; None if it is missing, or repeated and therefore ambiguous."""
     fields = headers_of(scope)
     found = fields.get(b"authorization")
     return None if found is None or b"authorization" in fields.repeated else found.decode("latin-1")
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """The client address as the edge has it: behind a trusted proxy, the one that the proxy names."""
+    """The client address as the edge stores it: behind a trusted proxy, the address that the proxy names."""
     client = scope.get("client")
     return "" if client is None else str(client[0])
 
 
 async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticator) -> Caller:
-    """Find out who asks, and keep it in the scope and in the log's context.
+    """Authenticate the request; store the caller in the scope and in the log context.
 
     Raises:
-        Unauthenticated: nobody we know.
-        LimitExceeded: the same, from an address with too many of these.
+        Unauthenticated: the credential is missing or unknown.
+        LimitExceeded: the credential is missing or unknown, and the address has too many such failures.
     """
     caller = await credentials.authenticate(authorization_of(scope), address=address_of(scope))
     scope["caller"] = caller
@@ -40,7 +40,7 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
 
 
 def caller_of(scope: Mapping[str, Any]) -> Caller:
-    """Who was found to ask; for what runs behind `authenticate`."""
+    """The authenticated caller, for code that runs behind `authenticate`."""
     caller: Caller | None = scope.get("caller")
     if caller is None:
         raise Unauthenticated(REFUSED)

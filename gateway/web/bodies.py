@@ -1,7 +1,8 @@
-"""What a request's body is: bytes within a limit and a time, and JSON that means one thing only.
+"""Request bodies: bytes within limits of size and time, and JSON with only one interpretation.
 
-Two readers of the same bytes must not see different values: so no duplicate keys, no NaN or infinities, nothing but
-UTF-8, no byte order mark, no lone surrogates; integers stay exact. Nesting and the digits of an integer are bounded.
+Two readers of the same bytes must not get different values. So these are refused: duplicate keys, NaN, infinities, any
+encoding but UTF-8, a byte order mark, lone surrogates. Integers stay exact. Nesting and the digits of an integer are
+bounded.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from gateway.web.headers import headers_of
 
 MAX_DEPTH = 64
 MOST_DIGITS = sys.int_info.str_digits_check_threshold
-"""Of an integer: 640. Reading and writing it takes quadratic time, and each request does both several times."""
+"""The most digits of an integer: 640. Reading and writing it takes quadratic time, several times in each request."""
 
 _SEARCHED_CHARACTERS = 64 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -36,18 +37,18 @@ _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def declared_length(scope: MutableMapping[str, Any]) -> int | None:
-    """How long the body says it is; None when it does not say."""
+    """The declared length of the body; None if the client does not declare it."""
     said = headers_of(scope).get(b"content-length")
     return int(said) if said is not None and said.isdigit() else None
 
 
 async def read_body(receive: Receive, *, limit: int, deadline: float, declared: int | None = None) -> bytes:
-    """The whole body, which must arrive within `deadline` seconds.
+    """Read the whole body, which must arrive within `deadline` seconds.
 
     Raises:
-        DocumentTooLarge: it is, or says it is, longer than `limit` bytes; the rest is not read.
-        InvalidBody: it did not arrive in time.
-        ClientDisconnect: the client went away.
+        DocumentTooLarge: the actual or declared length exceeds `limit` bytes; the rest is not read.
+        InvalidBody: the body did not arrive in time.
+        ClientDisconnect: the client disconnected.
     """
     if declared is not None and declared > limit:
         raise _too_large(limit)
@@ -76,18 +77,18 @@ async def _receive(receive: Receive, until: float, deadline: float) -> Message:
 
 
 def refuse_many_values(raw: bytes, *, values: int, containers: int) -> None:
-    """Refuse a JSON text with more values, or more objects and lists, than that, before it is read.
+    """Refuse a JSON text with more values, or more objects and lists, than these limits, before it is parsed.
 
-    A value takes two bytes at least, so most texts are too short to be looked at. Counting runs at the speed of C; only
-    a text that seems to have too many is counted again without what stands in its strings.
+    A value takes at least two bytes, so most texts are too short to be counted. Counting runs at the speed of C. Only a
+    text that seems to exceed a limit is counted again, without the content of its strings.
 
     Raises:
-        DocumentTooLarge: it has more.
+        DocumentTooLarge: the text exceeds a limit.
     """
     if len(raw) < 2 * min(values, containers) or not _has_more(raw, values, containers):
         return
     plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    has_many_strings = plain.count(b'"') > 4 * values  # every value a string, behind a key
+    has_many_strings = plain.count(b'"') > 4 * values  # every value a string, with a key before it
     if has_many_strings or _has_more(b"".join(plain.split(b'"')[::2]), values, containers):
         raise DocumentTooLarge(
             f"the body has more than {values} JSON values, or more than {containers} objects and lists; send less in"
@@ -101,10 +102,10 @@ def _has_more(raw: bytes, values: int, containers: int) -> bool:
 
 
 def load_json(raw: bytes) -> object:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
-        InvalidBody: it is no JSON, or JSON that readers understand differently; a fault has line and column.
+        InvalidBody: the text is not JSON, or readers would interpret it differently; a fault has line and column.
     """
     try:
         value = _parse_fast(raw)
@@ -116,17 +117,17 @@ def load_json(raw: bytes) -> object:
 
 
 class _NotStrict(ValueError):
-    """Something that a reader accepts and this module does not."""
+    """JSON that a parser accepts and this module refuses."""
 
 
 def _parse_fast(raw: bytes) -> object:
     """The value of a text without escapes and long numbers, in half the time.
 
-    There, every quotation mark begins or ends a string. `msgspec` keeps one member of each name, so a value that is
-    written with fewer of them has lost one.
+    In such a text, every quotation mark begins or ends a string. `msgspec` keeps one member of each name. So a value
+    that is written with fewer quotation marks has lost a member.
 
     Raises:
-        msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: it is for `_parse_slowly` to read.
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: the text is for `_parse_slowly`.
     """
     if b"\\" in raw or (len(raw) > MOST_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):
         raise _NotStrict
@@ -137,7 +138,7 @@ def _parse_fast(raw: bytes) -> object:
 
 
 def _parse_slowly(raw: bytes) -> object:
-    """The value of any text; the fault and its place where it has none."""
+    """The value of any text; without one, a fault with its position is raised."""
     if raw.startswith(_BOM):
         _refuse("a byte order mark is not allowed", raw, 0)
     try:
@@ -199,7 +200,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_
 
 
 def _is_deeper(value: object, depth: int) -> bool:
-    """Whether containers lie in each other deeper than this, level by level, without recursion."""
+    """True if containers are nested deeper than this; checked level by level, without recursion."""
     level: list[Any] = [value]
     for _ in range(depth):
         inside: list[Any] = []
@@ -222,13 +223,13 @@ def _refuse_surrogates(value: object) -> None:
 
 
 def _find_fault(text: str) -> InvalidBody | None:
-    """The first constant that is no JSON, or key that its object already has, with its place.
+    """The first constant that is not JSON, or duplicate key of an object, with its position.
 
     Long texts are not searched: this runs at the speed of Python.
     """
     if len(text) > _SEARCHED_CHARACTERS:
         return None
-    with contextlib.suppress(ValueError, IndexError):  # behind what was refused anything may stand
+    with contextlib.suppress(ValueError, IndexError):  # the text after the refused token may be anything
         return _search(text)
     return None
 

@@ -1,4 +1,4 @@
-"""How long a request's body may take: a client that trickles bytes does not hold a place for ever."""
+"""Timeout of request bodies: a client that sends its body byte by byte does not hold a slot for ever."""
 
 import asyncio
 import time
@@ -15,38 +15,38 @@ _Waiting = Generator[Any, Any, Message]
 
 
 class BodyPace(Protocol):
-    """How fast a body has to come."""
+    """The speed at which a body has to arrive."""
 
     @property
     def body_s(self) -> float:
-        """The most it may take in all."""
+        """The most seconds for the whole body."""
         ...
 
     @property
     def body_grace_s(self) -> float:
-        """For how long it may be slower."""
+        """Seconds in addition to the time that the least speed allows."""
         ...
 
     @property
     def body_bytes_per_s(self) -> int:
-        """The least speed."""
+        """The least speed, in bytes per second."""
         ...
 
 
 async def receive_within(receive: Receive, seconds: float) -> Message:
-    """The next ASGI message, if it comes in time; behind the edge its pace is what counts.
+    """Return the next ASGI message if it arrives in time; behind the edge, the pace of the edge applies instead.
 
     Raises:
-        TimeoutError: it did not come in time.
+        TimeoutError: the message did not arrive in time.
     """
-    if isinstance(receive, PacedBody):  # the edge holds the clock already
+    if isinstance(receive, PacedBody):  # the edge measures the time already
         return await receive()
     async with asyncio.timeout(seconds):
         return await receive()
 
 
 class PacedBody:
-    """An ASGI `receive` that answers when the body comes too slowly, and tells the application nobody is there."""
+    """An ASGI `receive` with a timeout: responds to a body that is too slow, and sends the application a disconnect."""
 
     __slots__ = ("_began", "_give_up", "_is_over", "_is_slow", "_pace", "_receive", "_received")
 
@@ -60,7 +60,7 @@ class PacedBody:
         self._is_slow = False
 
     async def __call__(self) -> Message:
-        """The next part of the body, or what follows it."""
+        """Return the next part of the body, or the message after it."""
         if self._is_slow:
             return {"type": "http.disconnect"}
         if self._is_over:
@@ -68,7 +68,7 @@ class PacedBody:
         waiting = self._receive().__await__()
         try:
             pending = waiting.send(None)
-        except StopIteration as ended:  # it was there already, as nearly always
+        except StopIteration as ended:  # it had arrived already, as in nearly all cases
             message: Message = ended.value
         else:
             try:
@@ -91,7 +91,7 @@ class PacedBody:
 
 @types.coroutine
 def _go_on(waiting: _Waiting, pending: object) -> _Waiting:
-    """What an awaitable answers that has begun to be awaited, and waits for what it has yielded (PEP 380)."""
+    """Continue an awaitable that has yielded once: wait for what it yielded, and return its result (PEP 380)."""
     try:
         while True:
             try:

@@ -1,7 +1,7 @@
-"""What pages of other sites may do and see where an operator has named their origin (CORS of the Fetch standard).
+"""Permissions of pages whose origin the operator has named (CORS of the Fetch standard).
 
-Nothing is said to anybody else, and nobody is let in by it: a page needs a credential of its own like every client,
-and none is ever sent along by the browser.
+Other origins receive no such header. The headers admit no request: a page needs a credential of its own like every
+client, and the browser never adds one.
 """
 
 import re
@@ -19,14 +19,14 @@ _NAMES: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}")
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Whether a browser asks what a page may do, before it lets the page do it; it sends no credential with that."""
+    """True if this is a preflight request, which a browser sends without a credential before a page's own request."""
     return scope["method"] == "OPTIONS" and any(
         name == b"access-control-request-method" for name, _ in scope["headers"]
     )
 
 
 def permission(scope: Scope) -> Headers:
-    """The answer to that: every method, and whatever headers it wants to send; only what it says in them counts."""
+    """Headers of a preflight response: every method and all requested header names; only their values matter."""
     asked: Mapping[bytes, bytes] = dict(scope["headers"])
     wanted = asked.get(b"access-control-request-headers", b"")
     named = [(b"access-control-allow-headers", wanted)] if _NAMES.fullmatch(wanted) else []
@@ -38,7 +38,7 @@ def permission(scope: Scope) -> Headers:
 
 
 def shown_to(origin: bytes) -> Headers:
-    """What every answer to a page of this origin says: that the page may read it, and which of its headers."""
+    """Headers of every response to a page of this origin; they permit it to read the response and some headers."""
     return [
         (b"access-control-allow-origin", origin),
         (b"access-control-expose-headers", _SHOWN),

@@ -1,7 +1,7 @@
-"""The first thing a request meets: is it for us, from where it may come, small enough, and what is it called.
+"""Edge of the gateway: checks host, origin and size of every request first, and gives it a correlation id.
 
-Pure ASGI and outermost, so that it also guards what the faces refuse. It gives every request a correlation id, bounds
-the time its body may take, and turns an error nobody foresaw into a problem that says nothing.
+Pure ASGI and outermost, so that it also covers the refusals of protocol and admin. It bounds the time in which a body
+has to arrive. An unforeseen error becomes a problem document without details.
 """
 
 import re
@@ -39,7 +39,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeLimits:
-    """How large and how slow a request may be before any of it is understood."""
+    """Limits on the size and pace of a request, enforced before any of it is interpreted."""
 
     headers: int = 64
     header_bytes: int = 16 * 1024
@@ -55,7 +55,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeDependencies:
-    """What the edge is told of the rest: who stands in front, who counts, and whether this replica is about to end."""
+    """Parts that the edge receives: trusted proxies, metrics, the refusal log, and the drain state of this replica."""
 
     proxies: Proxies = field(default_factory=lambda: Proxies(()))
     metrics: Metrics = field(default_factory=Metrics)
@@ -65,7 +65,7 @@ class EdgeDependencies:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """Why a request goes no further."""
+    """A refusal by the edge: HTTP status, error code and detail."""
 
     status: int
     code: str
@@ -81,7 +81,7 @@ BODY_TOO_SLOW = _Refusal(408, "http.body_too_slow", "the body did not arrive in 
 
 
 class Edge:
-    """ASGI middleware around everything else."""
+    """ASGI middleware around the whole gateway."""
 
     def __init__(
         self,
@@ -160,13 +160,13 @@ class Edge:
 
 
 class _Names:
-    """Random correlation ids; the system is asked for many at a time, which costs as much as asking for one."""
+    """Random correlation ids, generated in batches: the system call costs as much for many as for one."""
 
     def __init__(self) -> None:
         self._left = ""
 
     def make(self) -> str:
-        """Another: 12 random bytes in hexadecimal digits."""
+        """Return another id: 12 random bytes in hexadecimal digits."""
         left = self._left or secrets.token_hex(_NAME_DIGITS // 2 * _NAMES_AT_ONCE)
         self._left = left[_NAME_DIGITS:]
         return left[:_NAME_DIGITS]
@@ -176,13 +176,13 @@ _SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
 
 
 def _named(fields: HeaderIndex) -> str | None:
-    """What the client calls the request, where that is fit to be said again."""
+    """The client's own request id, if it is safe to repeat."""
     named = fields.get(b"x-request-id")
     return named.decode() if named is not None and _REQUEST_ID.fullmatch(named) else None
 
 
 class _Answer:
-    """The way back to the client: adds what every answer carries, and knows how far it has come."""
+    """The response sink of a request: adds the headers of every response, and tracks the progress of the response."""
 
     __slots__ = ("_around", "_is_complete", "_is_refused", "_is_started", "_is_stream", "_page", "_scope", "_send")
 
@@ -197,8 +197,8 @@ class _Answer:
         self._is_stream = False
 
     async def __call__(self, message: Message) -> None:
-        """The application's own answer."""
-        if self._is_refused:  # the client has its answer already
+        """Send a message of the application's own response."""
+        if self._is_refused:  # the client has a response already
             return
         if message["type"] == "http.response.start":
             self._is_started = True
@@ -209,7 +209,7 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, refusal: _Refusal) -> None:
-        """Answer in the place of the application, and end the connection, of which more is not wanted."""
+        """Respond instead of the application, and close the connection, because the rest of the request is unwanted."""
         if self._is_started:
             return
         body = problem_bytes(refusal.status, refusal.code, refusal.detail, self._scope["correlation_id"])
@@ -217,12 +217,12 @@ class _Answer:
         self._is_refused = True
 
     async def permit(self) -> None:
-        """Answer a browser that asks what a page may do."""
+        """Respond to a preflight request of a browser."""
         await self({"type": "http.response.start", "status": 204, "headers": permission(self._scope)})
         await self({"type": "http.response.body", "body": b""})
 
     async def fail(self) -> bool:
-        """Answer with a 500 if nothing was; False when an answer was begun that nobody will end."""
+        """Respond with 500 if no response was begun; return False if a begun response will never end."""
         if not self._is_started:
             await self._answer(500, unexpected_bytes(self._scope["correlation_id"]))
         return self._is_complete
@@ -237,7 +237,7 @@ class _Answer:
         await self({"type": "http.response.body", "body": body})
 
     def close(self) -> None:
-        """The request is over, whatever became of it."""
+        """Update the gauge of open streams at the end of a request, whatever its outcome."""
         if self._is_stream:
             self._is_stream = False
             self._around.metrics.streams.now -= 1
@@ -285,13 +285,13 @@ class _Answer:
 
 
 def client_of(scope: Mapping[str, Any]) -> str | None:
-    """The address a request comes from; what a trusted proxy says of it, behind one."""
+    """The client address of a request; behind a trusted proxy, the address that the proxy names."""
     client = scope.get("client")
     return None if client is None else str(client[0])
 
 
 def _see_through(proxies: Proxies, scope: Scope) -> None:
-    """Put the client's own address in the place of its proxy's."""
+    """Replace the proxy's address in the scope with the client's own."""
     client = scope.get("client")
     if client is not None:
         found = proxies.client_of(client[0], scope["headers"])

@@ -1,4 +1,4 @@
-"""`/docs/errors`, where the `type` of every problem document leads: one row for each error code.
+"""`/docs/errors`, the target of the `type` of every problem document: one row for each error code.
 
 The page is the same for every tenant; it is served without a credential, on every listener.
 """
@@ -16,7 +16,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 
 def error_page_route() -> Route:
-    """The page, read once from the package."""
+    """Return the route of the page, which is read once from the package."""
     page = files("gateway.web").joinpath("errors.html").read_bytes()
     headers = {
         "etag": f'"{hashlib.blake2b(page, digest_size=8).hexdigest()}"',

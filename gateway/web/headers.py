@@ -1,4 +1,4 @@
-"""The header fields of a request, read once: a request is looked at by many who each want one or two of them."""
+"""Header index of a request, built once: many parts look up one or two headers each."""
 
 from collections import Counter
 from collections.abc import MutableMapping
@@ -9,7 +9,7 @@ _KEPT: Final = "gateway.fields"
 
 
 class HeaderIndex:
-    """Fields by lower-case name; of one that is repeated the first."""
+    """Headers by lower-case name; of a repeated one the first value."""
 
     __slots__ = ("count", "get", "repeated", "text")
 
@@ -18,13 +18,13 @@ class HeaderIndex:
         self.get = first.get
         self.count = len(headers)
         self.text = b"".join(chain.from_iterable(headers))
-        """All names and values, to see at once that none has something in it."""
+        """All names and values joined, to measure or search them at once."""
         self.repeated: frozenset[bytes] = frozenset() if len(first) == len(headers) else _repeated(headers)
-        """The names that stand more than once."""
+        """The names that occur more than once."""
 
 
 def headers_of(scope: MutableMapping[str, Any]) -> HeaderIndex:
-    """The fields of the request with this ASGI scope."""
+    """Return the header index of this ASGI scope."""
     kept: HeaderIndex | None = scope.get(_KEPT)
     if kept is None:
         kept = scope[_KEPT] = HeaderIndex(scope["headers"])

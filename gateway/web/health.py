@@ -1,6 +1,6 @@
-"""The probes: the process lives (`/healthz`), and this replica should be sent requests (`/readyz`).
+"""Health probes: the process is alive (`/healthz`), and this replica should receive requests (`/readyz`).
 
-Both answer every client. The parts that fail and their reasons are shown to monitoring alone; each change is logged.
+Both respond to every client. The failing parts and their reasons are shown to monitoring only; each change is logged.
 """
 
 import math
@@ -31,7 +31,7 @@ def _nobody(_: Request) -> bool:
 def health_routes(
     checks: Sequence[Check], *, is_draining: Callable[[], bool], sees_reasons: Callable[[Request], bool] = _nobody
 ) -> list[Route]:
-    """The probes; each check is a part's name and a function that raises when the part cannot serve."""
+    """Return the probes; each check is a part's name and a function that raises when the part cannot serve."""
     readiness = ReadinessProbe(checks)
 
     async def healthz(_: Request) -> Response:
@@ -50,7 +50,7 @@ def health_routes(
 
 
 class ReadinessProbe:
-    """What cannot serve just now; asked of the parts at most a few times a second, however often it is probed."""
+    """The parts that cannot serve now. The checks run at most a few times a second, whatever the rate of the probes."""
 
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = tuple(checks)
@@ -59,11 +59,11 @@ class ReadinessProbe:
         self._found_at = -math.inf
 
     def expire(self) -> None:
-        """Ask the parts again at the next probe."""
+        """Run the checks again at the next probe."""
         self._found_at = -math.inf
 
     async def failing(self) -> list[dict[str, str]]:
-        """The parts that fail and why, in the order of the checks."""
+        """Return the failing parts and their reasons, in the order of the checks."""
         async with self._lock:
             if time.monotonic() - self._found_at >= _FRESH_S:
                 found = await self._ask()
@@ -73,7 +73,7 @@ class ReadinessProbe:
             return self._found
 
     def _note(self, found: list[dict[str, str]]) -> None:
-        """Log a change of what fails; reasons alone may differ from one probe to the next."""
+        """Log a change in the set of failing parts; the reasons alone may differ from one probe to the next."""
         if [one["part"] for one in found] == [one["part"] for one in self._found]:
             return
         if found:

@@ -1,4 +1,4 @@
-"""Which Host and Origin headers are ours: the guard against DNS rebinding and misrouted requests."""
+"""Accepted Host and Origin headers: the guard against DNS rebinding and misrouted requests."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -10,13 +10,13 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def default_hosts(public_url: str | None = None) -> tuple[str, ...]:
-    """The names a gateway answers to when nothing else is configured: loopback, and the host of its public URL."""
+    """The hosts that need no configuration: loopback, and the host of the public URL."""
     public = None if public_url is None else urlsplit(public_url).netloc.rpartition("@")[2].lower()
     return (*LOOPBACK_HOSTS, public) if public else LOOPBACK_HOSTS
 
 
 class AllowedHosts:
-    """Names as configured: `name` on every port, `name:port`, `*.example.com` for everything below it."""
+    """Host names as configured: `name` on every port, `name:port`, `*.example.com` for all names below it."""
 
     def __init__(self, names: Iterable[str]) -> None:
         lowered = [name.strip().lower() for name in names]
@@ -25,7 +25,7 @@ class AllowedHosts:
         self._good: set[bytes] = set()
 
     def allows(self, header: bytes) -> bool:
-        """Whether a Host header names us."""
+        """True if a Host header names this gateway."""
         if header in self._good:
             return True
         if not self._matches(header):
@@ -49,13 +49,13 @@ class AllowedHosts:
 
 
 class AllowedOrigins:
-    """Origins as configured, exactly, and that of the request's own host, which is no other site."""
+    """Origins exactly as configured, and the origin of the request's own host, which is no other site."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._exact = frozenset(origin.strip().lower().rstrip("/").encode() for origin in origins if origin.strip())
 
     def allows(self, origin: bytes, host: bytes) -> bool:
-        """Whether a page of this origin may call; `host` has been found to be ours."""
+        """True if a page of this origin may send requests; `host` has been accepted before."""
         if self.names(origin):
             return True
         scheme, separator, authority = origin.lower().decode("latin-1").partition("://")
@@ -66,12 +66,12 @@ class AllowedOrigins:
         return _with_port(authority, default) == _with_port(own, default)
 
     def names(self, origin: bytes) -> bool:
-        """Whether the operator has named it."""
+        """True if the operator has configured this origin."""
         return origin.lower() in self._exact
 
 
 def split_port(host: str) -> tuple[str, str]:
-    """The name and the port of an authority; no port is the empty string."""
+    """The name and the port of an authority; the port is empty if there is none."""
     name, colon, port = host.rpartition(":")
     if not colon or port.endswith("]"):
         return host, ""

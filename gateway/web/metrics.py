@@ -1,7 +1,7 @@
-"""`/metrics` for Prometheus, for holders of the metrics key or the operator's; and the check of both.
+"""`/metrics` for Prometheus, for holders of the metrics key or the operator's key, and the check of both keys.
 
-It stands on the listener of the admin API and names tenants, so an address is not enough: behind a proxy on the same
-machine every client has a loopback address.
+The page is on the listener of the admin API and names tenants, so the client's address is not enough. Behind a proxy on
+the same machine every client has a loopback address.
 """
 
 import hashlib
@@ -23,22 +23,22 @@ _SCHEME = "bearer "
 
 
 class MonitoringKeys:
-    """The metrics key and the operator's, which open what monitoring reads."""
+    """The metrics key and the operator's key, which give access to monitoring data."""
 
     def __init__(self, credentials: Authenticator, *, key: str | None) -> None:
         self._credentials = credentials
         self._wanted = None if key is None else _digest(key)
 
     def allow(self, request: Request) -> bool:
-        """True if the request holds one of them; nothing is looked up, so this works without a database."""
+        """True if the request has one of them; nothing is looked up, so this works without a database."""
         return self._is_metrics_key(request) or self._credentials.is_operator(authorization_of(request.scope))
 
     async def check(self, request: Request) -> None:
-        """Let pass a request that holds one of them.
+        """Accept a request that has one of the keys.
 
         Raises:
-            Forbidden: it holds another credential.
-            Unauthenticated, LimitExceeded: it holds none that is valid.
+            Forbidden: the request has another valid credential.
+            Unauthenticated, LimitExceeded: the request has no valid credential.
         """
         if not self._is_metrics_key(request):
             caller = await authenticate(request.scope, self._credentials)
@@ -50,7 +50,7 @@ class MonitoringKeys:
 
 
 def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: str | None) -> list[Route]:
-    """The page; `key` opens it, and the reasons of `/readyz`, and nothing else."""
+    """Return the route of the page; `key` permits the page and the reasons of `/readyz`, and nothing else."""
     keys = MonitoringKeys(credentials, key=key)
 
     async def page(request: Request) -> Response:
@@ -61,7 +61,7 @@ def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: str | N
 
 
 def _bearer(request: Request) -> str:
-    """What the header offers; empty when it is none of ours, which no key is."""
+    """The bearer token of the header; without one the empty text, which is no key."""
     header = authorization_of(request.scope) or ""
     return header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
 

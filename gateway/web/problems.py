@@ -1,6 +1,6 @@
-"""What a refusal looks like over HTTP: a problem document (RFC 9457), one status for each kind of error.
+"""Problem documents (RFC 9457) for refusals, with one HTTP status for each kind of error.
 
-Nothing internal is ever in it. What was not foreseen becomes a 500 with a correlation id, and the log has the rest.
+They contain nothing internal. An unforeseen error becomes a 500 with a correlation id; the log contains the details.
 """
 
 import json
@@ -62,12 +62,12 @@ _CODES: Mapping[int, str] = {404: "not_found", 405: "http.method_not_allowed", 4
 
 
 def status_of(error: GatewayError) -> int:
-    """The HTTP status of an error: its own, or that of the kind it belongs to."""
+    """The HTTP status of an error: its own, or that of its nearest base class with one."""
     return next(_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
 
 
 def problem(error: GatewayError, *, correlation_id: str, instance: str | None = None) -> Response:
-    """The answer that tells a caller of our own refusal."""
+    """Return the response for a gateway error."""
     fields: dict[str, Any] = {}
     if instance is not None:
         fields["instance"] = instance
@@ -90,7 +90,7 @@ def problem(error: GatewayError, *, correlation_id: str, instance: str | None = 
 def problem_bytes(
     status: int, code: str, detail: str, correlation_id: str, fields: Mapping[str, Any] | None = None
 ) -> bytes:
-    """The document itself, for whoever answers without Starlette."""
+    """Return the document as bytes, for callers that respond without Starlette."""
     document = {
         "type": f"{PATH}#{code}",
         "title": HTTPStatus(status).phrase,
@@ -107,12 +107,12 @@ def problem_bytes(
 
 
 def problem_handlers() -> dict[Any, Any]:
-    """What a Starlette application of ours takes as its `exception_handlers`."""
+    """Return the `exception_handlers` of a Starlette application of ours."""
     return {GatewayError: _answer_refusal, HTTPException: _answer_http, Exception: _answer_unexpected}
 
 
 def correlation_id_of(scope: Mapping[str, Any]) -> str:
-    """The id the edge gave to the request; empty where no edge stands in front."""
+    """The id that the edge gave to the request; empty without an edge."""
     found = scope.get("correlation_id", "")
     return found if isinstance(found, str) else ""
 
@@ -123,7 +123,7 @@ async def _answer_refusal(request: Request, error: Exception) -> Response:
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: no such route, or not with this method."""
+    """Respond to a refusal by Starlette itself: no such route, or not with this method."""
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
     phrase = HTTPStatus(status).phrase
     code = _CODES.get(status, "input.invalid" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal")
@@ -132,12 +132,12 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 
 
 async def _answer_unexpected(request: Request, _: Exception) -> Response:
-    """Says nothing; Starlette raises the error again for the edge, which logs it."""
+    """Respond without details; Starlette raises the error again for the edge, which logs it."""
     return Response(unexpected_bytes(correlation_id_of(request.scope)), 500, media_type=MEDIA_TYPE)
 
 
 def unexpected_bytes(correlation_id: str) -> bytes:
-    """The problem of an error that nobody foresaw."""
+    """Return the problem document of an unforeseen error."""
     return problem_bytes(500, GatewayError.code, "internal error; the log has it under this id", correlation_id)
 
 

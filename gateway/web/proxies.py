@@ -1,4 +1,4 @@
-"""Which address a request comes from when a proxy of ours stands in front: `X-Forwarded-For`, believed hop by hop."""
+"""Client address behind trusted proxies: `X-Forwarded-For`, trusted hop by hop."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -10,17 +10,17 @@ _MOST_HOPS = 16
 
 
 class Proxies:
-    """The proxies that are trusted to say who talks to them; everybody else may write into the header what he likes."""
+    """The proxies that are trusted to name the client; any other peer may send an arbitrary header."""
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: tuple[Network, ...] = tuple(ipaddress.ip_network(name, strict=False) for name in networks)
 
     def __bool__(self) -> bool:
-        """Whether any is trusted."""
+        """True if any proxy is trusted."""
         return bool(self._networks)
 
     def client_of(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """The nearest address that no trusted proxy has: who cannot be believed is whom the request comes from."""
+        """Return the nearest address that is not a trusted proxy's; it counts as the client."""
         nearest = _address_of(peer)
         if nearest is None or not self._trusts(nearest):
             return peer
@@ -39,7 +39,7 @@ class Proxies:
 
 
 def _address_of(text: str) -> Address | None:
-    """The address in `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1` or `[2001:db8::1]:80`."""
+    """Parse the address in `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1` or `[2001:db8::1]:80`."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""The log lines of refused credentials: a bounded number a second, with the count of those that were left out."""
+"""Log lines of refused credentials: a bounded number per second, with the count of the omitted ones."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ BURST = 50.0
 
 
 class RefusalLog:
-    """Shared by all listeners of a process; `gateway_http_answers_total` counts every refusal."""
+    """The log of all listeners of a process; `gateway_http_answers_total` counts every refusal."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, most=1, clock=clock)

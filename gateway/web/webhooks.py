@@ -1,7 +1,7 @@
-"""Where a tenant's own systems say that resources have changed: signed deliveries to `/t/{tenant}/hooks/{id}`.
+"""Webhook endpoint `/t/{tenant}/hooks/{id}`: receives signed deliveries of a tenant's systems about changed resources.
 
-Nothing of a body is understood before its signature has been checked, and checking is bounded: how large a body may
-be, how long it may take, and how many deliveries are looked at together.
+Nothing of a body is parsed before its signature is verified. The verification is bounded: size of the body, time, and
+number of concurrent deliveries.
 """
 
 from collections.abc import Mapping
@@ -31,22 +31,22 @@ _WAITING = 256
 
 
 class WebhookEndpoint:
-    """The ASGI application behind the URLs of all webhooks."""
+    """ASGI application behind the URLs of all webhooks."""
 
     def __init__(self, catalog: CatalogContext, limiter: Limiter, once: SingleUse) -> None:
         self._catalog = catalog
         self._limiter = limiter
         self._once = once
         self.places = FairShare("webhook verifications", places=_AT_ONCE, queue=_WAITING)
-        """Keyed by the slug of the path: nothing else is known of a delivery before its signature is verified."""
+        """Keyed by the slug of the path: nothing else of a delivery is known before its signature is verified."""
 
     @property
     def route(self) -> Route:
-        """Where it stands."""
+        """The route of the endpoint."""
         return Route("/t/{tenant}/hooks/{webhook}", self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one delivery."""
+        """Receive one delivery."""
         request = Request(scope, receive)
         try:
             response = await self._answer(request)
@@ -72,10 +72,10 @@ class WebhookEndpoint:
 
 
 def read_uris(body: bytes) -> Mapping[str, str]:
-    """The resources that a delivery names by where they stand: one as `uri`, several as `uris`; ignore the rest.
+    """Return the resources that a delivery names, by JSON pointer: one as `uri`, several as `uris`; ignore the rest.
 
     Raises:
-        InvalidBody: it names none, or too many, or not as text.
+        InvalidBody: the delivery names none, too many, or one that is not text.
     """
     content = load_json(body)
     if not isinstance(content, dict):

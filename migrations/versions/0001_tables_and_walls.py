@@ -1,7 +1,7 @@
-"""The first tables, row-level security on every one of them, and the three functions that see past it.
+"""The first tables, row-level security on all of them, and the three functions that bypass it.
 
-Expects the roles `gateway_app` and `gateway_definer`; `gateway.store.database.migrations` makes them. Audit entries
-have no foreign key: they outlive their tenant, so that removing a tenant is no way to lose its trail.
+Requires the roles `gateway_app` and `gateway_definer`, which `gateway.store.database.migrations` creates. Audit entries
+have no foreign key: they outlive their tenant, so that removing a tenant does not remove its audit trail.
 """
 
 from alembic import op
@@ -273,7 +273,9 @@ def upgrade() -> None:
 
 
 def wall_off(table: str, *, column: str) -> None:
-    """Only rows of the tenant that the transaction names exist, for the owner too; with no name, none do."""
+    """Enable row-level security: only rows of the transaction's tenant are visible, for the owner too; without one,
+    none.
+    """
     mine = f"{column} = nullif(current_setting('app.tenant', true), '')"
     run(f"alter table {table} enable row level security")
     run(f"alter table {table} force row level security")
@@ -281,18 +283,18 @@ def wall_off(table: str, *, column: str) -> None:
 
 
 def open_door(signature: str, definition: str) -> None:
-    """A function that runs as `gateway_definer`, who may read what its policies show, for the app to call."""
+    """Create a function for the application that runs as `gateway_definer`, which may read what its policies permit."""
     run(definition)
     run(f"revoke all on function {signature} from public")
     run(f"grant execute on function {signature} to gateway_app")
-    # Who receives a function must be able to create one, for that moment.
+    # The new owner of a function needs the right to create one at that moment.
     run("grant create on schema public to gateway_definer")
     run(f"alter function {signature} owner to gateway_definer")
     run("revoke create on schema public from gateway_definer")
 
 
 def run(script: str) -> None:
-    """Each statement of the script by itself, as asyncpg wants it; semicolons inside $$ are left alone."""
+    """Execute each statement of the script separately, as asyncpg requires; a script with `$$` is one statement."""
     statements = [script] if "$$" in script else script.split(";")
     for statement in statements:
         if statement.strip():

@@ -1,6 +1,6 @@
-"""Profiles and named credentials behind the same wall, and what primitives, operations and policies carry more.
+"""Profiles and named credentials with row-level security, and further columns of primitives, operations and policies.
 
-Only adds: code of 0001 works on this schema. A primitive stored by it has no assessed level and counts as moderate.
+Only adds: code of 0001 works on this schema. A primitive that it stores has no assessed level and counts as moderate.
 """
 
 from alembic import op
@@ -68,7 +68,9 @@ def upgrade() -> None:
 
 
 def wall_off(table: str) -> None:
-    """Only rows of the tenant that the transaction names exist, for the owner too; with no name, none do."""
+    """Enable row-level security: only rows of the transaction's tenant are visible, for the owner too; without one,
+    none.
+    """
     own = "tenant_id = nullif(current_setting('app.tenant', true), '')"
     run(f"alter table {table} enable row level security")
     run(f"alter table {table} force row level security")

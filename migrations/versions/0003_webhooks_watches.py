@@ -1,4 +1,4 @@
-"""Signed webhooks by which tenants say that a resource changed, and HTTP resources that the gateway looks at itself.
+"""Signed webhooks by which tenants report changed resources, and HTTP resources that the gateway polls itself.
 
 Only adds: code of earlier revisions works on this schema.
 """
@@ -65,7 +65,9 @@ def upgrade() -> None:
 
 
 def wall_off(table: str) -> None:
-    """Only rows of the tenant that the transaction names exist, for the owner too; with no name, none do."""
+    """Enable row-level security: only rows of the transaction's tenant are visible, for the owner too; without one,
+    none.
+    """
     own = "tenant_id = nullif(current_setting('app.tenant', true), '')"
     run(f"alter table {table} enable row level security")
     run(f"alter table {table} force row level security")

@@ -1,4 +1,4 @@
-"""What the query tools know of a document, beside the version it was made from.
+"""The outline of a document for the query tools, stored with its version.
 
 Only adds: code of 0003 works on this schema.
 """

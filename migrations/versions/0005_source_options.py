@@ -1,6 +1,6 @@
-"""Which operations of its document a source takes, and whether its tools list what they answer.
+"""Options of a source: rules that select its operations, and output schemas of its tools.
 
-Only adds: code of 0004 works on this schema; what it writes takes every operation and lists no answers.
+Only adds: code of 0004 works on this schema; a source that it writes takes every operation and lists no output schemas.
 """
 
 from alembic import op

@@ -1,7 +1,7 @@
-"""What tenants want otherwise of imported tools, and the names that tools had before.
+"""Overrides of imported tools, and the former names of renamed tools.
 
-Adds, and lets the application rename a tool: code of 0005 works on this schema; it shows renamed tools under the names
-of their documents until they are imported again.
+Adds tables and lets the application rename a tool. Code of 0005 works on this schema; it shows renamed tools under the
+names of their documents until their next import.
 """
 
 from alembic import op
@@ -52,7 +52,9 @@ def upgrade() -> None:
 
 
 def wall_off(table: str) -> None:
-    """Only rows of the tenant that the transaction names exist, for the owner too; with no name, none do."""
+    """Enable row-level security: only rows of the transaction's tenant are visible, for the owner too; without one,
+    none.
+    """
     own = "tenant_id = nullif(current_setting('app.tenant', true), '')"
     run(f"alter table {table} enable row level security")
     run(f"alter table {table} force row level security")

@@ -1,6 +1,6 @@
-"""Where the chains of the audit trail stood at a moment, signed: so that an end which was cut off is missed.
+"""Signed heads of the audit trail's hash chains, by which a truncated chain is detected.
 
-Only adds: code of 0006 works on this schema; what it writes is signed by the first replica of ours that sees it. Like
+Only adds: code of 0006 works on this schema; its entries are signed by the first newer replica that reads them. Like
 the entries, signatures have no foreign key: they outlive their tenant.
 """
 

@@ -1,6 +1,6 @@
-"""A name for this database, so that what one installation keeps in a shared Redis is never taken for another's.
+"""A name of this database, which separates installations that share a Redis.
 
-Only adds: code of 0007 works on this schema. The name is made once and goes wherever a dump of the database goes.
+Only adds: code of 0007 works on this schema. The name is generated once and is part of every dump of the database.
 """
 
 import secrets

@@ -1,6 +1,6 @@
-"""Work that is due, tenant by tenant in turns: one tenant's backlog is never all that is seen.
+"""Due work, round-robin by tenant, so that the backlog of one tenant cannot fill the whole result.
 
-Only adds: code of 0008 works on this schema, and goes on calling the function with two parameters.
+Only adds: code of 0008 works on this schema and still calls the function with two parameters.
 """
 
 from alembic import op
@@ -34,7 +34,7 @@ def upgrade() -> None:
     run(FUNCTION)
     run(f"revoke all on function {SIGNATURE} from public")
     run(f"grant execute on function {SIGNATURE} to gateway_app")
-    # Who receives a function must be able to create one, for that moment.
+    # The new owner of a function needs the right to create one at that moment.
     run("grant create on schema public to gateway_definer")
     run(f"alter function {SIGNATURE} owner to gateway_definer")
     run("revoke create on schema public from gateway_definer")

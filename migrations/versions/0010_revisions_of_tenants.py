@@ -1,4 +1,5 @@
-"""The revisions of many tenants' catalogs in one question: a replica asks for those that it shows every few seconds.
+"""The revisions of many tenants' catalogs in one query, which a replica makes every few seconds for those that it
+serves.
 
 Only adds: code of 0009 works on this schema.
 """
@@ -25,7 +26,7 @@ def upgrade() -> None:
     run(FUNCTION)
     run(f"revoke all on function {SIGNATURE} from public")
     run(f"grant execute on function {SIGNATURE} to gateway_app")
-    # Who receives a function must be able to create one, for that moment.
+    # The new owner of a function needs the right to create one at that moment.
     run("grant create on schema public to gateway_definer")
     run(f"alter function {SIGNATURE} owner to gateway_definer")
     run("revoke create on schema public from gateway_definer")

@@ -1,10 +1,10 @@
-"""One sealed anchor per tenant for the audit trail, and until when this installation accepts unsealed state in Redis.
+"""One sealed anchor per tenant for the audit trail, and the time until which unsealed state in Redis is accepted.
 
-Only adds: code of 0010 works on this schema. It signs in chains of its own and makes no anchor; the first signature of
+Only adds: code of 0010 works on this schema. It signs in its own chains and creates no anchor; the first signature by
 newer code adopts such a tenant. Like the entries, anchors have no foreign key: they outlive their tenant.
 
-`unsealed_until()` is a constant: a day after this migration where tenants exist, since replicas of the release before
-keep sessions without seals; on a new installation it is past from the beginning.
+`unsealed_until()` is a constant. If tenants exist, it is a day after this migration, since replicas of the previous
+release store sessions without seals. On a new installation it is in the past from the beginning.
 """
 
 from alembic import op
@@ -24,7 +24,7 @@ create table audit_anchors (
     mac bytea not null
 )
 """
-# Row-level security hides tenants from the owner of the schema; the size of the table says whether there was one.
+# Row-level security hides tenants from the owner of the schema; the size of the table shows if there ever was one.
 UNTIL = """
 do $$
 declare

@@ -1,4 +1,4 @@
-"""Ceilings of a tenant's limits, set by the operator; a column without a value is the installation's default.
+"""Ceilings of a tenant's limits, set by the operator; a null is the installation's default.
 
 Only adds: code of 0010 works on this schema, without ceilings.
 """

@@ -1,6 +1,6 @@
 """The private upstreams that the operator lets each tenant reach, beside those in GATEWAY_EGRESS_ALLOW.
 
-Only adds: code of earlier revisions works on this schema, and permits none of them.
+Only adds: code of earlier revisions works on this schema and permits none of them.
 """
 
 from alembic import op

@@ -1,6 +1,6 @@
-"""Groups of audit entries as one array of rows: sending eight takes 330 µs of CPU, as eighteen arrays 450.
+"""Batches of audit entries as one array of rows: sending eight takes 330 µs of CPU, as eighteen arrays 450 µs.
 
-Only adds: code of earlier revisions calls the function with eighteen arrays, which stays.
+Only adds: code of earlier revisions calls the function with eighteen arrays, which remains.
 """
 
 from alembic import op

@@ -1,6 +1,6 @@
-"""Answers to POST requests of the admin API that carried an `Idempotency-Key`, sealed, for 24 hours.
+"""Sealed responses to POST requests of the admin API with an `Idempotency-Key`, kept for 24 hours.
 
-Only adds: code of earlier revisions works on this schema, and ignores the header.
+Only adds: code of earlier revisions works on this schema and ignores the header.
 """
 
 from alembic import op

@@ -1,6 +1,6 @@
-"""Tenants that have primitives of given names, for what code registers: one question for all tenants.
+"""Tenants with primitives of given names, which code registers: one query for all tenants.
 
-The function has the rights of its caller and sets each tenant in turn, so row-level security holds for every row that
+The function has the rights of its caller and sets each tenant in turn, so row-level security applies to every row that
 it reads. Only adds: code of 0015 works on this schema.
 """
 

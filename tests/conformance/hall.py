@@ -68,6 +68,7 @@ async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path
             "XDG_DATA_HOME": str(folder / "caddy-data"),
             "XDG_CONFIG_HOME": str(folder / "caddy-config"),
             "CADDY_ADMIN": "off",
+            "CADDY_REQUEST_BUFFERS": "buffer_requests",  # the name of Debian's 2.6
             "GATEWAY_DOMAIN": f"http://:{port}",
             "GATEWAY_UPSTREAMS": " ".join(urlsplit(target).netloc for target in hall.balancer.targets),
         }

@@ -12,6 +12,7 @@ from gateway.settings import CLIENT_VARIABLES, FILE_SUFFIX, PREFIX, SECRETS, Set
 from gateway.telemetry.metrics import SOURCES, TENANTS, Metrics
 from tests.deploy.admin_page import admin_body, admin_text
 from tests.deploy.errors_page import errors_page
+from tests.deploy.file_map import file_map
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -27,6 +28,7 @@ def pages() -> dict[str, str]:
         "cli.md": commands_page(),
         "decisions/README.md": decisions_page(),
         "admin-api.md": _page("The admin API", admin_text(), admin_body()),
+        "development/file-map.md": _page("File map", "Every module of the gateway, by package.", file_map()),
         "../gateway/web/errors.html": errors_page((DOCS / "errors.md").read_text()),
     }
 

@@ -194,6 +194,7 @@ def _caddy_environment(folder: Path, port: int, admin: int, replicas: Sequence[R
         "XDG_DATA_HOME": str(folder / "caddy-data"),
         "XDG_CONFIG_HOME": str(folder / "caddy-config"),
         "CADDY_ADMIN": f"localhost:{admin}",
+        "CADDY_REQUEST_BUFFERS": "buffer_requests",  # the name of Debian's 2.6
         "CADDY_HTTP_PORT": str(free_port()),
         "CADDY_HTTPS_PORT": str(port),
         "GATEWAY_UPSTREAMS": " ".join(f"127.0.0.1:{replica.port}" for replica in replicas),

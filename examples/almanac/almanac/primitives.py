@@ -1,4 +1,4 @@
-"""The almanac as primitives: each a definition, a function, and how much harm it can do."""
+"""The almanac's primitives: each is a definition, a function and a safety level."""
 
 import json as json_text
 from dataclasses import asdict, dataclass
@@ -52,7 +52,7 @@ SPAN: ObjectSchema = {
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """One month of the year; February as it mostly is."""
+    """One month of the year; February with 28 days."""
 
     name: str
     number: int
@@ -60,12 +60,12 @@ class Month:
 
 
 def weekday_of(day: date) -> str:
-    """The day of the week."""
+    """Return the day of the week."""
     return WEEKDAYS[day.weekday()]
 
 
 def month_named(name: str) -> Month | None:
-    """The month of this name; None when there is none."""
+    """Return the month of this name; None if there is none."""
     if name not in MONTHS:
         return None
     number = MONTHS.index(name) + 1
@@ -74,12 +74,12 @@ def month_named(name: str) -> Month | None:
 
 
 def tell_weekday(context: Context) -> Result:
-    """A plain function: it runs in a thread."""
+    """A synchronous handler, which runs in a thread."""
     return success({"weekday": weekday_of(date.fromisoformat(context.arguments["date"]))})
 
 
 async def count_days(context: Context) -> Result:
-    """An async function, which calls another tool through all its gates and says how far it is."""
+    """An async handler, which reports progress and calls another tool with all checks."""
     start, end = (date.fromisoformat(context.arguments[name]) for name in ("start", "end"))
     if end < start:
         return error("END_BEFORE_START", "The end is before the start.", {"start": str(start), "end": str(end)})
@@ -90,31 +90,31 @@ async def count_days(context: Context) -> Result:
 
 
 def list_months(_: Context) -> str:
-    """A resource may be text, in the MIME type of its definition."""
+    """A resource handler that returns text, in the MIME type of its definition."""
     return json_text.dumps(MONTHS)
 
 
 def show_month(context: Context) -> Contents:
-    """The variables of a template are in `context.arguments`."""
+    """A resource template handler; the variables are in `context.arguments`."""
     month = month_named(context.arguments["name"])
     text = json_text.dumps(None if month is None else asdict(month))
     return Contents(contents=({"uri": context.uri, "mimeType": "application/json", "text": text},))
 
 
 def suggest_months(completing: Completing) -> list[str]:
-    """The months that begin as what was typed."""
+    """Complete the name of a month."""
     return [name for name in MONTHS if name.startswith(completing.value.lower())]
 
 
 def plan_week(context: Context) -> Messages:
-    """A prompt of one message."""
+    """A prompt handler that returns one message."""
     first = context.arguments.get("first_day", WEEKDAYS[0])
     text = f"Plan a week that begins on {first}. Ask weekday_of before you name a date."
     return Messages(messages=({"role": "user", "content": {"type": "text", "text": text}},))
 
 
 def suggest_weekdays(completing: Completing) -> list[str]:
-    """The days that begin as what was typed."""
+    """Complete the name of a weekday."""
     return [day for day in WEEKDAYS if day.lower().startswith(completing.value.lower())]
 
 

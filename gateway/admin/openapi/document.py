@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the REST face, made from the table of routes and the models they use."""
+"""The OpenAPI 3.1 document of the admin API, made from the table of routes and the models that they use."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ Json = dict[str, object]
 _IN_PATH = re.compile(r"\{(\w+)\}")
 _VERSION = "1.0.0"
 DOCUMENT = "/openapi.json"
-"""Where the document itself is."""
+"""The path of the document itself."""
 
 _REFERENCE = "#/components/schemas/{model}"
 _ABOUT = """Tenants, keys, sources, tools, policy and audit.
@@ -96,7 +96,7 @@ _PARAMETERS: Mapping[str, str] = {
 
 
 def describe(routes: Sequence[Route], *, server: str) -> Json:
-    """The document of these routes, served under this path."""
+    """Generate the document of these routes; `server` is the path prefix under which they are served."""
     schemas = _collect_schemas(routes)
     paths: dict[str, Json] = {}
     for route in routes:
@@ -125,7 +125,7 @@ def _tags_of(paths: Mapping[str, Json]) -> set[str]:
 
 
 def statuses_of(route: Route) -> frozenset[int]:
-    """The statuses of the refusals that a route can answer with."""
+    """Return the statuses of all refusals of a route."""
     has_body = route.body is not NoBody
     return route.problems.union(
         {400, 401, 403, 429, 500, 503},
@@ -152,7 +152,7 @@ def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
 
 
 def _explain(model: str, schema: Json) -> None:
-    """Say of each field what it means, where its model does not."""
+    """Add a description to each field that has none in its model."""
     for field, described in cast("Mapping[str, Json]", schema.get("properties", {})).items():
         if "description" not in described and (meaning := meaning_of(model, field)):
             described["description"] = meaning
@@ -233,7 +233,7 @@ def _by_name(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
 
 
 def _tidy(schema: object) -> object:
-    """The schema without what Pydantic adds for itself: titles made of names, null as the default of what is absent."""
+    """Remove what Pydantic generates: titles derived from names, and null as the default of absent fields."""
     if isinstance(schema, list):
         return [_tidy(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):

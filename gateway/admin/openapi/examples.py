@@ -1,4 +1,4 @@
-"""One body for each model that is read, as a person would send it; a test holds each against its model."""
+"""One example body for each request model; a test validates each against its model."""
 
 from collections.abc import Mapping
 
@@ -86,9 +86,9 @@ _BODIES: Mapping[str, Json] = {
     "WatchUpdate": {"interval_s": 3600},
     "WebhookCreate": {"name": "cms"},
 }
-"""By the name of the model."""
+"""The bodies by model name."""
 
 
 def example_of(model: str, noun: str) -> Json:
-    """A body of this model, where it is sent about this noun."""
+    """Return an example body of this model; `noun` selects among the primitives."""
     return _PRIMITIVES[noun] if model == "PrimitiveSent" else _BODIES[model]

@@ -1,4 +1,7 @@
-"""What the fields of bodies and answers mean, wherever their model does not say it: one meaning per word."""
+"""Descriptions of request and response fields that have none in their model.
+
+Each name has one meaning, with exceptions by model.
+"""
 
 from collections.abc import Mapping
 
@@ -38,7 +41,7 @@ OF_MODELS: Mapping[tuple[str, str], str] = {
     ("WatchShown", "url"): "What is looked at.",
     ("WatchUpdate", "url"): "What is looked at.",
 }
-"""Where a word has a meaning of its own, by model and field."""
+"""Descriptions of fields whose meaning differs in one model, by model and field."""
 
 OF_FIELDS: Mapping[str, str] = {
     "action": "What was done, such as `call` or `key.create`.",
@@ -144,9 +147,9 @@ OF_FIELDS: Mapping[str, str] = {
     "warnings": "What is worth knowing of the document as a whole.",
     "writers": "One chain for each writer of the trail.",
 }
-"""What a field of this name means everywhere else."""
+"""Descriptions of all other fields, by name."""
 
 
 def meaning_of(model: str, field: str) -> str | None:
-    """What a field means; None where nothing is written down."""
+    """Return the description of a field; None if there is none."""
     return OF_MODELS.get((model, field)) or OF_FIELDS.get(field)

@@ -1,4 +1,4 @@
-"""The forms that names and texts must have, and what each is in words: nobody has to read a pattern to mend a name."""
+"""Patterns of names and texts, each with a description in words, so that an error message shows no pattern."""
 
 LABEL = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

@@ -1,4 +1,4 @@
-"""Query parameters of lists: a text to search for, filters of the noun, and an order."""
+"""Query parameters of lists: search text, filters of the noun, and order."""
 
 from typing import Annotated, Literal
 
@@ -40,7 +40,7 @@ BySlugNameOrTime = Annotated[
 
 
 class ListQuery(PageQuery):
-    """Search and order of a list; filters narrow each other."""
+    """Search and order of a list. An item must pass the search and every filter."""
 
     search: Search = None
 

@@ -1,4 +1,7 @@
-"""What a request body or query may hold: strict, nothing unknown; the OpenAPI document is made from these."""
+"""Models of request bodies and queries: strict, and unknown fields are refused.
+
+The OpenAPI document is generated from them.
+"""
 
 import re
 from collections.abc import Sequence
@@ -68,9 +71,9 @@ def _check_secret(value: str) -> str:
 
 
 Absent = SkipJsonSchema[None]
-"""The value of a field that was not sent; the field itself is never null."""
+"""The value of a field that was not sent; a null in the request is refused."""
 CutOut = SkipJsonSchema[bytes]
-"""A text or object that was taken out of a very large body before it was read; JSON itself has no bytes."""
+"""A text or object that was separated from a very large body before parsing; JSON itself has no bytes."""
 GIVEN = BeforeValidator(_refuse_null)
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -102,18 +105,18 @@ Count = Annotated[int, Field(ge=1, le=1_000_000)]
 class BodyModel(BaseModel):
     """A request body: every field is known and has exactly its JSON type."""
 
-    # Built when first used, which takes at most 5 ms: a replica uses few of the 112, and all take 2.5 MB.
+    # Built on first use, which takes at most 5 ms: a replica uses few of the 112 models, and all together take 2.5 MB.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 class QueryModel(BaseModel):
-    """A query string: every parameter is known and given once."""
+    """A query string: every parameter is known and sent once."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)  # as above
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)  # see above
 
 
 class NoBody(BodyModel):
-    """A request that says everything with its path."""
+    """A request without a body."""
 
 
 class NoQuery(QueryModel):
@@ -121,14 +124,14 @@ class NoQuery(QueryModel):
 
 
 class PageQuery(QueryModel):
-    """Which part of a list is wanted."""
+    """The page of a list."""
 
     limit: Annotated[int, Field(ge=1, le=200, description="Most items in one answer.")] = 50
     cursor: Annotated[str | Absent, Field(max_length=3072, description="`next_cursor` of the answer before.")] = None
 
 
 class AuditQuery(PageQuery):
-    """Which entries of the trail are wanted; the filters narrow each other."""
+    """Filters of the audit trail; an entry must pass every filter."""
 
     kind: Annotated[AuditKind | Absent, Field(description="What the entry speaks of.")] = None
     principal: Annotated[
@@ -156,7 +159,7 @@ class TenantCreate(BodyModel):
 
 
 class TenantUpdate(BodyModel):
-    """What may change of a tenant."""
+    """Changes of a tenant."""
 
     name: Label
 
@@ -175,7 +178,7 @@ class KeyCreate(BodyModel):
 
 
 class KeyUpdate(BodyModel):
-    """What may change of a key; absent fields keep their value."""
+    """Changes of a key; absent fields keep their value."""
 
     name: Annotated[Label | Absent, GIVEN] = None
     expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
@@ -204,7 +207,7 @@ Credentials = Annotated[
 
 
 class ArchiveObject(BodyModel):
-    """A document of several files that refer to each other by relative paths: zip, tar or tar.gz."""
+    """A document of several files that refer to each other by relative paths, as zip, tar or tar.gz."""
 
     base64: Annotated[str | CutOut, Field(min_length=1, json_schema_extra={"contentEncoding": "base64"})]
     entry: Annotated[
@@ -218,7 +221,7 @@ class ArchiveObject(BodyModel):
 
 
 class OperationRuleSent(BodyModel):
-    """What an operation must be to match; every member narrows, and one entry of a member is enough."""
+    """A rule for operations. Every member that is sent must match; one matching entry of a member is enough."""
 
     operation_ids: Annotated[
         list[Pattern],
@@ -246,7 +249,7 @@ OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MOST_RULES
 
 
 class SourceOptions(BodyModel):
-    """A document and how it becomes tools."""
+    """A document and the options by which it becomes tools."""
 
     document: Annotated[
         dict[str, object] | str | CutOut | None,
@@ -286,9 +289,9 @@ def _origins(sent: SourceOptions) -> int:
 
 
 class SourceReplace(SourceOptions):
-    """A new document for a source; operations that stay keep their tool names.
+    """A new document for a source; operations that remain keep their tool names.
 
-    Options are replaced whole; stored credentials are kept when `credentials` is absent.
+    All options are replaced; stored credentials are kept when `credentials` is absent.
     """
 
     @model_validator(mode="after")
@@ -305,9 +308,9 @@ class SourceCreate(SourceReplace):
 
 
 class SourceUpdate(SourceOptions):
-    """What may change of a source; absent fields keep their value, and the stored document when none is sent.
+    """Changes of a source; absent fields keep their value, and without a new document the stored one is kept.
 
-    Operations that stay keep their tool names, but for a changed prefix.
+    Operations that remain keep their tool names, except for a changed prefix.
     """
 
     @model_validator(mode="after")
@@ -353,7 +356,7 @@ AsShown = Annotated[
 
 
 class PolicyUpdate(BodyModel):
-    """What calls need, by safety level, and the tenant's limits; absent fields keep their value."""
+    """Changes of the decision by safety level and of the tenant's limits; absent fields keep their value."""
 
     safe: Annotated[Needed | Absent, GIVEN] = None
     moderate: Annotated[Needed | Absent, GIVEN] = None

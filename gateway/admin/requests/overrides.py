@@ -1,4 +1,7 @@
-"""What a request may hold about tools, imported ones among them; what an operation can do is judged further in."""
+"""Request models of tool changes, including overrides of imported tools.
+
+The catalog validates an override against its operation.
+"""
 
 from typing import Annotated
 
@@ -17,7 +20,7 @@ Paths = Annotated[list[Path], Field(min_length=1, max_length=_MOST_PATHS)]
 
 
 class HintsSent(BodyModel):
-    """What clients are told of a tool's effects; what is not sent is the document's."""
+    """A tool's annotations (hints about its effects) for clients; a hint that is not sent is that of the document."""
 
     readOnlyHint: bool | None = None  # noqa: N815  # the protocol's own names
     destructiveHint: bool | None = None  # noqa: N815
@@ -26,7 +29,9 @@ class HintsSent(BodyModel):
 
 
 class ResultSent(BodyModel):
-    """How a JSON answer is cut: the part at a pointer, then only some paths of it, then without some."""
+    """The reduction of a JSON result: first the part at a pointer, then only the paths of `keep`, then without those of
+    `drop`.
+    """
 
     pointer: Pointer | None = None
     keep: Paths | None = None
@@ -34,10 +39,10 @@ class ResultSent(BodyModel):
 
 
 class ToolUpdate(PrimitiveUpdate):
-    """What may change of a tool; absent fields keep their value.
+    """Changes of a tool; absent fields keep their value.
 
-    `definition` and `handler` are for tools of the tenant's own. The fields from `name` on are for imported tools, of
-    which a change is stored as an override; null takes such a field back to what the document says.
+    `definition` and `handler` are for tools of the tenant's own. The fields from `name` on are for imported tools,
+    whose changes are stored as an override; null restores the document's value.
     """
 
     enabled: Annotated[bool | None, Field(description="Whether anybody has it. Null, of imported tools: true.")] = None
@@ -60,7 +65,7 @@ class ToolUpdate(PrimitiveUpdate):
 
 
 OWN_FIELDS = ("definition", "handler")
-"""What only tools of the tenant's own have."""
+"""Fields that only tools of the tenant's own have."""
 
 IMPORTED_FIELDS = ("name", "title", "description", "hidden", "annotations", "pinned", "result")
-"""What only imported tools have."""
+"""Fields that only imported tools have."""

@@ -1,4 +1,7 @@
-"""What a request may hold about primitives, profiles and credentials; what is in a definition is judged further in."""
+"""Request models of primitives, profiles and credentials.
+
+The catalog validates the content of definitions and handlers.
+"""
 
 from typing import Annotated
 
@@ -62,7 +65,7 @@ class PrimitiveSent(BodyModel):
 
 
 class PrimitiveUpdate(BodyModel):
-    """What may change of a primitive; absent fields keep their value."""
+    """Changes of a primitive; absent fields keep their value."""
 
     definition: Annotated[Definition | Absent, GIVEN] = None
     handler: Annotated[HandlerObject | Absent, GIVEN] = None
@@ -71,13 +74,13 @@ class PrimitiveUpdate(BodyModel):
 
 
 class UriQuery(QueryModel):
-    """Which item is meant."""
+    """The address of one item."""
 
     uri: Annotated[Uri, Field(description="The URI or URI template of the item.")]
 
 
 class ToolTry(BodyModel):
-    """A call to try."""
+    """A tool call to try."""
 
     arguments: Annotated[
         dict[str, object], Field(default_factory=dict[str, object], description="As a client would send them.")
@@ -94,13 +97,13 @@ class PromptTry(BodyModel):
 
 
 class ResourceChanged(BodyModel):
-    """A resource whose contents are not what they were."""
+    """A resource whose contents have changed."""
 
     uri: Uri
 
 
 class RuleSent(BodyModel):
-    """What a primitive must be to match; every member narrows, and one entry of a member is enough."""
+    """A rule for primitives. Every member that is sent must match; one matching entry of a member is enough."""
 
     names: Annotated[
         Texts, Field(default_factory=list[str], description="Shell patterns over the name; of resources: the URI.")
@@ -119,7 +122,7 @@ Rules = Annotated[list[RuleSent], Field(max_length=_MOST_RULES)]
 
 
 class ProfileReplace(BodyModel):
-    """A selection: what some include rule matches (all without one) and no exclude rule."""
+    """The rules of a profile: it contains what an include rule matches (everything without one) and no exclude rule."""
 
     description: Prose = ""
     include: Annotated[Rules, Field(default_factory=list[RuleSent])]
@@ -133,7 +136,7 @@ class ProfileCreate(ProfileReplace):
 
 
 class ProfileUpdate(BodyModel):
-    """What may change of a profile; absent fields keep their value."""
+    """Changes of a profile; absent fields keep their value."""
 
     description: Annotated[Prose | Absent, GIVEN] = None
     include: Annotated[Rules | Absent, GIVEN] = None
@@ -141,7 +144,7 @@ class ProfileUpdate(BodyModel):
 
 
 class CredentialReplace(BodyModel):
-    """A credential, whole: its secret is never shown, so none of it is kept from before."""
+    """A complete credential. No part of the previous one is kept, because its secret is never shown."""
 
     place: Annotated[
         CredentialLocation, Field(strict=False, description="`basic` has username and password, the others a value.")
@@ -159,6 +162,6 @@ class CredentialReplace(BodyModel):
 
 
 class CredentialCreate(CredentialReplace):
-    """A new credential for handlers to name."""
+    """A new credential, which handlers refer to by name."""
 
     name: CredentialName

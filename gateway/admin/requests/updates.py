@@ -1,4 +1,4 @@
-"""What a request may hold about webhooks and watches."""
+"""Request models of webhooks and watches."""
 
 from typing import Annotated
 
@@ -12,13 +12,15 @@ WebhookName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
 
 
 class WebhookCreate(BodyModel):
-    """A place where a system of the tenant says that resources have changed."""
+    """A webhook, by which a system of the tenant reports changed resources."""
 
     name: WebhookName
 
 
 class WatchCreate(BodyModel):
-    """A resource whose contents come from a URL; when something else stands there, the resource has changed."""
+    """A watch: a resource whose contents come from a URL. When the content at the URL differs, the resource has
+    changed.
+    """
 
     uri: Annotated[Uri, Field(description="The resource, fixed or of a template.")]
     url: Annotated[Url, Field(description="What is looked at, with GET.")]
@@ -27,7 +29,7 @@ class WatchCreate(BodyModel):
 
 
 class WatchUpdate(BodyModel):
-    """What may change of a watch; absent fields keep their value."""
+    """Changes of a watch; absent fields keep their value."""
 
     url: Annotated[Url | Absent, GIVEN] = None
     interval_s: Annotated[Interval | Absent, GIVEN] = None

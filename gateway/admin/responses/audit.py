@@ -1,4 +1,4 @@
-"""What the REST face answers when an audit trail was verified."""
+"""Response models of audit trail verification."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from gateway.domain.audit import (
 
 
 class ChainFaultShown(ResponseModel):
-    """A place of a chain that is not as it was written."""
+    """A fault in a hash chain of the audit trail."""
 
     kind: ChainFaultKind
     number: Annotated[
@@ -35,12 +35,12 @@ class ChainFaultShown(ResponseModel):
 
     @classmethod
     def of(cls, fault: ChainFault) -> Self:
-        """The fault as it is shown."""
+        """Build the response from a fault."""
         return cls(kind=fault.kind, number=fault.number, entry=fault.entry)
 
 
 class ChainShown(ResponseModel):
-    """What one writer has written of the trail."""
+    """The hash chain of one writer of the audit trail."""
 
     writer: Annotated[
         str,
@@ -59,7 +59,7 @@ class ChainShown(ResponseModel):
 
     @classmethod
     def of(cls, chain: Chain) -> Self:
-        """The chain as it is shown."""
+        """Build the response from a chain."""
         return cls(
             writer=chain.writer,
             entries=chain.entries,
@@ -73,7 +73,7 @@ class ChainShown(ResponseModel):
 
 
 class AnchorShown(ResponseModel):
-    """The beginning of the trail and its newest signature."""
+    """The anchor: the beginning of the audit trail and its newest signature."""
 
     state: Annotated[
         AnchorState,
@@ -89,12 +89,12 @@ class AnchorShown(ResponseModel):
 
     @classmethod
     def of(cls, anchor: Anchor) -> Self:
-        """The anchor as it is shown."""
+        """Build the response from an anchor."""
         return cls(state=anchor.state, number=anchor.number, at=anchor.at, ok=anchor.is_whole)
 
 
 class HeadsComparedShown(ResponseModel):
-    """The comparison with one store of heads outside the database."""
+    """The comparison of the audit trail with one store of chain heads outside the database."""
 
     store: Annotated[str, Field(description="`redis`, or the file or URL that the operator named.")]
     state: Annotated[
@@ -111,7 +111,7 @@ class HeadsComparedShown(ResponseModel):
 
     @classmethod
     def of(cls, one: HeadsCompared) -> Self:
-        """The comparison as it is shown."""
+        """Build the response from a comparison."""
         return cls(
             store=one.store,
             state=one.state,
@@ -123,7 +123,7 @@ class HeadsComparedShown(ResponseModel):
 
 
 class TrailVerified(ResponseModel):
-    """Whether the tenant's audit trail is as it was written."""
+    """The result of verifying the tenant's audit trail."""
 
     ok: Annotated[bool, Field(description="Whether no chain, the anchor and no store outside shows a fault.")]
     entries: int
@@ -133,7 +133,7 @@ class TrailVerified(ResponseModel):
 
     @classmethod
     def of(cls, trail: AuditTrail) -> Self:
-        """The result as it is shown."""
+        """Build the response from a verified audit trail."""
         return cls(
             ok=trail.is_whole,
             entries=sum(chain.entries for chain in trail.chains if not chain.is_of_signatures),

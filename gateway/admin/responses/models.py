@@ -1,4 +1,4 @@
-"""What the REST face answers with; the OpenAPI document is made from these and every answer is written by them."""
+"""Response models of the admin API. They serialize every response, and the OpenAPI document is generated from them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,16 +16,16 @@ from gateway.domain.tenancy.tenants import Tenant
 
 
 class ResponseModel(BaseModel):
-    """An answer; a field that is not declared cannot be in it."""
+    """A response; it cannot contain a field that is not declared."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # as what is sent
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # see `BodyModel`
 
 
 S = TypeVar("S", bound=ResponseModel)
 
 
 class Page(ResponseModel, Generic[S]):
-    """Part of a list."""
+    """One page of a list."""
 
     items: Sequence[S]
     next_cursor: Annotated[str | None, Field(description="For the next part; null on the last.")]
@@ -42,7 +42,7 @@ class TenantShown(ResponseModel):
 
     @classmethod
     def of(cls, tenant: Tenant) -> Self:
-        """The tenant as it is shown."""
+        """Build the response from a tenant."""
         return cls(
             id=tenant.id,
             slug=tenant.slug,
@@ -66,7 +66,7 @@ class KeyShown(ResponseModel):
 
     @classmethod
     def of(cls, key: Key) -> Self:
-        """The key as it is shown."""
+        """Build the response from a key."""
         return cls(
             id=key.id,
             name=key.name,
@@ -80,18 +80,18 @@ class KeyShown(ResponseModel):
 
 
 class KeyMinted(KeyShown):
-    """A key with its text, which is shown this once."""
+    """A key with its text, which no other response contains."""
 
     key: Annotated[str, Field(description="The key itself; kept nowhere.")]
 
     @classmethod
     def with_text(cls, key: Key, minted: MintedKey) -> Self:
-        """The key as it is shown to whoever asked for it."""
+        """Build the response from a key and its text."""
         return cls(**KeyShown.of(key).model_dump(), key=minted.text)
 
 
 class LimitsShown(ResponseModel):
-    """How much of everything the tenant may use."""
+    """The tenant's limits."""
 
     calls_per_second: float
     burst: int
@@ -102,7 +102,7 @@ class LimitsShown(ResponseModel):
 
     @classmethod
     def of(cls, limits: Limits) -> Self:
-        """The limits as they are shown."""
+        """Build the response from limits."""
         return cls(
             calls_per_second=limits.calls_per_second,
             burst=limits.burst,
@@ -114,18 +114,18 @@ class LimitsShown(ResponseModel):
 
 
 class CeilingsShown(LimitsShown):
-    """The most that each limit of the tenant may be; only the operator sets it."""
+    """The highest value that each limit of the tenant may have; only the operator sets it."""
 
     defaulted: Annotated[Sequence[str], Field(description="The limits whose ceiling is the installation's default.")]
 
     @classmethod
     def of_tenant(cls, found: CeilingsInForce) -> Self:
-        """The ceilings as they are shown."""
+        """Build the response from the ceilings in force."""
         return cls(**LimitsShown.of(found.limits).model_dump(), defaulted=found.defaulted)
 
 
 class PolicyShown(ResponseModel):
-    """What a call needs, by its safety level, and the tenant's limits."""
+    """The decision about calls by safety level, and the tenant's limits."""
 
     safe: Decision
     moderate: Decision
@@ -140,7 +140,7 @@ class PolicyShown(ResponseModel):
 
     @classmethod
     def of(cls, found: BoundedPolicy) -> Self:
-        """The policy as it is shown."""
+        """Build the response from a policy."""
         policy = found.stored
         return cls(
             safe=policy.safe,
@@ -154,13 +154,13 @@ class PolicyShown(ResponseModel):
 
 
 class EgressShown(ResponseModel):
-    """The private upstreams that the tenant may reach, beside those that every tenant may."""
+    """The private upstreams that the tenant may reach, beside those that are open to every tenant."""
 
     allow: Annotated[Sequence[str], Field(description="Each `host:port` in its one spelling, sorted.")]
 
     @classmethod
     def of(cls, egress: Egress) -> Self:
-        """The list as it is shown."""
+        """Build the response from the tenant's upstreams."""
         return cls(allow=egress.allow)
 
 
@@ -179,7 +179,7 @@ class EntryShown(ResponseModel):
 
     @classmethod
     def of(cls, entry: AuditEntry) -> Self:
-        """The entry as it is shown."""
+        """Build the response from an entry."""
         return cls(
             id=entry.id,
             at=entry.at,
@@ -194,7 +194,7 @@ class EntryShown(ResponseModel):
 
 
 class FaultShown(BaseModel):
-    """One place in what was sent that is wrong."""
+    """One fault in the request."""
 
     pointer: Annotated[str, Field(description="JSON Pointer into the body, or `?name` of a query parameter.")]
     reason: str
@@ -203,14 +203,14 @@ class FaultShown(BaseModel):
 
 
 class ConflictShown(BaseModel):
-    """A name that is taken, and by whom."""
+    """A name that is taken, and its owner."""
 
     name: str
     owner: str
 
 
 class Problem(BaseModel):
-    """Why the request was refused (RFC 9457)."""
+    """A problem document: the reason of a refusal (RFC 9457)."""
 
     type: str
     title: str
@@ -225,7 +225,7 @@ class Problem(BaseModel):
 
 
 class FindingShown(ResponseModel):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     check: Annotated[str, Field(description="What was looked at; stable.")]
     status: Verdict
@@ -234,24 +234,24 @@ class FindingShown(ResponseModel):
 
     @classmethod
     def of(cls, finding: Finding) -> Self:
-        """The finding as it is shown."""
+        """Build the response from a finding."""
         return cls(check=finding.check, status=finding.status, detail=finding.detail, mend=finding.mend)
 
 
 class Examined(ResponseModel):
-    """What an examination of the installation found."""
+    """The results of an examination of the installation."""
 
     status: Annotated[Verdict, Field(description="The worst of the findings.")]
     findings: Sequence[FindingShown]
 
 
 class TenantPage(Page[TenantShown]):
-    """Part of the list of tenants, by slug."""
+    """One page of the tenants, by slug."""
 
 
 class KeyPage(Page[KeyShown]):
-    """Part of a tenant's keys."""
+    """One page of a tenant's keys."""
 
 
 class EntryPage(Page[EntryShown]):
-    """Part of a tenant's audit trail, the newest first."""
+    """One page of a tenant's audit trail, newest first."""

@@ -1,4 +1,4 @@
-"""What the REST face answers about overrides of imported tools."""
+"""Response models of overrides of imported tools."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,7 +13,7 @@ from gateway.domain.tenancy.policy import Safety
 
 
 class OverrideShown(ResponseModel):
-    """What is wanted otherwise of an imported tool; null is as the document says."""
+    """The tenant's changes of an imported tool; null keeps the document's value."""
 
     id: str
     operation: Annotated[str, Field(description="Method and path that it belongs to, whatever the document.")]
@@ -31,7 +31,7 @@ class OverrideShown(ResponseModel):
 
     @classmethod
     def of(cls, override: Override) -> Self:
-        """The override as it is shown."""
+        """Build the response from an override."""
         return cls(**_facts(override))
 
 
@@ -42,12 +42,12 @@ class KeptOverrideShown(OverrideShown):
 
     @classmethod
     def kept(cls, kept: KeptOverride) -> Self:
-        """The override as it is shown."""
+        """Build the response from a stored override."""
         return cls(**_facts(kept.override), tool=kept.tool)
 
 
 class OverridePage(Page[KeptOverrideShown]):
-    """Part of a source's overrides, by method and path."""
+    """One page of a source's overrides, by method and path."""
 
 
 def _facts(override: Override) -> dict[str, Any]:

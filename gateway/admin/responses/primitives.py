@@ -1,4 +1,4 @@
-"""What the REST face answers about primitives, and about calls of them that were tried."""
+"""Response models of primitives and of tried calls."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ Json = Mapping[str, object]
 
 
 class PrimitiveShown(ResponseModel):
-    """What is shown of the primitives of every family."""
+    """The fields of primitives of every family."""
 
     id: str
     origin: PrimitiveOrigin
@@ -37,19 +37,19 @@ class PrimitiveShown(ResponseModel):
 
 
 class DocumentShown(ResponseModel):
-    """An imported tool as its document makes it."""
+    """An imported tool as generated from its document."""
 
     safety: Safety
     definition: Json
 
     @classmethod
     def of(cls, tool: Tool) -> Self:
-        """The tool without its override."""
+        """Build the response from a tool without its override."""
         return cls(safety=tool.safety, definition=_decode(tool.definition))
 
 
 class ToolShown(PrimitiveShown):
-    """A tool: imported, of the tenant's own, or of code."""
+    """A tool: imported, of the tenant's own, or registered by code."""
 
     name: str
     source: Annotated[str, Field(description="Name of the source that it comes from; empty without one.")]
@@ -60,7 +60,7 @@ class ToolShown(PrimitiveShown):
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
-        """The tool as it is shown."""
+        """Build the response from a listed tool."""
         item = listed.item
         source, operation = (item.source_name, item.identity) if isinstance(item, Tool) else ("", "")
         return cls(
@@ -81,7 +81,7 @@ class PromptShown(PrimitiveShown):
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
-        """The prompt as it is shown."""
+        """Build the response from a listed prompt."""
         return cls(**_facts(listed), name=listed.name)
 
 
@@ -92,7 +92,7 @@ class ResourceShown(PrimitiveShown):
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
-        """The resource as it is shown."""
+        """Build the response from a listed resource."""
         return cls(**_facts(listed), uri=listed.name)
 
 
@@ -103,12 +103,12 @@ class TemplateShown(PrimitiveShown):
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
-        """The resource template as it is shown."""
+        """Build the response from a listed resource template."""
         return cls(**_facts(listed), uri_template=listed.name)
 
 
 class PrimitiveValid(ResponseModel):
-    """What storing a primitive would make of it; nothing was stored."""
+    """The primitive that storing would create; nothing was stored."""
 
     valid: Literal[True] = True
     name: Annotated[str, Field(description="What it would be addressed by.")]
@@ -119,7 +119,7 @@ class PrimitiveValid(ResponseModel):
 
     @classmethod
     def of(cls, tried: Tried) -> Self:
-        """What would be made."""
+        """Build the response from a validated primitive."""
         made = tried.listed.item
         return cls(
             name=made.name,
@@ -131,7 +131,7 @@ class PrimitiveValid(ResponseModel):
 
 
 class RequestShown(ResponseModel):
-    """What a call would send, before its credentials are added."""
+    """The request of a call, before credentials are added."""
 
     summary: Annotated[str, Field(description="The call as a person reads it; of steps, with the requests they make.")]
     method: str | None
@@ -141,30 +141,30 @@ class RequestShown(ResponseModel):
 
 
 class TrialShown(ResponseModel):
-    """A call that was tried: what was sent, and what came back."""
+    """A tried call: the request and the result."""
 
     request: RequestShown
     result: Annotated[Json, Field(description="The protocol's result object.")]
 
 
 class ToolPage(Page[ToolShown]):
-    """Part of a tenant's tools, by name."""
+    """One page of a tenant's tools, by name."""
 
 
 class PromptPage(Page[PromptShown]):
-    """Part of a tenant's prompts, by name."""
+    """One page of a tenant's prompts, by name."""
 
 
 class ResourcePage(Page[ResourceShown]):
-    """Part of a tenant's resources, by URI."""
+    """One page of a tenant's resources, by URI."""
 
 
 class TemplatePage(Page[TemplateShown]):
-    """Part of a tenant's resource templates, by URI template."""
+    """One page of a tenant's resource templates, by URI template."""
 
 
 def _facts(listed: Listed) -> dict[str, Any]:
-    """What is shown of every family."""
+    """The fields of primitives of every family."""
     item = listed.item
     stored = item if isinstance(item, Primitive) else None
     return {

@@ -1,4 +1,4 @@
-"""What the REST face answers about profiles, credentials and published schemas."""
+"""Response models of profiles, credentials and published schemas."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from gateway.domain.tenancy.profiles import Profile, Rule
 
 
 class RuleShown(ResponseModel):
-    """What a primitive must be to match; an empty member asks for nothing."""
+    """A rule for primitives; an empty member matches everything."""
 
     names: Sequence[str]
     sources: Sequence[str]
@@ -25,7 +25,7 @@ class RuleShown(ResponseModel):
 
     @classmethod
     def of(cls, rule: Rule) -> Self:
-        """The rule as it is shown."""
+        """Build the response from a rule."""
         return cls(
             names=rule.names,
             sources=rule.sources,
@@ -37,7 +37,7 @@ class RuleShown(ResponseModel):
 
 
 class CountsOfProfile(ResponseModel):
-    """How many primitives of each family a profile shows."""
+    """The number of primitives of each family in a profile."""
 
     tools: int
     resources: int
@@ -46,7 +46,7 @@ class CountsOfProfile(ResponseModel):
 
 
 class ProfileShown(ResponseModel):
-    """A profile, and what it shows and costs now."""
+    """A profile, with the number of its primitives and its present cost in tokens."""
 
     id: str
     name: str
@@ -59,7 +59,7 @@ class ProfileShown(ResponseModel):
 
     @classmethod
     def of(cls, profile: Profile, price: Price) -> Self:
-        """The profile as it is shown."""
+        """Build the response from a profile and its cost."""
         return cls(
             id=profile.id,
             name=profile.name,
@@ -90,7 +90,7 @@ class CredentialShown(ResponseModel):
 
     @classmethod
     def of(cls, credential: StoredCredential) -> Self:
-        """The credential as it is shown."""
+        """Build the response from a credential."""
         return cls(
             id=credential.id,
             name=credential.name,
@@ -103,15 +103,15 @@ class CredentialShown(ResponseModel):
 
 
 class ProfilePage(Page[ProfileShown]):
-    """Part of a tenant's profiles, by name."""
+    """One page of a tenant's profiles, by name."""
 
 
 class CredentialPage(Page[CredentialShown]):
-    """Part of a tenant's credentials, by name."""
+    """One page of a tenant's credentials, by name."""
 
 
 class SchemaNames(ResponseModel):
-    """The JSON Schemas of what tenants send as definitions and handlers."""
+    """The names of the JSON Schemas of definitions and handlers."""
 
     items: Sequence[str]
 

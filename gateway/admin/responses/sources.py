@@ -1,4 +1,4 @@
-"""What the REST face answers about sources and their imports."""
+"""Response models of sources and their imports."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ from gateway.domain.sources import (
 
 
 class OperationShown(ResponseModel):
-    """What became of one operation."""
+    """The outcome of one operation in an import."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class OperationShown(ResponseModel):
 
 
 class CountsShown(ResponseModel):
-    """How many operations ended in each status."""
+    """The number of operations by status."""
 
     ok: int
     degraded: int
@@ -40,7 +40,7 @@ class CountsShown(ResponseModel):
 
 
 class PriceShown(ResponseModel):
-    """What one tool costs in a client's list."""
+    """The cost of one tool in a client's list."""
 
     tool: str
     bytes: int
@@ -48,12 +48,12 @@ class PriceShown(ResponseModel):
 
     @classmethod
     def of(cls, price: ListedPrice) -> Self:
-        """The price as it is shown."""
+        """Build the response from a tool's cost."""
         return cls(tool=price.tool, bytes=price.size, estimated_tokens=price.estimated_tokens)
 
 
 class OverrideReportShown(ResponseModel):
-    """What the import makes of one override."""
+    """The outcome of one override in an import."""
 
     operation: Annotated[str, Field(description="Method and path that it belongs to.")]
     tool: Annotated[str | None, Field(description="The tool it applies to; null when there is none.")]
@@ -62,12 +62,12 @@ class OverrideReportShown(ResponseModel):
 
     @classmethod
     def of(cls, report: OverrideReport) -> Self:
-        """The report as it is shown."""
+        """Build the response from the report of an override."""
         return cls(operation=report.identity, tool=report.tool, applies=report.applies, reasons=report.reasons)
 
 
 class ReportShown(ResponseModel):
-    """What became of every operation of a document, and what its tools cost a client to list."""
+    """The report of an import: the outcome of every operation, and the cost of listing the tools."""
 
     operations: Sequence[OperationShown]
     counts: CountsShown
@@ -88,7 +88,7 @@ class ReportShown(ResponseModel):
 
     @classmethod
     def of(cls, report: ImportReport) -> Self:
-        """The report as it is shown."""
+        """Build the response from a report."""
         return cls(
             operations=[
                 OperationShown(
@@ -116,7 +116,7 @@ class ReportShown(ResponseModel):
 
 
 class ChangeShown(ResponseModel):
-    """What another import means for one operation."""
+    """The change of one operation by a new import."""
 
     method: str
     path: str
@@ -128,13 +128,13 @@ class ChangeShown(ResponseModel):
 
     @classmethod
     def of(cls, change: OperationChange) -> Self:
-        """The change as it is shown."""
+        """Build the response from a change."""
         method, _, path = change.identity.partition(" ")
         return cls(method=method, path=path, tool=change.tool, was=change.was, recent_calls=change.recent_calls)
 
 
 class ChangesShown(ResponseModel):
-    """How the tools differ from those of the version before, by method and path."""
+    """The differences between the tools and those of the previous version, by method and path."""
 
     added: Sequence[ChangeShown]
     removed: Sequence[ChangeShown]
@@ -145,7 +145,7 @@ class ChangesShown(ResponseModel):
 
     @classmethod
     def of(cls, changes: ImportChanges) -> Self:
-        """The changes as they are shown."""
+        """Build the response from changes."""
         return cls(
             added=[ChangeShown.of(change) for change in changes.added],
             removed=[ChangeShown.of(change) for change in changes.removed],
@@ -155,7 +155,7 @@ class ChangesShown(ResponseModel):
 
 
 class OperationRuleShown(ResponseModel):
-    """What an operation must be to match; an empty member asks for nothing."""
+    """A rule for operations; an empty member matches everything."""
 
     operation_ids: Sequence[str]
     methods: Sequence[str]
@@ -164,12 +164,12 @@ class OperationRuleShown(ResponseModel):
 
     @classmethod
     def of(cls, rule: OperationRule) -> Self:
-        """The rule as it is shown."""
+        """Build the response from a rule."""
         return cls(operation_ids=rule.operation_ids, methods=rule.methods, paths=rule.paths, tags=rule.tags)
 
 
 class SourceShown(ResponseModel):
-    """A source; its credentials only by the names of their security schemes."""
+    """A source; of its credentials, only the names of their security schemes."""
 
     id: str
     name: str
@@ -188,7 +188,7 @@ class SourceShown(ResponseModel):
 
     @classmethod
     def of(cls, source: Source) -> Self:
-        """The source as it is shown."""
+        """Build the response from a source."""
         return cls(
             id=source.id,
             name=source.name,
@@ -208,19 +208,19 @@ class SourceShown(ResponseModel):
 
 
 class SourceImported(SourceShown):
-    """A source with the report of its import, and how its tools changed."""
+    """A source with the report of its import and the changes of its tools."""
 
     report: ReportShown
     changes: Annotated[ChangesShown | None, Field(description="Null for the first import.")]
 
     @classmethod
     def with_report(cls, source: Source, report: ImportReport, changes: ChangesShown | None) -> Self:
-        """The source and what became of its document."""
+        """Build the response from a source, its report and its changes."""
         return cls(**SourceShown.of(source).model_dump(), report=ReportShown.of(report), changes=changes)
 
 
 class ImportTried(ResponseModel):
-    """The report of a dry run, and how the tools would change; nothing was stored."""
+    """The report of a dry run and the changes of the tools that an import would make; nothing was stored."""
 
     name: str
     dry_run: Literal[True] = True
@@ -233,4 +233,4 @@ class SourceChanged(RootModel[SourceImported | ImportTried]):
 
 
 class SourcePage(Page[SourceShown]):
-    """Part of a tenant's sources, by name."""
+    """One page of a tenant's sources, by name."""

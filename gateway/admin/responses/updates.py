@@ -1,4 +1,4 @@
-"""What the REST face answers about webhooks and watches."""
+"""Response models of webhooks and watches."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -24,7 +24,7 @@ class WebhookShown(ResponseModel):
 
     @classmethod
     def of(cls, webhook: Webhook, slug: str) -> Self:
-        """The webhook as it is shown."""
+        """Build the response from a webhook."""
         return cls(
             id=webhook.id,
             name=webhook.name,
@@ -36,22 +36,22 @@ class WebhookShown(ResponseModel):
 
 
 class WebhookMinted(WebhookShown):
-    """A webhook with its newest secret, which is shown this once."""
+    """A webhook with its newest secret, which no other response contains."""
 
     secret: Annotated[str, Field(description="Signs deliveries (Standard Webhooks); it is never shown again.")]
 
     @classmethod
     def with_secret(cls, webhook: Webhook, slug: str, secret: str) -> Self:
-        """The webhook as it is shown when its secret is made."""
+        """Build the response from a webhook and its new secret."""
         return cls(**WebhookShown.of(webhook, slug).model_dump(), secret=secret)
 
 
 class WebhookPage(Page[WebhookShown]):
-    """Part of a tenant's webhooks, by name."""
+    """One page of a tenant's webhooks, by name."""
 
 
 class WatchShown(ResponseModel):
-    """A watch, and how looking went."""
+    """A watch, and the outcome of its last polls."""
 
     id: str
     uri: str
@@ -67,7 +67,7 @@ class WatchShown(ResponseModel):
 
     @classmethod
     def of(cls, watch: Watch) -> Self:
-        """The watch as it is shown."""
+        """Build the response from a watch."""
         return cls(
             id=watch.id,
             uri=watch.uri,
@@ -84,4 +84,4 @@ class WatchShown(ResponseModel):
 
 
 class WatchPage(Page[WatchShown]):
-    """Part of a tenant's watches, by URI."""
+    """One page of a tenant's watches, by URI."""

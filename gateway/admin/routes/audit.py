@@ -1,4 +1,4 @@
-"""The audit trail of a tenant over REST."""
+"""Endpoints of a tenant's audit trail."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from gateway.domain.audit import AuditFilter
 
 
 async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, AuditQuery]) -> AdminResponse:
-    """The tenant's audit trail, the newest first."""
+    """List the tenant's audit trail, newest first."""
     query = call.query
     wanted = AuditFilter(
         kind=query.kind, principal=query.principal, tool=query.tool, since=query.since, until=query.until
@@ -24,7 +24,7 @@ async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, Audi
 
 
 async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Whether every entry of the tenant's trail follows from the one before."""
+    """Verify that every entry of the tenant's audit trail follows from the one before it."""
     return AdminResponse(content=TrailVerified.of(await audit.verify_trail(call.tenant, admin.catalog)))
 
 

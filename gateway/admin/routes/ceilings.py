@@ -1,4 +1,4 @@
-"""The ceilings of a tenant's limits over REST: read by the tenant's admins, set by the operator."""
+"""Endpoints of the ceilings of a tenant's limits: the tenant's admins read them, the operator sets them."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from gateway.domain.tenancy.ceilings import Ceilings, CeilingsInForce
 
 
 async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """The ceilings in force."""
+    """Show the ceilings in force."""
     return _answer(await ceilings.get_ceilings(call.tenant, admin.catalog))
 
 
 async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsUpdate, NoQuery]) -> AdminResponse:
-    """The ceilings changed; what is not sent stays."""
+    """Change the ceilings; values that are not sent are kept."""
     sent = {name: getattr(call.body, name) for name in call.body.model_fields_set}
 
     def revise(current: Ceilings) -> Ceilings:

@@ -1,4 +1,4 @@
-"""Named credentials over REST: written, listed without their secrets, never read back."""
+"""Endpoints of named credentials; no response contains a secret."""
 
 from functools import partial
 from urllib.parse import quote
@@ -18,25 +18,25 @@ from gateway.catalog.etags import tag_of
 
 
 async def list_credentials(admin: AdminDependencies, call: AdminRequest[NoBody, CredentialListQuery]) -> AdminResponse:
-    """The tenant's credentials by name."""
+    """List the tenant's credentials, by default by name."""
     read = partial(credentials.page_credentials, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, CREDENTIALS, call.query, read=read)
     return AdminResponse(content=CredentialPage(items=[CredentialShown.of(one) for one in shown], next_cursor=cursor))
 
 
 async def create_credential(admin: AdminDependencies, call: AdminRequest[CredentialCreate, NoQuery]) -> AdminResponse:
-    """A new credential."""
+    """Create a credential."""
     return await _create(admin, call, call.body.name)
 
 
 async def get_credential(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One credential."""
+    """Show a credential."""
     found = await credentials.get_credential(call.tenant, admin.catalog, call.path["name"])
     return AdminResponse(content=CredentialShown.of(found), tag=tag_of(found))
 
 
 async def replace_credential(admin: AdminDependencies, call: AdminRequest[CredentialReplace, NoQuery]) -> AdminResponse:
-    """A credential with another secret, place and origins, created where there is none."""
+    """Replace the secret, location and origins of a credential, or create it."""
     name = call.path["name"]
 
     async def replace() -> AdminResponse:
@@ -53,7 +53,7 @@ async def replace_credential(admin: AdminDependencies, call: AdminRequest[Creden
 
 
 async def delete_credential(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A credential forgotten."""
+    """Delete a credential."""
     remove = partial(credentials.remove_credential, call.tenant, admin.catalog)
     await remove(call.path["name"], by=call.by, expected=call.expected)
     return AdminResponse(status=204)

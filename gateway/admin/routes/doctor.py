@@ -1,4 +1,4 @@
-"""The examination of the installation over REST; the operator's alone."""
+"""The endpoint that examines the installation; for the operator only."""
 
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminResponse, Endpoint, Plain
 from gateway.admin.limits import WorkKind
@@ -8,7 +8,7 @@ from gateway.domain.findings import Verdict
 
 
 async def examine_installation(admin: AdminDependencies, _: Plain) -> AdminResponse:
-    """Every finding, and the worst of their verdicts."""
+    """Show every finding and the worst verdict."""
     findings = await admin.doctor.examine()
     verdicts = {finding.status for finding in findings}
     worst = next((verdict for verdict in (Verdict.FAILED, Verdict.WARNING) if verdict in verdicts), Verdict.OK)

@@ -1,4 +1,4 @@
-"""The private upstreams of a tenant over REST: set by the operator, read by the tenant's admin too."""
+"""Endpoints of a tenant's private upstreams: the operator sets them, the tenant's admins can read them."""
 
 from gateway.admin.endpoint import ADMIN, OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.requests.models import EgressReplace, NoBody, NoQuery
@@ -9,12 +9,12 @@ from gateway.domain.tenancy.egress import Egress
 
 
 async def get_egress(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """The list in force."""
+    """Show the list in force."""
     return _answer(await egress.get_egress(call.tenant, admin.catalog))
 
 
 async def replace_egress(admin: AdminDependencies, call: AdminRequest[EgressReplace, NoQuery]) -> AdminResponse:
-    """The list replaced."""
+    """Replace the list."""
     saved = await egress.replace_egress(call.tenant, admin.catalog, call.body.allow, by=call.by, expected=call.expected)
     return _answer(saved)
 

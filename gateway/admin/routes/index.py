@@ -1,4 +1,4 @@
-"""The routes below /admin/v1, all made from the tables of the nouns, and the OpenAPI document of the same tables."""
+"""The routes below `/admin/v1`, built from the endpoint tables of all nouns, and the OpenAPI document of the tables."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -57,15 +57,15 @@ ENDPOINTS: Sequence[Route] = (
     *doctor.ENDPOINTS,
 )
 _LAST = ("name", "id")
-"""What the last segment of a path may stand for."""
+"""The path parameters that can be the last segment of a path."""
 
 
 def admin_routes(
     catalog: CatalogContext, gate: RequestGate, examiner: Doctor, connections: Connections, calls: CallPipeline
 ) -> list[BaseRoute]:
-    """What is mounted at /admin/v1; whatever else is asked for there is answered here too.
+    """Build the routes to mount at `/admin/v1`, including a fallback for all other paths.
 
-    Calls that an admin tries go the way of clients' calls: through these connections and stations.
+    Calls that an admin tries use the connections and the call pipeline of clients' calls.
     """
     admin = AdminDependencies(
         catalog=catalog,
@@ -86,15 +86,18 @@ def admin_routes(
 
 @cache
 def write_document() -> bytes:
-    """The OpenAPI document; it is the same in every gateway of a process, and takes longer to write than all else."""
+    """Serialize the OpenAPI document.
+
+    Cached for the process: it is the same for every gateway, and takes longer to build than all other parts.
+    """
     return orjson.dumps(describe(ENDPOINTS, server=ROOT))
 
 
 def collect_paths(endpoints: Sequence[Route]) -> list[tuple[str, Mapping[str, Route], Mapping[str, str]]]:
-    """The methods of each path, and what its last segment stands for where it shadows a name.
+    """Group endpoints by path; each path has its methods and the parameter that its last segment shadows.
 
-    A path such as `/tools/validate` also answers what `/tools/{name}` answers: a tool may have that name. It comes
-    first, because the first path that fits counts.
+    A path such as `/tools/validate` also has the methods of `/tools/{name}`, because a tool can have that name. Such
+    paths come first, because the first matching path is used.
     """
     by_path: dict[str, dict[str, Route]] = defaultdict(dict)
     for endpoint in endpoints:

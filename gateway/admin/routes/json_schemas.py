@@ -1,4 +1,4 @@
-"""The JSON Schemas of what tenants send as definitions and handlers, over REST."""
+"""Endpoints of the JSON Schemas of definitions and handlers."""
 
 from gateway.admin.endpoint import ADMIN, AdminDependencies, AdminResponse, Endpoint, Plain
 from gateway.admin.requests.models import NoBody, NoQuery
@@ -8,12 +8,12 @@ from gateway.errors import NotFound
 
 
 async def list_schemas(_: AdminDependencies, __: Plain) -> AdminResponse:
-    """The names of all schemas."""
+    """List the names of all schemas."""
     return AdminResponse(content=SchemaNames(items=NAMES))
 
 
 async def get_schema(_: AdminDependencies, call: Plain) -> AdminResponse:
-    """One schema."""
+    """Show a schema."""
     schema = schema_of(call.path["name"])
     if schema is None:
         raise NotFound("no such schema")

@@ -1,4 +1,4 @@
-"""API keys over REST."""
+"""Endpoints of API keys."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,14 +18,14 @@ from gateway.domain.tenancy.keys import Key, MintedKey
 
 
 async def list_keys(admin: AdminDependencies, call: AdminRequest[NoBody, KeyListQuery]) -> AdminResponse:
-    """The tenant's keys by id."""
+    """List the tenant's keys, by default by id."""
     read = partial(keys.page_keys, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, KEYS, call.query, read=read)
     return AdminResponse(content=KeyPage(items=[KeyShown.of(key) for key in shown], next_cursor=cursor))
 
 
 async def create_key(admin: AdminDependencies, call: AdminRequest[KeyCreate, NoQuery]) -> AdminResponse:
-    """A new key with its text."""
+    """Create a key; the response contains its text."""
     body = call.body
     draft = KeyDraft(
         name=body.name,
@@ -39,12 +39,12 @@ async def create_key(admin: AdminDependencies, call: AdminRequest[KeyCreate, NoQ
 
 
 async def get_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One key."""
+    """Show a key."""
     return _shown(await keys.get_key(call.tenant, admin.catalog, _key(call.path["id"])))
 
 
 async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQuery]) -> AdminResponse:
-    """A key with another name or end."""
+    """Change the name or expiry of a key."""
     body = call.body
 
     def revise(key: Key) -> Key:
@@ -59,19 +59,19 @@ async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQ
 
 
 async def rotate_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A key with a new text."""
+    """Rotate a key: give it a new secret. The response contains its text."""
     key = _key(call.path["id"])
     return _minted(*await keys.rotate_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected))
 
 
 async def revoke_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A key that was ended."""
+    """Revoke a key; it remains in the list."""
     key = _key(call.path["id"])
     return _shown(await keys.revoke_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected))
 
 
 async def delete_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A key forgotten."""
+    """Revoke and delete a key."""
     key = _key(call.path["id"])
     await keys.delete_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected)
     return AdminResponse(status=204)

@@ -1,4 +1,4 @@
-"""Changes of tools over REST: of imported ones they are stored as overrides, beside the document."""
+"""Endpoints that change tools; changes of imported tools are stored as overrides, beside the document."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ _NESTED = ("annotations", "result")
 async def update_tool(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[ToolUpdate, NoQuery]
 ) -> AdminResponse:
-    """A tool changed: one of the tenant's own as declared, an imported one by its override."""
+    """Change a tool: one of the tenant's own itself, an imported one by its override."""
     name, sent = call.path["name"], call.body.model_fields_set
     if not await overrides.is_imported(call.tenant, admin.catalog, name):
         await listing.get_listed(call.tenant, admin.catalog, noun.family, name)
@@ -36,13 +36,13 @@ async def update_tool(
 
 
 async def delete_tool_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """An imported tool as its document says again."""
+    """Remove the override of an imported tool."""
     await overrides.reset_tool(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
 
 async def list_overrides(admin: AdminDependencies, call: AdminRequest[NoBody, PageQuery]) -> AdminResponse:
-    """The overrides of a source by method and path."""
+    """List the overrides of a source, by method and path."""
     source = call.path["name"]
     read = partial(overrides.page_overrides, call.tenant, admin.catalog, source)
     listing = f"overrides:{source}"
@@ -51,20 +51,20 @@ async def list_overrides(admin: AdminDependencies, call: AdminRequest[NoBody, Pa
 
 
 async def get_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One override."""
+    """Show an override."""
     kept = await overrides.get_override(call.tenant, admin.catalog, call.path["name"], call.path["id"])
     return AdminResponse(content=KeptOverrideShown.kept(kept), tag=kept.tag)
 
 
 async def delete_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """An override removed."""
+    """Delete an override."""
     remove = partial(overrides.remove_override, call.tenant, admin.catalog, call.path["name"], call.path["id"])
     await remove(by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
 
 def _revise(body: ToolUpdate, wishes: OverrideFields) -> OverrideFields:
-    """The wishes with what was sent; null takes a member back."""
+    """Apply the sent fields to the override; null clears a field."""
     sent = {name: getattr(body, name) for name in _SETTABLE if name in body.model_fields_set}
     for name in _NESTED:
         if name in body.model_fields_set:

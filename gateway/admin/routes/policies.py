@@ -1,4 +1,4 @@
-"""The policy of a tenant over REST."""
+"""Endpoints of a tenant's policy."""
 
 from dataclasses import replace
 
@@ -12,12 +12,12 @@ from gateway.domain.tenancy.policy import Policy
 
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """The policy in force."""
+    """Show the policy in force."""
     return _answer(await policies.get_policy(call.tenant, admin.catalog))
 
 
 async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdate, NoQuery]) -> AdminResponse:
-    """The policy changed; what is not sent stays."""
+    """Change the policy; values that are not sent are kept."""
     body = call.body
     limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
 

@@ -1,4 +1,4 @@
-"""The routes of tools, resources, resource templates and prompts: one table, made for each family."""
+"""The endpoint table of tools, resources, resource templates and prompts, generated for each family."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -91,7 +91,7 @@ _NOUNS = (
 
 
 def routes_of(noun: PrimitiveNoun) -> Sequence[Route]:
-    """Every route of a family."""
+    """Build all routes of a family."""
     one = f"{noun.path}/{{{noun.key}}}"
     routes: list[Route] = [_lists(noun), _creates(noun), _validates(noun), _shows(noun, one)]
     routes += _changes(noun, one, "", NoQuery)
@@ -162,8 +162,8 @@ def _shows(noun: PrimitiveNoun, path: str) -> Route:
 
 
 def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
-    """What changes one item, addressed by its path or by the query."""
-    creates = noun.key == "name" or query is UriQuery  # an id is given, never chosen
+    """The routes that change one item, addressed by path or query."""
+    creates = noun.key == "name" or query is UriQuery  # ids are assigned by the gateway
     also = ", or create it" if creates else ""
     return (
         Endpoint(

@@ -1,4 +1,4 @@
-"""Tools, resources, resource templates and prompts over REST: what each request does, whatever the family."""
+"""Request handlers of tools, resources, resource templates and prompts, common to all families."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimitiveNoun:
-    """One family as this face speaks of it; `key` is what a path names an item by: `name` or `id`."""
+    """One family in the admin API; `key` is the path parameter that names an item: `name` or `id`."""
 
     family: Family
     one: str
@@ -51,7 +51,7 @@ class PrimitiveNoun:
 async def list_items(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, PrimitiveListQuery]
 ) -> AdminResponse:
-    """The tenant's primitives of a family, or the one of a URI; none is an empty list."""
+    """List the tenant's primitives of a family, or the one of a URI; an unknown URI gives an empty list."""
     query = call.query
     if isinstance(query, UriListQuery) and query.uri is not None:
         shown, cursor = await _find(noun, admin, call, query.uri), None
@@ -64,29 +64,29 @@ async def list_items(
 async def create_item(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, NoQuery]
 ) -> AdminResponse:
-    """A new primitive."""
+    """Create a primitive."""
     return await _create(noun, admin, call)
 
 
 async def check_item(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, NoQuery]
 ) -> AdminResponse:
-    """A primitive judged as if it were to be stored."""
+    """Validate a primitive as if it were to be stored."""
     tried = await primitives.try_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body))
     return AdminResponse(content=PrimitiveValid.of(tried))
 
 
 async def get_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
-    """One primitive."""
+    """Show a primitive."""
     return show_item(noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _addressed(noun, call)))
 
 
 async def replace_item(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, Q]
 ) -> AdminResponse:
-    """A primitive with another definition and handler, created where there is none; what is not sent has its default.
+    """Replace the definition and handler of a primitive, or create it; values that are not sent get their default.
 
-    An id in the path never creates one.
+    A request with an id in its path never creates one.
     """
     name = _addressed(noun, call)
 
@@ -109,7 +109,7 @@ async def replace_item(
 
 
 async def update_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[U, Q]) -> AdminResponse:
-    """A primitive changed; what is not sent stays."""
+    """Change a primitive; values that are not sent are kept."""
     body = call.body
 
     def revise(draft: PrimitiveDraft) -> PrimitiveDraft:
@@ -124,14 +124,14 @@ async def update_item(noun: PrimitiveNoun, admin: AdminDependencies, call: Admin
 
 
 async def delete_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
-    """A primitive removed."""
+    """Delete a primitive."""
     address = Address(family=noun.family, name=_addressed(noun, call))
     await primitives.remove_primitive(call.tenant, admin.catalog, address, by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
 
 def show_item(noun: PrimitiveNoun, listed: Listed) -> AdminResponse:
-    """One primitive as it is answered."""
+    """Build the response for one primitive."""
     return AdminResponse(content=noun.show(listed), tag=listed.tag)
 
 
@@ -164,12 +164,12 @@ async def _update(
 
 
 def _addressed(noun: PrimitiveNoun, call: AdminRequest[B, Q]) -> str:
-    """The name, URI or id that the request speaks of."""
+    """The name, URI or id that the request addresses."""
     return call.query.uri if isinstance(call.query, UriQuery) else call.path[noun.key]
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a path with the name in it leads to it: dots alone would lead out of the path (RFC 3986)."""
+    """True if a path can contain the name; a name of dots only would be a relative segment (RFC 3986)."""
     return _PLAIN.issuperset(name) and bool(name.strip("."))
 
 

@@ -1,4 +1,4 @@
-"""Profiles over REST."""
+"""Endpoints of profiles."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from gateway.domain.tenancy.profiles import Profile, Rule
 
 
 async def list_profiles(admin: AdminDependencies, call: AdminRequest[NoBody, ProfileListQuery]) -> AdminResponse:
-    """The tenant's profiles by name."""
+    """List the tenant's profiles, by default by name."""
     read = partial(profiles.page_profiles, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, PROFILES, call.query, read=read)
     prices = await price_profiles(call.tenant, admin.catalog, shown)
@@ -31,17 +31,17 @@ async def list_profiles(admin: AdminDependencies, call: AdminRequest[NoBody, Pro
 
 
 async def create_profile(admin: AdminDependencies, call: AdminRequest[ProfileCreate, NoQuery]) -> AdminResponse:
-    """A new profile."""
+    """Create a profile."""
     return await _create(admin, call, call.body.name)
 
 
 async def get_profile(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One profile."""
+    """Show a profile."""
     return await _answer(admin, call.tenant, await profiles.get_profile(call.tenant, admin.catalog, call.path["name"]))
 
 
 async def replace_profile(admin: AdminDependencies, call: AdminRequest[ProfileReplace, NoQuery]) -> AdminResponse:
-    """A profile with other rules, created where there is none; what is not sent has its default."""
+    """Replace the rules of a profile, or create it; values that are not sent get their default."""
     name = call.path["name"]
 
     async def replace_rules() -> AdminResponse:
@@ -58,7 +58,7 @@ async def replace_profile(admin: AdminDependencies, call: AdminRequest[ProfileRe
 
 
 async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpdate, NoQuery]) -> AdminResponse:
-    """A profile changed; what is not sent stays."""
+    """Change a profile; values that are not sent are kept."""
     body = call.body
 
     def revise(profile: Profile) -> Profile:
@@ -74,7 +74,7 @@ async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpd
 
 
 async def delete_profile(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A profile removed."""
+    """Delete a profile."""
     await profiles.remove_profile(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 

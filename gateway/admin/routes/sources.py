@@ -1,4 +1,4 @@
-"""Sources and their reports over REST."""
+"""Endpoints of sources and their reports."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -45,31 +45,31 @@ from gateway.domain.sources import OperationRule
 
 
 async def list_sources(admin: AdminDependencies, call: AdminRequest[NoBody, SourceListQuery]) -> AdminResponse:
-    """The tenant's sources by name."""
+    """List the tenant's sources, by default by name."""
     read = partial(sources.page_sources, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, SOURCES, call.query, read=read)
     return AdminResponse(content=SourcePage(items=[SourceShown.of(source) for source in shown], next_cursor=cursor))
 
 
 async def create_source(admin: AdminDependencies, call: AdminRequest[SourceCreate, NoQuery]) -> AdminResponse:
-    """A document imported, or tried."""
+    """Import a document, or report on it with `dry_run`."""
     return await _create(admin, call, call.body.name)
 
 
 async def get_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One source."""
+    """Show a source."""
     source = await sources.get_source(call.tenant, admin.catalog, call.path["name"])
     return AdminResponse(content=SourceShown.of(source), tag=tag_of(source))
 
 
 async def get_report(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """What became of every operation."""
+    """Show the import report of the active document."""
     source, report = await sources.read_report(call.tenant, admin.catalog, call.path["name"])
     return AdminResponse(content=ReportShown.of(report), tag=tag_of(source))
 
 
 async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceReplace, NoQuery]) -> AdminResponse:
-    """A source with a new document, created where there is none; what is not sent has its default."""
+    """Import a new document for a source, or create the source; values that are not sent get their default."""
     name = call.path["name"]
 
     async def create() -> AdminResponse:
@@ -85,12 +85,12 @@ async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceRepl
 
 
 async def update_source(admin: AdminDependencies, call: AdminRequest[SourceUpdate, NoQuery]) -> AdminResponse:
-    """A source changed; what is not sent stays."""
+    """Change a source; values that are not sent are kept."""
     return await _update(admin, call, call.body.model_fields_set)
 
 
 async def delete_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A source removed."""
+    """Delete a source."""
     await sources.remove_source(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
@@ -118,7 +118,7 @@ async def _update(
 
 
 def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str]) -> SourceDraft:
-    """The draft with what the body says of these fields; credentials that are not sent stay."""
+    """Apply the values of these fields to the draft; credentials that are not sent are kept."""
     return replace(
         draft,
         document=body.document,

@@ -1,4 +1,4 @@
-"""Tenants over REST."""
+"""Endpoints of tenants."""
 
 from functools import partial
 from urllib.parse import quote
@@ -15,26 +15,26 @@ from gateway.domain.tenancy.tenants import Tenant
 
 
 async def list_tenants(admin: AdminDependencies, call: AdminRequest[NoBody, TenantListQuery]) -> AdminResponse:
-    """All tenants by slug."""
+    """List all tenants, by default by slug."""
     read = partial(tenants.page_tenants, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, TENANTS, call.query, read=read)
     return AdminResponse(content=TenantPage(items=[TenantShown.of(tenant) for tenant in shown], next_cursor=cursor))
 
 
 async def create_tenant(admin: AdminDependencies, call: AdminRequest[TenantCreate, NoQuery]) -> AdminResponse:
-    """A new tenant."""
+    """Create a tenant."""
     body = call.body
     made = await tenants.create_tenant(admin.catalog, body.slug, body.name or body.slug, by=call.by)
     return _answer(made, status=201, location=f"/tenants/{quote(made.slug)}")
 
 
 async def get_tenant(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One tenant."""
+    """Show a tenant."""
     return _answer(await tenants.get_tenant(call.tenant, admin.catalog))
 
 
 async def update_tenant(admin: AdminDependencies, call: AdminRequest[TenantUpdate, NoQuery]) -> AdminResponse:
-    """A tenant under another name."""
+    """Change the display name of a tenant."""
     renamed = await tenants.rename_tenant(
         call.tenant, admin.catalog, call.body.name, by=call.by, expected=call.expected
     )
@@ -42,7 +42,7 @@ async def update_tenant(admin: AdminDependencies, call: AdminRequest[TenantUpdat
 
 
 async def delete_tenant(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A tenant removed."""
+    """Delete a tenant."""
     await tenants.remove_tenant(call.tenant, admin.catalog, by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 

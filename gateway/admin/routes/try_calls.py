@@ -1,4 +1,7 @@
-"""Calls that an admin tries: through every gate, as any client's, with what was sent beside what came back."""
+"""Endpoints by which an admin tries a call.
+
+The call passes the same checks as a client's. The response shows the upstream request beside the result.
+"""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -26,7 +29,7 @@ _LONGEST_BODY = 64 * 1024
 
 
 async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
-    """A tool called."""
+    """Call a tool."""
     principal, name = await _stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.inner_tool(name)
@@ -43,7 +46,7 @@ async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery
 
 
 async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:
-    """A resource read, fixed or of a template."""
+    """Read a resource, fixed or of a template."""
     principal, uri = await _stand_in(admin, call), call.query.uri
     async with admin.connections.open(principal) as registry:
         bound = await registry.resource(uri)
@@ -58,7 +61,7 @@ async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQ
 
 
 async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQuery]) -> AdminResponse:
-    """A prompt got."""
+    """Get a prompt."""
     principal, name = await _stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.prompt(name) or await registry.prompt(await _name_of(admin, call, Family.PROMPT, name))
@@ -73,7 +76,7 @@ async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQ
 
 
 async def _stand_in(admin: AdminDependencies, call: AdminRequest[B, Q]) -> Principal:
-    """Who the trail and the limits take the admin for: the own key, or `operator`."""
+    """The principal for the audit trail and the limits: the caller's own key, or `operator`."""
     caller = call.by.caller
     tenant = await get_tenant(call.tenant, admin.catalog)
     key, subject = (caller.key, caller.subject) if isinstance(caller, Principal) else (KeyId("operator"), "operator")
@@ -81,11 +84,11 @@ async def _stand_in(admin: AdminDependencies, call: AdminRequest[B, Q]) -> Princ
 
 
 async def _name_of(admin: AdminDependencies, call: AdminRequest[B, Q], family: Family, name: str) -> str:
-    """The name of what clients have under this id.
+    """Return the name of the primitive with this name or id.
 
     Raises:
-        NotFound: there is nothing of this name or id.
-        Conflict: there is, but it is switched off.
+        NotFound: no primitive has this name or id.
+        Conflict: the primitive is disabled.
     """
     listed = await get_listed(call.tenant, admin.catalog, family, name)
     if not listed.is_enabled:
@@ -107,12 +110,12 @@ def _prepare(bound: BoundResource | BoundPrompt, given: Mapping[str, str]) -> Pr
 
 
 async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
-    """One line for a request, which is printed beside it; for the gateway's own work, every request it makes."""
+    """Summarize the call: one line for a single request, else a preview of every request that the handler makes."""
     if prepared.request is not None:
         return prepared.summary
     try:
         return await handler.preview(prepared)
-    except CredentialMissing:  # the result says so
+    except CredentialMissing:  # the result contains this error
         return prepared.summary
 
 

@@ -1,4 +1,4 @@
-"""That a resource has changed, said over REST."""
+"""The endpoint by which a tenant reports a changed resource."""
 
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint
 from gateway.admin.requests.models import NoQuery
@@ -9,7 +9,7 @@ from gateway.catalog.updates.resource_updates import report_update
 async def report_resource_update(
     admin: AdminDependencies, call: AdminRequest[ResourceChanged, NoQuery]
 ) -> AdminResponse:
-    """Whoever follows the resource is told."""
+    """Notify the clients that are subscribed to the resource."""
     await report_update(call.tenant, admin.catalog, call.body.uri)
     return AdminResponse(status=202)
 

@@ -1,4 +1,4 @@
-"""Watches over REST: which URL is looked at for which resource."""
+"""Endpoints of watches, each of which polls a URL for a resource."""
 
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from gateway.errors import NotFound
 
 
 async def list_watches(admin: AdminDependencies, call: AdminRequest[NoBody, WatchListQuery]) -> AdminResponse:
-    """The tenant's watches by URI, or the one of a resource."""
+    """List the tenant's watches, by default by URI, or the one of a resource."""
     if call.query.uri is not None:
         return AdminResponse(content=WatchPage(items=await _of_uri(admin, call, call.query.uri), next_cursor=None))
     read = partial(watches.page_watches, call.tenant, admin.catalog)
@@ -28,7 +28,7 @@ async def list_watches(admin: AdminDependencies, call: AdminRequest[NoBody, Watc
 
 
 async def create_watch(admin: AdminDependencies, call: AdminRequest[WatchCreate, NoQuery]) -> AdminResponse:
-    """A new watch."""
+    """Create a watch."""
     body = call.body
     draft = WatchDraft(uri=body.uri, url=body.url, interval_s=body.interval_s, credential=body.credential)
     made = await watches.create_watch(call.tenant, admin.catalog, draft, by=call.by)
@@ -37,12 +37,12 @@ async def create_watch(admin: AdminDependencies, call: AdminRequest[WatchCreate,
 
 
 async def get_watch(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One watch."""
+    """Show a watch."""
     return _shown(await watches.get_watch(call.tenant, admin.catalog, call.path["id"]))
 
 
 async def update_watch(admin: AdminDependencies, call: AdminRequest[WatchUpdate, NoQuery]) -> AdminResponse:
-    """A watch of another URL, at another pace or with another credential."""
+    """Change the URL, interval or credential of a watch."""
     body = call.body
 
     def revise(draft: WatchDraft) -> WatchDraft:
@@ -58,7 +58,7 @@ async def update_watch(admin: AdminDependencies, call: AdminRequest[WatchUpdate,
 
 
 async def delete_watch(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A watch ended."""
+    """Delete a watch."""
     remove = partial(watches.remove_watch, call.tenant, admin.catalog, call.path["id"])
     await remove(by=call.by, expected=call.expected)
     return AdminResponse(status=204)

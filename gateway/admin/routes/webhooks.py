@@ -1,4 +1,4 @@
-"""Webhooks over REST: made, rotated, listed without their secrets, deleted."""
+"""Endpoints of webhooks: create, rotate, list, show and delete. Only creation and rotation show a secret."""
 
 from functools import partial
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from gateway.catalog.updates import webhooks
 
 
 async def list_webhooks(admin: AdminDependencies, call: AdminRequest[NoBody, WebhookListQuery]) -> AdminResponse:
-    """The tenant's webhooks by name."""
+    """List the tenant's webhooks, by default by name."""
     slug = await _slug(admin, call)
     read = partial(webhooks.page_webhooks, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, WEBHOOKS, call.query, read=read)
@@ -24,7 +24,7 @@ async def list_webhooks(admin: AdminDependencies, call: AdminRequest[NoBody, Web
 
 
 async def create_webhook(admin: AdminDependencies, call: AdminRequest[WebhookCreate, NoQuery]) -> AdminResponse:
-    """A new webhook with its secret."""
+    """Create a webhook; the response contains its secret."""
     slug = await _slug(admin, call)
     made, secret = await webhooks.create_webhook(call.tenant, admin.catalog, call.body.name, by=call.by)
     location = f"/tenants/{quote(call.path['t'])}/webhooks/{quote(made.name)}"
@@ -34,13 +34,13 @@ async def create_webhook(admin: AdminDependencies, call: AdminRequest[WebhookCre
 
 
 async def get_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """One webhook."""
+    """Show a webhook."""
     found = await webhooks.get_webhook(call.tenant, admin.catalog, call.path["name"])
     return AdminResponse(content=WebhookShown.of(found, await _slug(admin, call)), tag=tag_of(found))
 
 
 async def rotate_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A webhook with a new secret."""
+    """Rotate a webhook: give it a new secret, which the response contains."""
     slug = await _slug(admin, call)
     rotate = partial(webhooks.rotate_webhook, call.tenant, admin.catalog, call.path["name"])
     rotated, secret = await rotate(by=call.by, expected=call.expected)
@@ -48,7 +48,7 @@ async def rotate_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse
 
 
 async def delete_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """A webhook gone."""
+    """Delete a webhook."""
     remove = partial(webhooks.remove_webhook, call.tenant, admin.catalog, call.path["name"])
     await remove(by=call.by, expected=call.expected)
     return AdminResponse(status=204)

@@ -1,7 +1,7 @@
-"""Names of tenants that code hides behind: looked up when the gateway starts and after each registration.
+"""Names of tenants that hide code primitives: looked up when the gateway starts and after each registration.
 
-What is found is in the log, in each tenant's trail and in `Registrations.hidden`. A registration while the gateway
-serves looks its own name up first, so that the caller learns of it.
+The result is in the log, in each tenant's audit trail and in `Registrations.hidden`. A registration while the gateway
+serves looks its own name up first, so that the caller receives the result.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from gateway.store.engine import Store
 log = structlog.get_logger(__name__)
 
 _WITHIN_S: Final = 3.0
-"""Longer than a loaded machine takes; a caller on the event loop holds it up for so long."""
+"""Longer than a loaded machine takes; a caller on the event loop blocks it for up to this time."""
 _RETRY_S: Final = 10.0
 
 
 class HiddenNames:
-    """Follows the registrations of code for as long as it is open; open it while the store and the bus are open."""
+    """Follows the registrations of code while it is open; open it while the store and the bus are open."""
 
     def __init__(self, catalog: CatalogContext, code: Registrations, *, database_url: str) -> None:
         self._catalog = catalog
@@ -78,7 +78,7 @@ class HiddenNames:
 
 
 def blocking_lookup(database_url: str) -> Lookup:
-    """A lookup for any thread, also the event loop's, which it blocks: it has a thread and a connection of its own."""
+    """Return a lookup for any thread, with its own thread and connection; it blocks its caller, even the event loop."""
 
     async def find(primitive: PythonPrimitive) -> Sequence[OwnedName]:
         try:

@@ -1,7 +1,7 @@
-"""Primitives that the configuration names as `module:attribute`: imported, checked, registered before anything serves.
+"""Primitives named in the configuration as `module:attribute`: imported, checked and registered before serving starts.
 
-An attribute is one extra, an iterable of extras, or a `ToolRegistry` whose tools have functions. Whatever is wrong with
-it ends the start, with the setting, the object and the field in the message.
+An attribute is one extra, an iterable of extras, or a `ToolRegistry` whose tools have functions. Any error ends the
+start; its message names the setting, the object and the field.
 """
 
 import importlib
@@ -34,7 +34,7 @@ _WANTED: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def load_extras(settings: Settings) -> Registrations:
-    """Everything that the settings name.
+    """Load everything that the settings name.
 
     Raises:
         BrokenSetting: something cannot be imported, is no extra, breaks the contract, or has a name that is taken.
@@ -52,10 +52,10 @@ def load_extras(settings: Settings) -> Registrations:
 
 
 def extras_of(registry: ToolRegistry) -> Iterator[ExtraTool]:
-    """The tools of a registry with the functions that were registered beside them.
+    """Yield the tools of a registry with the functions that were registered beside them.
 
     Raises:
-        HandlerInvalid: a tool has none.
+        HandlerInvalid: a tool has no function.
     """
     for tool in registry:
         if not callable(tool.handler):
@@ -74,14 +74,14 @@ def _import(path: str, place: str) -> object:
             found = getattr(found, part)
     except AttributeError as error:
         raise BrokenSetting(f"{place}: {error}") from error
-    except Exception as error:  # whatever the operator's module raises while it is imported
+    except Exception as error:  # any exception that the operator's module raises on import
         log.exception("extra_not_imported", path=path)
         raise BrokenSetting(f"{place}: cannot be imported: {type(error).__name__}: {error}") from error
     return cast(object, found)
 
 
 def _extras_in(found: object, place: str, wanted: tuple[type, ...]) -> Iterator[tuple[str, Extra]]:
-    """Each extra of an attribute, with what messages call it."""
+    """Yield each extra of an attribute, with its label for messages."""
     if isinstance(found, wanted):
         yield place, cast(Extra, found)
         return

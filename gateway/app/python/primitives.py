@@ -1,4 +1,4 @@
-"""Primitives written in Python, one value each: what is listed, what runs, whose it is and how much harm it can do."""
+"""Primitives written in Python, one value each: definition, function, tenants and safety level."""
 
 import inspect
 import math
@@ -34,7 +34,7 @@ _DECLARED = ("declared where it is registered",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraTool:
-    """A tool; `tenants` are the slugs of those that have it, None stands for all."""
+    """A tool; `tenants` holds the slugs of the tenants that have it, None means all."""
 
     definition: ToolDefinition | ToolShape
     handler: ToolFunction
@@ -56,7 +56,7 @@ class ExtraResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraResourceTemplate:
-    """Resources at all URIs that a template makes; `complete` suggests values for its variables."""
+    """Resources at all URIs of a template; `complete` suggests values for its variables."""
 
     definition: ResourceTemplateDefinition | TemplateShape
     handler: ResourceFunction
@@ -82,10 +82,10 @@ Extra = ExtraTool | ExtraResource | ExtraResourceTemplate | ExtraPrompt
 
 
 def register(extra: Extra) -> Registration:
-    """The extra checked in full.
+    """Check the extra in full and return its registration.
 
     Raises:
-        DefinitionInvalid: its definition, its function or what is declared beside them breaks the contract.
+        DefinitionInvalid: its definition, its function or a declared value beside them breaks the contract.
     """
     family, name, definition = _definition_of(extra)
     safety = Safety.MODERATE if extra.safety is None else _level(extra.safety)
@@ -113,7 +113,7 @@ def register(extra: Extra) -> Registration:
 
 
 def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
-    """Family, name and listed form; a definition that was made by hand is checked like one that was sent."""
+    """Family, name and listed form; a definition that was built in Python is checked like one that was sent."""
     match extra:
         case ExtraTool():
             tool = validate_tool_definition(raw_of(extra.definition))
@@ -130,7 +130,7 @@ def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
 
 
 def raw_of(definition: object) -> object:
-    """The protocol's own object, of a definition in either form."""
+    """Return the protocol's own object for a definition in either form."""
     if isinstance(definition, ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition):
         return definition.to_wire()
     return definition
@@ -163,7 +163,7 @@ def _check_timeout(timeout_s: object) -> None:
 
 
 def _check_function(function: object, field: str) -> None:
-    """Refuse what cannot be called with one argument, before somebody calls it."""
+    """Refuse a function that cannot be called with one argument, before its first call."""
     said = f"{field} must be a function of one argument"
     if not callable(function):
         raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
@@ -174,10 +174,10 @@ def _check_function(function: object, field: str) -> None:
         inspect.signature(function).bind(None)
     except TypeError:
         raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)]) from None
-    except ValueError:  # a function of C without a signature: it will show
+    except ValueError:  # a C function without a signature: its first call will show
         return
 
 
 def _is_async(function: Callable[..., object]) -> bool:
-    """Whether calling it makes a coroutine; an object may be called by a method of its class."""
+    """True if calling it makes a coroutine; an object may be called by a method of its class."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -1,7 +1,7 @@
-"""What was registered in Python: the primitives, as catalogs show them, and the functions behind them.
+"""Registrations of Python primitives: the primitives, as catalogs show them, and the functions behind them.
 
-One object for a process, filled before it serves and changed while it does. Whoever reads it sees a whole state, never
-half a change, from whichever thread the change comes. Primitives of one name for different tenants are different ones.
+One object for a process, filled before it serves and changed while it does. A reader always gets a whole state, never
+half a change, whichever thread changes it. Primitives of one name for different tenants are different primitives.
 """
 
 import threading
@@ -30,12 +30,12 @@ Tenants = Collection[str] | None
 """The slugs of the tenants that have a primitive; None means all tenants."""
 
 Lookup = Callable[[PythonPrimitive], Sequence[OwnedName]]
-"""The names of tenants that would hide a primitive; blocks, and raises Unavailable while the database is away."""
+"""Finds the names of tenants that would hide a primitive; blocks, and raises Unavailable without the database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """One primitive, checked, and its function."""
+    """One checked primitive and its function."""
 
     primitive: PythonPrimitive
     handler: PythonHandler
@@ -43,7 +43,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """The outcome of a registration: the slugs of the tenants that have a primitive of that name, which hides it.
+    """The outcome of a registration: the slugs of the tenants whose own primitive of that name hides it.
 
     They are unknown before the gateway serves; `Gateway.hidden` lists them once it does.
     """
@@ -52,7 +52,7 @@ class Registered:
 
 
 class Registrations:
-    """Everything that is registered: `PythonPrimitives` for the catalog, `PythonHandlers` for handlers."""
+    """All registrations: `PythonPrimitives` for the catalog, `PythonHandlers` for handlers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,28 +61,28 @@ class Registrations:
         self._listeners: dict[object, Callable[[], object]] = {}
         self._lookups: dict[object, Lookup] = {}
         self.hidden: Sequence[OwnedName] = ()
-        """The names of tenants that primitives hide behind, as last looked up."""
+        """The names of tenants that hide primitives, as last looked up."""
 
     @property
     def generation(self) -> int:
-        """How often it has changed."""
+        """Number of changes so far."""
         return self._generation
 
     def primitives(self) -> Sequence[PythonPrimitive]:
-        """What is registered now."""
+        """The primitives that are registered now."""
         return [kept.primitive for several in self._kept.values() for kept in several]
 
     def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
-        """The function behind a tenant's primitive of this family and name (of resources: URI or URI template)."""
+        """Return the function of a tenant's primitive of this family and name (of resources: URI or URI template)."""
         several = self._kept.get((family, name), ())
         return next((kept.handler for kept in several if _overlap(kept.primitive.tenants, {slug})), None)
 
     def add(self, registration: Registration) -> Registered:
-        """Register one more; while the gateway serves, its name is looked up in the tenants' catalogs first.
+        """Add a registration; while the gateway serves, its name is looked up in the tenants' catalogs first.
 
         Raises:
-            NameTaken: its name is registered already for one of its tenants, is the gateway's own, or every tenant that
-                it is for has a primitive of that name; what is there stays as it is.
+            NameTaken: the name is registered already for one of its tenants, is the gateway's own, or is taken by every
+                tenant that it is for. Existing registrations stay.
             Unavailable: the names of the tenants cannot be looked up now.
         """
         primitive = registration.primitive
@@ -99,7 +99,7 @@ class Registrations:
         return Registered(hidden_for=hidden_for)
 
     def remove(self, name: str, family: Family | None = None, *, tenants: Tenants = None) -> None:
-        """Take out what has this name; of one family or for these tenants, where there are several of the name.
+        """Remove the registration of this name; `family` and `tenants` select one of several.
 
         Raises:
             NotFound: there is none.
@@ -124,11 +124,11 @@ class Registrations:
         self._tell()
 
     def consult(self, look_up: Lookup) -> Callable[[], None]:
-        """Look names up so from now on, until the answer is called."""
+        """Look names up with this function from now on; the returned function ends that."""
         return _kept_in(self._lookups, look_up)
 
     def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
-        """Call this after each change, in the thread that made it; the answer ends that."""
+        """Call the listener after each change, in the thread that made it; the returned function ends that."""
         return _kept_in(self._listeners, listener)
 
     def _change(self, kept: Mapping[_Place, Sequence[Registration]]) -> None:
@@ -179,7 +179,7 @@ def _overlap(some: Tenants, others: Tenants) -> bool:
 
 
 def _kept_in(those: dict[object, _Kept], one: _Kept) -> Callable[[], None]:
-    """Keep one among others; the answer takes it out again."""
+    """Add an entry; the returned function removes it."""
     token = object()
     those[token] = one
 

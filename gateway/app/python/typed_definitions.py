@@ -1,4 +1,4 @@
-"""Definitions as plain dictionaries, typed: the protocol's own members, so that a type checker sees a wrong one."""
+"""Definitions as typed dictionaries with the protocol's own members, so that a type checker finds a wrong one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
@@ -7,7 +7,7 @@ from gateway.app.python.typed_schemas import AnySchema, ObjectSchema
 
 
 class Icon(TypedDict):
-    """A picture of a primitive."""
+    """An icon of a primitive."""
 
     src: str
     mimeType: NotRequired[str]
@@ -16,7 +16,7 @@ class Icon(TypedDict):
 
 
 class Annotations(TypedDict):
-    """For whom a resource is, how much it matters, when it changed."""
+    """Audience, importance and last change of a resource."""
 
     audience: NotRequired[Sequence[Literal["user", "assistant"]]]
     priority: NotRequired[float]
@@ -24,7 +24,7 @@ class Annotations(TypedDict):
 
 
 class ToolHints(TypedDict):
-    """What a tool does, as a hint to clients."""
+    """Hints to clients about the effects of a tool."""
 
     title: NotRequired[str]
     readOnlyHint: NotRequired[bool]
@@ -34,7 +34,7 @@ class ToolHints(TypedDict):
 
 
 class ToolShape(TypedDict):
-    """A tool."""
+    """A tool definition."""
 
     name: NotRequired[str]
     title: NotRequired[str]
@@ -83,7 +83,7 @@ class ArgumentShape(TypedDict):
 
 
 class PromptShape(TypedDict):
-    """A prompt."""
+    """A prompt definition."""
 
     name: NotRequired[str]
     title: NotRequired[str]

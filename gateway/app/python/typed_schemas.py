@@ -1,6 +1,6 @@
-"""JSON Schemas as plain dictionaries, typed at every depth, so that a type checker sees a wrong keyword or value.
+"""JSON Schemas as dictionaries, typed at every depth, so that a type checker finds a wrong keyword or value.
 
-Types know the keywords of the three dialects and `x-mcp-header`. A schema with others of its own comes in as a
+The types know the keywords of the three dialects and `x-mcp-header`. A schema with other keywords is passed as a
 definition: `validate_tool_definition` takes any object. Every schema is checked in full when it is registered.
 """
 

@@ -1,8 +1,8 @@
-"""How long one TCP connection may keep us waiting: for a header, for whoever does not read, for a peer that is gone.
+"""Hardened HTTP protocol: time limits of a TCP connection for a slow header, a slow reader and a dead peer.
 
-uvicorn knows none of these limits. A connection that shows no header in time is closed, one whose peer does not take
-what was written is cut, and the kernel is asked to find out by itself about peers that are no longer there. How long a
-body may take is counted further in (`gateway.web.body_timeout`), where there still is an answer to it.
+uvicorn has none of these limits. A connection that sends no header in time is closed; one whose peer does not read is
+aborted. The kernel detects dead peers by itself. The time for a body is limited further in
+(`gateway.web.body_timeout`), where a response is still possible.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 HEADER_S: Final = 10.0
 STALL_S: Final = 20.0
 STALL_BYTES: Final = 16 * 1024
-"""What a reader takes at least in that time."""
+"""The least bytes that a reader has to take within `STALL_S`."""
 
 MAX_CONNECTIONS: Final = 12_000
 _GONE_MS = 30_000
@@ -30,7 +30,7 @@ _FULL = (
 
 
 class HardenedHttpProtocol(IgnoredUpgrades):
-    """uvicorn's connection, with an end to its patience."""
+    """uvicorn's connection with these time limits."""
 
     header_s: float = HEADER_S
     stall_s: float = STALL_S
@@ -44,7 +44,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         self._unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """A client is there; it has some time to say what it wants."""
+        """Start the header timer; above the limit of connections, respond with 503 and close."""
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             log.warning("connection_refused", open=len(self.connections))
@@ -55,12 +55,12 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         self._expect_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Cancel the timers."""
         self._drop_timers()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes of a request; what neither is a header nor belongs to a request being answered cannot last."""
+        """Parse bytes. The header timer runs unless they belong to a request that is being answered."""
         super().data_received(data)
         if self._is_in_header or self._is_between:
             self._expect_header()
@@ -69,28 +69,31 @@ class HardenedHttpProtocol(IgnoredUpgrades):
             self._header_timer = None
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Note the start of a header."""
         self._is_in_header = True
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One field; the parser leaves whitespace at the end of a value, which is no part of it (RFC 9110 §5.5)."""
+        """Add one header; the parser leaves trailing whitespace in a value, which is no part of it (RFC 9110 §5.5)."""
         super().on_header(name, value.rstrip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Its header is there."""
+        """Note the end of a header."""
         self._is_in_header = False
         self._has_asked = True
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self.cycle.transport = JoinedWrites(self.transport, self.loop)  # type: ignore[assignment]  # all that it uses
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than we write."""
+        """Start the stall timer: the client reads more slowly than we write."""
         super().pause_writing()
         if self._stall_timer is None:
             self._await_reader()
 
     def resume_writing(self) -> None:
-        """The client has read."""
+        """Cancel the stall timer: the client has read."""
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
@@ -98,7 +101,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
 
     @property
     def _is_between(self) -> bool:
-        """Whether no request is being answered and nobody counts how long the next one takes to begin."""
+        """True if no request is being answered and uvicorn's keep-alive timer does not run."""
         return self.timeout_keep_alive_task is None and not (self._has_asked and not self.cycle.response_complete)
 
     def _expect_header(self) -> None:
@@ -129,13 +132,51 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         self._header_timer = self._stall_timer = None
 
 
+class JoinedWrites:
+    """Transport of one response: the head is sent together with the first part of the body, by one system call.
+
+    A proxy written in Go can cut a response whose head arrives alone (caddyserver/caddy#5431). At the head its server
+    closes the request's body; if its client side still waits for the end of that body, it drops the connection.
+    """
+
+    __slots__ = ("_head", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        """Hold the first write until the second one, or until the next turn of the event loop."""
+        if self._head is None:
+            self._head = data
+            self._loop.call_soon(self._flush)
+        else:
+            head, self._head = self._head, b""
+            self._transport.write(head + data if head else data)
+
+    def is_closing(self) -> bool:
+        """True if the connection is closing."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """Write the held head, then close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
 def _keep_watch(transport: asyncio.Transport) -> None:
-    """Have the kernel find out about a peer that is no longer there: by probing, or by what it does not acknowledge."""
+    """Have the kernel detect a dead peer: by keep-alive probes, or by unacknowledged data."""
     raw: socket.socket | None = transport.get_extra_info("socket")
     if raw is None or raw.family not in {socket.AF_INET, socket.AF_INET6}:
         return
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", _PROBE_S), ("TCP_USER_TIMEOUT", _GONE_MS)):
         option = getattr(socket, name, None)
-        if option is not None:  # not everywhere
+        if option is not None:  # not on every system
             raw.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -1,8 +1,8 @@
-"""What becomes of a client's wish to go on in another protocol: nothing, its request is served as it is.
+"""Ignored protocol upgrades: a request to change to another protocol is served as it is.
 
-Java's HTTP client asks for HTTP/2 with each request over plain HTTP. RFC 9110 §7.8 lets a server ignore that, and
-uvicorn does; but its parser takes whatever follows such a header for the other protocol, so the request would lose its
-body. Here another parser reads on, which is shown only how the body is framed.
+Java's HTTP client requests HTTP/2 with each request over plain HTTP. RFC 9110 §7.8 lets a server ignore that, and
+uvicorn does. But its parser takes the bytes after such a header for the other protocol, so the request would lose its
+body. Here a second parser continues; it receives only the headers that frame the body.
 """
 
 import sys
@@ -16,13 +16,13 @@ _NOTHING: Final = memoryview(b"")
 
 
 class IgnoredUpgrades(HttpToolsProtocol):
-    """uvicorn's connection, for clients that would rather speak something else."""
+    """uvicorn's connection, for clients that request an upgrade."""
 
     _reading: bytes | memoryview = _NOTHING
     _rest = _NOTHING
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes; they are read in as many goes as there are such wishes in them."""
+        """Parse bytes, in one more pass for each upgrade that they request."""
         self._reading = data
         super().data_received(data)
         while self._rest:
@@ -31,18 +31,21 @@ class IgnoredUpgrades(HttpToolsProtocol):
         self._reading = _NOTHING
 
     def on_message_complete(self) -> None:
-        """All of it is there; where another protocol was asked for, the parser says so without looking for a body."""
+        """End the request. After an upgrade header the parser reports this without a look at the body."""
         if not (self.parser.should_upgrade() and self._framing):
             super().on_message_complete()
 
     @property
     def _framing(self) -> list[tuple[bytes, bytes]]:
-        """What says how long the body is; nothing where there is none."""
+        """The headers that delimit the body; empty without a body."""
         return [field for field in self.headers if field[0] in _FRAMING]
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Read on; uvicorn calls this while it handles what the parser has raised, which says how far it has read."""
-        raised, reading = sys.exception(), memoryview(self._reading)  # is not copied for each wish
+        """Continue after the upgrade. uvicorn calls this inside the handler of the parser's exception.
+
+        The exception holds the position up to which the parser has read.
+        """
+        raised, reading = sys.exception(), memoryview(self._reading)  # a view: not copied for each upgrade
         read: int = raised.args[0] if isinstance(raised, httptools.HttpParserUpgrade) else len(reading)
         self._rest, framing = reading[read or len(reading) :], self._framing
         if framing:
@@ -54,7 +57,7 @@ class IgnoredUpgrades(HttpToolsProtocol):
 
 
 class _Reader:
-    """What the other parser tells: nothing of the header that it is shown again, and all of what follows."""
+    """Callbacks of the second parser: ignores the header that it parses again, and passes everything after it on."""
 
     def __init__(self, connection: IgnoredUpgrades) -> None:
         self._connection = connection
@@ -63,21 +66,21 @@ class _Reader:
         self.on_message_complete = connection.on_message_complete
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Pass on the start of a request."""
         if self.is_past_header:
             self._connection.on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """A part of its target."""
+        """Pass on a part of its target."""
         if self.is_past_header:
             self._connection.on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One field."""
+        """Pass on one header."""
         if self.is_past_header:
             self._connection.on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Its header is there."""
+        """Pass on the end of its header."""
         if self.is_past_header:
             self._connection.on_headers_complete()

@@ -1,7 +1,7 @@
-"""The listeners of one process: MCP, and the admin API where it has a port of its own; one drain ends both.
+"""The listeners of one process: MCP, and the admin API if it has a port of its own; one drain ends both.
 
 Each listener has a uvicorn server, and with it connection limits of its own. On SIGTERM or SIGINT readiness fails
-first. After the notice time no listener takes connections any more; calls in flight finish within the drain time.
+first. After the notice time no listener accepts connections any more; calls in flight finish within the drain time.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class BoundListener:
 
 
 def bind(settings: Settings) -> tuple[BoundListener, BoundListener | None]:
-    """The listener of MCP, and the admin API's own where one is configured.
+    """Bind the listener of MCP, and the admin API's own if one is configured.
 
     Raises:
         BrokenSetting: an address cannot be bound.
@@ -74,7 +74,7 @@ def bind(settings: Settings) -> tuple[BoundListener, BoundListener | None]:
 async def serve_listeners(
     served: Sequence[tuple[ASGIApp, BoundListener]], settings: Settings, readiness: Readiness, *, on_started: Started
 ) -> None:
-    """Serve each application on its listener until a signal; `on_started` is called once when all answer."""
+    """Serve each application on its listener until a signal; `on_started` is called once when all respond."""
     (first, listener), *others = served
     main = _Server(_config(first, settings), on_started=on_started)
     beside = [(_Server(_config(app, settings), on_started=_nothing), other) for app, other in others]
@@ -86,7 +86,7 @@ async def serve_listeners(
 
 @asynccontextmanager
 async def _serving(server: "_Server", listener: BoundListener) -> AsyncGenerator[None]:
-    """A second server for as long as the block runs; it answers before the block begins."""
+    """A second server for as long as the block runs; it responds before the block begins."""
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener.socket]))
         await server.answers.wait()
@@ -101,19 +101,19 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         app,
         loop="uvloop",
         http=HardenedHttpProtocol,
-        lifespan="off",  # opened around the servers, so that what fails there is our error and not an exit of uvicorn's
+        lifespan="off",  # opened around the servers, so that a failure there is our error and not an exit of uvicorn's
         access_log=False,
         log_config=None,
         server_header=False,
         date_header=True,
         proxy_headers=False,  # the edge reads them, from trusted proxies only
-        timeout_keep_alive=75,  # longer than balancers keep theirs, or they send into a connection just closed
+        timeout_keep_alive=75,  # longer than load balancers keep theirs, or they send into a connection just closed
         timeout_graceful_shutdown=max(1, round(settings.drain_s)),
     )
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server with a notification when it answers; signals are handled for all servers together."""
+    """uvicorn's server with a notification when it responds; signals are handled for all servers together."""
 
     def __init__(self, config: uvicorn.Config, *, on_started: Started) -> None:
         super().__init__(config)

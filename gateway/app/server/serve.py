@@ -1,4 +1,4 @@
-"""One gateway process from start to exit: its servers, its keys, its listeners (`gateway.app.server.listeners`).
+"""One gateway process from start to exit: its backends, its keys, its listeners (`gateway.app.server.listeners`).
 
 After a drain the process exits with 0.
 """
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A gateway that answers."""
+    """A gateway that responds to requests."""
 
     url: str
     admin_url: str
@@ -38,25 +38,25 @@ class Running:
 
 
 _COLLECT_AT = (10_000, 20, 20)
-"""When cycles are looked for: a call leaves hardly any, and holds some 130 containers while it runs.
+"""Thresholds of the garbage collector: a call leaves hardly any cycles, and holds some 130 containers while it runs.
 
-With less, what many calls hold at once would be looked through again and again.
+With lower thresholds, the containers of many concurrent calls would be scanned again and again.
 """
 _OPEN_FILES = 65_536
-"""More than twice the connections that one replica takes: a call may hold one to its upstream."""
+"""More than twice the connections that one replica accepts: a call may hold one to its upstream."""
 
 Ready = Callable[[Running], Awaitable[None]]
 
 
 async def serve(settings: Settings, *, ready: Ready | None = None, code: Registrations | None = None) -> None:
-    """Serve until told to stop; `ready` is called once the gateway answers.
+    """Serve until a signal; `ready` is called once the gateway responds.
 
-    Without `code`, what is registered in Python is what the settings name.
+    Without `code`, the primitives registered in Python are those that the settings name.
 
     Raises:
-        BrokenSetting: the configuration does not allow a start.
-        EmbeddedServerFailed: a server of ours did not come up.
-        DatabaseUnavailable, RedisUnavailable: a configured server does not answer or is not prepared.
+        BrokenSetting: the configuration does not permit a start.
+        EmbeddedServerFailed: an embedded server did not start.
+        DatabaseUnavailable, RedisUnavailable: a configured server does not respond or is not prepared.
     """
     configure_logging(level=settings.log_level, as_json=settings.log_as_json)
     settings.check_exposure()
@@ -82,7 +82,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
 
         async def started() -> None:
             gc.collect()
-            gc.freeze()  # what was made so far lives as long as the process
+            gc.freeze()  # all objects made so far live as long as the process
             gc.set_threshold(*_COLLECT_AT)
             log.info("serving", url=running.url, admin_url=running.admin_url, embedded=running.embedded)
             if ready is not None:
@@ -94,7 +94,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
 
 
 def _allow_open_files() -> None:
-    """Use what the machine allows of open files: the usual 1,024 are far from the connections we take."""
+    """Raise the limit of open files to what the machine permits: the usual 1,024 are far below our connections."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
     if now != resource.RLIM_INFINITY and now < wanted:

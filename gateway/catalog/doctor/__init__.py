@@ -1,1 +1,1 @@
-"""The examination of an installation: each finding has a remedy."""
+"""The doctor: examines an installation. Each finding that is not OK names a remedy."""

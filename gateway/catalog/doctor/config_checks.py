@@ -1,4 +1,4 @@
-"""What the configuration and the machine say of an installation: keys, egress, clock, disk, versions, policy."""
+"""Doctor checks of the configuration and the machine: keys, egress, clock, disk, versions, policy."""
 
 import shutil
 import sys
@@ -17,9 +17,9 @@ from gateway.upstream.egress.addresses import is_public, read_address
 
 _MIB = 1 << 20
 _LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
-"""Free bytes below which embedded servers are short of room, and out of it."""
+"""Free bytes below which embedded servers run short of disk space (warning), and out of it (failure)."""
 _LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS = 16 * _MIB, _MIB
-"""Bytes needed with configured servers, where the data folder holds at most two keys."""
+"""The same limits for configured servers: the data folder then contains at most two keys."""
 _SMALL_SKEW_S = 1.0
 _LARGE_SKEW_S = 5.0
 _SHORTEST_KEY = 32
@@ -28,19 +28,19 @@ _OLDEST_POSTGRES = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What only the configuration knows; handed in by whoever reads the settings."""
+    """Facts that only the configuration contains; the app reads them from the settings."""
 
     database_url: str = field(repr=False)
     redis_url: str = field(repr=False)
     data_dir: Path
     is_embedded: bool = False
-    """PostgreSQL and Redis keep their data in the data folder."""
+    """True if PostgreSQL and Redis keep their data in the data folder."""
     egress_allow: Sequence[str] = ()
     secret_key_lengths: Sequence[int] = ()
     secret_keys_are_ours: bool = False
-    """Whether they were generated into the data folder."""
+    """True if the gateway generated them into the data folder."""
     operator_key_length: int = 0
-    """0: there is none yet."""
+    """0 if there is no key yet."""
     operator_key_is_ours: bool = False
     sealer: EnvelopeCipher | None = field(default=None, repr=False)
     code: PythonPrimitives | None = None
@@ -48,7 +48,7 @@ class Installation:
 
 
 def judge_keys(installation: Installation) -> Iterable[Finding]:
-    """Where the keys come from, and whether they are long enough; never the keys."""
+    """Findings on the origin and the length of the keys; they never contain a key."""
     return (
         _keys(
             "secret_keys",
@@ -66,7 +66,10 @@ def judge_keys(installation: Installation) -> Iterable[Finding]:
 
 
 def judge_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
-    """Private upstreams that several tenants reach through the list for all; `tenants` is None when it is unknown."""
+    """Finding on private upstreams that `GATEWAY_EGRESS_ALLOW` opens to several tenants.
+
+    `tenants` is their number, None if it is unknown.
+    """
     inner = [entry for entry in allowed if not _is_public(entry)]
     if not inner:
         return _fine("egress", "GATEWAY_EGRESS_ALLOW opens no private upstream to all tenants")
@@ -83,7 +86,7 @@ def judge_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
 
 
 def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
-    """Whether the clocks agree by which keys expire and limits are counted."""
+    """Finding on the skew between the clocks by which keys expire and limits are counted."""
     skews = {
         name: facts.clock_skew_s for name, facts in (("PostgreSQL", database), ("Redis", redis)) if facts is not None
     }
@@ -104,7 +107,7 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
 
 
 def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
-    """Free bytes of the data folder's file system, judged by what the gateway keeps there."""
+    """Finding on the free bytes of the data folder's file system, by the use of the folder."""
     little, none = (_LITTLE_SPACE, _NO_SPACE) if is_embedded else (_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS)
     place = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(place).free
@@ -117,7 +120,7 @@ def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
 
 
 def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
-    """What is running here."""
+    """Finding with the versions in use; a warning if PostgreSQL is too old."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     parts = [f"gateway {_version('gateway')}", f"Python {python}", f"mcp {_version('mcp')}"]
     parts += [f"PostgreSQL {database.version}"] if database is not None else []
@@ -129,7 +132,7 @@ def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> 
 
 
 def judge_policy() -> Finding:
-    """What a new tenant's calls need; said because it surprises."""
+    """Finding on the levels that a new tenant's policy allows unconfirmed; reported because the default surprises."""
     policy = Policy()
     levels = [level for level in Safety if policy.decision_for(level) is Decision.ALLOW]
     said = f"in a new tenant {', '.join(levels)} calls run without asking" if levels else "no call runs without asking"
@@ -157,7 +160,7 @@ def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | N
 
 
 def _is_public(entry: str) -> bool:
-    """Whether an entry allows no more than a further port of a public address; a name may lead anywhere."""
+    """True if the entry is a public address, so that it only adds a port. A name may resolve to any address."""
     address = read_address(entry.rpartition(":")[0].strip("[]"))
     return address is not None and is_public(address)
 

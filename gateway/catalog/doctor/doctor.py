@@ -1,6 +1,7 @@
-"""Whether an installation is sound: every part is looked at, and each finding says how to mend it.
+"""Runs all checks of the doctor on one installation. Each finding that is not OK names a remedy.
 
-A part that does not answer costs its own findings only. Nothing is changed, and no finding holds a secret or a URL.
+A part that does not respond costs only its own findings. The doctor changes nothing, and no finding contains a secret
+or a URL.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,13 +40,13 @@ _SEVERAL = 2
 
 
 class Doctor:
-    """Examines one installation, each time anew."""
+    """Examines one installation; keeps no state between examinations."""
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
 
     async def examine(self) -> Sequence[Finding]:
-        """Every finding, in the order in which one would mend them."""
+        """Every finding, in the order in which an operator would fix them."""
         installation = self._installation
         database = await _look(lambda: examine_database(installation.database_url))
         redis = await _look(lambda: examine_redis(installation.redis_url))
@@ -66,7 +67,7 @@ class Doctor:
         ]
 
     async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
-        """Number of tenants, counted up to two; None when the database is away."""
+        """Number of tenants, counted up to two; None if it is not needed or the database does not respond."""
         if facts is None or facts.missing or not self._installation.egress_allow:
             return None
         try:
@@ -77,7 +78,7 @@ class Doctor:
             return None
 
     async def _judge_code(self) -> Finding:
-        """Primitives of code that are hidden from tenants by a name of their own."""
+        """Finding on Python primitives that are hidden by a tenant's own names."""
         code = self._installation.code
         try:
             with anyio.fail_after(_PATIENCE_S):
@@ -94,7 +95,7 @@ class Doctor:
         return _code(Verdict.WARNING, f"hidden behind names of tenants: {_listed(places)}", mend)
 
     async def _judge_secrets(self) -> Finding:
-        """One source's secrets of each tenant are opened, so that a wrong key is found before a call needs it."""
+        """Open the secrets of one source per tenant, so that a wrong key is found before a call needs it."""
         sealer = self._installation.sealer
         if sealer is None:
             return _secrets(Verdict.WARNING, "not opened: there is no secret key here", "set GATEWAY_SECRET_KEYS")
@@ -115,7 +116,7 @@ class Doctor:
 
 
 async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
-    """What an examination found, or what ended it."""
+    """The facts of an examination, or the error that ended it."""
     try:
         with anyio.fail_after(_PATIENCE_S):
             return await examine()
@@ -126,7 +127,7 @@ async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayErr
 
 
 async def _open_some(url: str, sealer: EnvelopeCipher) -> tuple[int, Sequence[str]]:
-    """For how many tenants secrets were opened, and the slugs of those whose secrets do not open."""
+    """The number of tenants with secrets that open, and the slugs of tenants with secrets that do not."""
     opened, broken = 0, list[str]()
     async with Store(url, pool_size=1) as store:
         async with store.unscoped() as db:

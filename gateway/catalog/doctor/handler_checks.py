@@ -1,6 +1,6 @@
-"""Stored handlers that would be refused today, because no call of them can have an answer, for the doctor.
+"""Doctor check for stored handlers that would be refused today, because no call of them can return a valid result.
 
-They were stored by an older gateway. Each call of one fails cleanly until its tenant replaces it.
+An older gateway stored them. Each call of such a handler fails cleanly until its tenant replaces it.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,10 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 async def judge_handlers(url: str) -> Finding:
-    """Every stored handler of every tenant, held to its output contract like one that is sent; takes at most 15 s."""
+    """Finding on all stored handlers of all tenants, checked against their output contracts like new ones.
+
+    The examination takes at most 15 s.
+    """
     examined, broken = 0, list[str]()
     try:
         with anyio.move_on_after(_PATIENCE_S) as patience:
@@ -65,19 +68,19 @@ async def _all_tenants(store: Store) -> Sequence[Tenant]:
 
 
 def _find_broken(slug: str, own: Sequence[Primitive]) -> Sequence[str]:
-    """Tenant, primitive and first place of each handler that cannot answer."""
+    """Tenant, primitive and location of the first fault, for each handler that cannot return a valid result."""
     found = [(primitive, _first_fault(primitive)) for primitive in own]
     return [f"{slug}: {_called(primitive)} ({shorten(place)})" for primitive, place in found if place is not None]
 
 
 def _called(primitive: Primitive) -> str:
-    """Its family and name; a URI may hold data of the tenant, so the id is shown instead."""
+    """Family and name of the primitive. A URI may contain data of the tenant, so the id replaces it."""
     is_named = primitive.family in {Family.TOOL, Family.PROMPT}
     return f"{primitive.family.replace('_', ' ')} {primitive.name if is_named else primitive.id}"
 
 
 def _first_fault(primitive: Primitive) -> str | None:
-    """The pointer to what keeps a handler from any answer; None where it may have one."""
+    """Pointer to the first fault that prevents every valid result; None if there is none."""
     try:
         spec = parse_handler(_decode(primitive.handler), primitive.family)
         faults = find_faults(_definition_of(primitive), spec)
@@ -89,7 +92,7 @@ def _first_fault(primitive: Primitive) -> str | None:
 
 
 def _definition_of(primitive: Primitive) -> Definition:
-    """As much of a stored definition as answers are held to; it was checked in full when it was stored."""
+    """The members of a stored definition that constrain results; all members were validated when it was stored."""
     listed = _decode(primitive.definition)
     mime_type = listed.get("mimeType")
     kind = mime_type if isinstance(mime_type, str) else None

@@ -1,4 +1,4 @@
-"""What the facts of PostgreSQL and Redis mean for the tenants, as findings with their mending."""
+"""Doctor checks of PostgreSQL and Redis: derives findings with remedies from their facts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +15,7 @@ _MIGRATE = "run `gateway migrate`"
 
 
 def judge_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
-    """Whether PostgreSQL answers, is migrated, and keeps tenants apart."""
+    """Findings on PostgreSQL: login, migrations, role, row-level security, grants."""
     if isinstance(found, GatewayError):
         mend = "start PostgreSQL and look at GATEWAY_DATABASE_URL; the findings on it follow once it answers"
         return [Finding(check="database", status=Verdict.FAILED, detail=found.message, mend=mend)]
@@ -23,7 +23,7 @@ def judge_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
 
 
 def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
-    """Whether Redis answers, is recent enough, and keeps what it is told."""
+    """Findings on Redis: version, persistence, eviction."""
     if isinstance(found, GatewayError):
         mend = "start Redis and look at GATEWAY_REDIS_URL; the findings on it follow once it answers"
         return [Finding(check="redis", status=Verdict.FAILED, detail=found.message, mend=mend)]

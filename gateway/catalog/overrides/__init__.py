@@ -1,1 +1,1 @@
-"""Overrides of imported tools: validation, storage, and the definition that results."""
+"""Overrides of imported tools: validation, storage, and the effective definition."""

@@ -1,6 +1,6 @@
-"""An imported tool as its tenant wants it: the document's definition with what an override says laid over it.
+"""Applies overrides to imported tools: members of an override replace those of the document's definition.
 
-Done when a catalog is put together, never in a call; a tool without an override stays the bytes that it is.
+This happens when a catalog is composed or listed, never in a call. A tool without an override keeps its bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _encode = msgspec.json.encode
 
 
 def settle_operations(operations: Sequence[LoadedOperation]) -> Sequence[LoadedOperation]:
-    """The operations that are not switched off, each with the tool that is in force."""
+    """The enabled operations, each with its effective tool."""
     return [
         one if one.override is None else replace(one, tool=overlay(one.tool, one.override.wishes))
         for one in operations
@@ -28,22 +28,22 @@ def settle_operations(operations: Sequence[LoadedOperation]) -> Sequence[LoadedO
 
 
 def is_enabled(operation: LoadedOperation) -> bool:
-    """Whether anybody can call it."""
+    """True unless an override disables the operation."""
     return operation.override is None or operation.override.wishes.enabled is not False
 
 
 def is_shown(operation: LoadedOperation) -> bool:
-    """Whether clients are shown it as a tool."""
+    """True if clients see the operation as a tool."""
     return operation.is_listed and not is_hidden(operation)
 
 
 def is_hidden(operation: LoadedOperation) -> bool:
-    """Whether its tenant wants it out of the lists."""
+    """True if an override hides the operation from lists."""
     return operation.override is not None and operation.override.wishes.hidden is True
 
 
 def overlay(tool: Tool, wishes: OverrideFields) -> Tool:
-    """The tool in force; what is pinned and is no argument of the operation (any more) is left out."""
+    """The effective tool. Pinned names that are not (or no longer) arguments of the operation are ignored."""
     arguments = arguments_of(tool.definition) if wishes.pinned else frozenset[str]()
     pinned = {name: value for name, value in (wishes.pinned or {}).items() if name in arguments}
     changed = replace(
@@ -66,7 +66,7 @@ def arguments_of(definition: bytes) -> frozenset[str]:
 
 
 def _define(tool: Tool, wishes: OverrideFields, pinned: frozenset[str]) -> bytes:
-    """What is listed: members that are not wanted otherwise stay, byte for byte."""
+    """The listed definition. Members without an override stay byte for byte."""
     stored = _decode(tool.definition)
     members: dict[str, object] = {"name": tool.name}
     if "title" in stored or wishes.title is not None:
@@ -80,12 +80,12 @@ def _define(tool: Tool, wishes: OverrideFields, pinned: frozenset[str]) -> bytes
         known = stored.get("annotations", msgspec.Raw(b"{}"))
         members["annotations"] = {**msgspec.json.decode(known, type=dict[str, object]), **wishes.annotations}
     if wishes.result:
-        members.pop("outputSchema", None)  # it speaks of answers that are not cut
+        members.pop("outputSchema", None)  # it describes results before the override cuts them
     return _encode(members)
 
 
 def _without(schema: dict[str, Any], pinned: frozenset[str]) -> dict[str, Any]:
-    """The input schema without these arguments, and without shared schemas that only they led to."""
+    """The input schema without these arguments, and without the `$defs` that only they reference."""
     properties: dict[str, object] = schema.get("properties", {})
     left = schema | {"properties": {name: value for name, value in properties.items() if name not in pinned}}
     if "required" in left:
@@ -101,7 +101,7 @@ def _without(schema: dict[str, Any], pinned: frozenset[str]) -> dict[str, Any]:
 
 
 def _reached(schema: object, shared: Mapping[str, object]) -> frozenset[str]:
-    """The shared schemas that this one leads to; all of them, where a reference is not understood."""
+    """Names of the `$defs` that this schema reaches; all of them if a reference cannot be resolved."""
     found: set[str] = set()
     waiting = list(_references(schema))
     while waiting:
@@ -115,7 +115,7 @@ def _reached(schema: object, shared: Mapping[str, object]) -> frozenset[str]:
 
 
 def _references(value: object) -> Iterator[str]:
-    """The names in every text that may be a reference to a shared schema."""
+    """The names in every string that may be a reference into `$defs`."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -1,7 +1,7 @@
-"""Overrides of imported tools: what a tenant wants otherwise than the document, kept apart from it.
+"""Overrides of imported tools: the tenant's deviations from the document, stored apart from it.
 
-An override belongs to an operation by its identity. It applies whenever a document of its source has that operation,
-and goes with the source.
+An override belongs to an operation by its identity. It applies whenever a document of its source contains that
+operation, and is removed with the source.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,19 +30,19 @@ _UPDATE, _RESET = "tool.override", "tool.reset"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOverride:
-    """An override, and the name in force of its operation's tool; None while no document has the operation."""
+    """An override and the effective name of its tool; None while no document contains the operation."""
 
     override: Override
     tool: str | None
 
     @property
     def tag(self) -> str:
-        """Its version as an opaque word."""
+        """The version as an opaque tag."""
         return f"{self.override.id}.{self.override.version}"
 
 
 async def is_imported(tenant: TenantId, catalog: CatalogContext, name: str) -> bool:
-    """Whether this name or id is an imported tool's."""
+    """True if an imported tool has this name or id."""
     async with catalog.store.reading(tenant) as db:
         return await _find(tenant, db, name) is not None
 
@@ -56,15 +56,15 @@ async def override_tool(
     by: Author,
     expected: Expected = None,
 ) -> Listed:
-    """The imported tool with other wishes; a tool that is renamed can be called by its old name for a while.
+    """Replace the override of an imported tool. After a rename, the old name can be called for a while.
 
     Raises:
         NotFound: the tenant has no imported tool of this name or id.
-        PreconditionFailed: it is another version than expected.
-        ToolValidationError: the wishes cannot be had; the faults point at each.
-        NameTaken: the wanted name is another's.
-        LimitExceeded: the tenant has as many overrides as it may have primitives.
-        Conflict: it was changed at the same time; nothing was stored.
+        PreconditionFailed: the current version matches no expected tag.
+        ToolValidationError: the override does not fit the tool; the faults point at each member.
+        NameTaken: another tool has the wanted name.
+        LimitExceeded: the tenant has as many overrides as its limit of primitives.
+        Conflict: the tool was changed at the same time; nothing was stored.
     """
     async with catalog.store.reading(tenant) as db:
         seen = await _find_imported(tenant, db, name)
@@ -84,12 +84,12 @@ async def override_tool(
 async def reset_tool(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Take the override of an imported tool away: it is as its document says again.
+    """Remove the override of an imported tool, which then follows its document again.
 
     Raises:
         NotFound: there is no such imported tool, or it has no override.
-        PreconditionFailed: it is another version than expected.
-        NameTaken: the name that the document gives is another's by now.
+        PreconditionFailed: the current version matches no expected tag.
+        NameTaken: another tool has the document's name by now.
     """
     entry = CatalogChange(action=_RESET, target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -104,7 +104,7 @@ async def reset_tool(
 async def page_overrides(
     tenant: TenantId, catalog: CatalogContext, source: str, *, after: str | None, limit: int
 ) -> Sequence[KeptOverride]:
-    """The overrides of a source in order of their operations' identities, also of operations that are gone.
+    """One page of a source's overrides in order of operation identities, those of missing operations included.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -129,12 +129,12 @@ async def get_override(tenant: TenantId, catalog: CatalogContext, source: str, o
 async def remove_override(
     tenant: TenantId, catalog: CatalogContext, source: str, override: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Remove an override of a source, also one whose operation is gone.
+    """Remove an override of a source, even if the document no longer contains its operation.
 
     Raises:
         NotFound: the source has none of this id.
-        PreconditionFailed: it is another version than expected.
-        NameTaken: the name that the document gives is another's by now.
+        PreconditionFailed: the current version matches no expected tag.
+        NameTaken: another tool has the document's name by now.
     """
     entry = CatalogChange(action=_RESET, target=override)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -152,7 +152,7 @@ async def remove_override(
 async def _write(
     tenant: TenantId, catalog: CatalogContext, db: Db, current: LoadedOperation, wishes: OverrideFields
 ) -> None:
-    """Store the wishes for an operation, or that there are none, and give its tool the name that follows."""
+    """Store or delete the override of an operation, and rename its tool accordingly."""
     tool, now = current.tool, datetime.now(UTC)
     name = wishes.name or operations.document_name(tool.definition)
     if name != tool.name:
@@ -184,7 +184,7 @@ async def _refuse_too_many(tenant: TenantId, catalog: CatalogContext, db: Db) ->
 
 
 async def _find(tenant: TenantId, db: Db, name: str) -> LoadedOperation | None:
-    """The operation that the name or id stands for; a tool of the tenant's own comes first, as everywhere."""
+    """The operation of this name or id; None if one of the tenant's own tools has it, because that takes precedence."""
     if await primitives.get(tenant, db, Family.TOOL, name) is not None:
         return None
     return await operations.find_named(tenant, db, name)
@@ -211,7 +211,10 @@ def _wishes_of(operation: LoadedOperation) -> OverrideFields:
 
 
 def _detail(current: LoadedOperation, wishes: OverrideFields) -> dict[str, object]:
-    """What the audit entry says: which members, never the values of arguments; levels and names before and after."""
+    """Detail of the audit entry: the changed members, the safety level before and after, and a new name.
+
+    It contains the names of pinned arguments, never their values.
+    """
     before, tool = _wishes_of(current), current.tool
     changed = [one.name for one in fields(OverrideFields) if getattr(before, one.name) != getattr(wishes, one.name)]
     detail: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""Whether what is wanted otherwise of an imported tool can be: each member by itself, and with the operation."""
+"""Validation of overrides: each member by itself, and pinned arguments against the operation."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ _MOST_NAMED = 50
 
 
 def validate_override(wishes: OverrideFields, definition: bytes) -> OverrideFields:
-    """The wishes as they are stored: without members that say nothing.
+    """The override in stored form, without members that change nothing.
 
     Raises:
-        ToolValidationError: they cannot be had for the tool of this definition; the faults point at each place.
+        ToolValidationError: the override does not fit the tool of this definition; the faults point at each member.
     """
     faults = [*_faults_of_members(wishes), *find_faults_of_pinned(definition, wishes.pinned or {})]
     if faults:
@@ -45,7 +45,7 @@ def validate_override(wishes: OverrideFields, definition: bytes) -> OverrideFiel
 
 
 def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Sequence[Fault]:
-    """Why arguments cannot be pinned: the tool does not have them, or they are not what it takes."""
+    """Faults of pinned arguments: names that the tool lacks, or values that its input schema refuses."""
     if not pinned:
         return ()
     try:

@@ -1,6 +1,7 @@
-"""Whether a primitive fits into its tenant's catalog: its name, room for it, and everything that its handler names.
+"""Checks of a primitive against its tenant's catalog: its name, the limit, and everything that its handler names.
 
-To be asked inside the change that stores it, under the tenant's row, so that what was checked stays true.
+A caller that stores the primitive checks it inside the same change, under the lock on the tenant's row. So the result
+stays true until the commit.
 """
 
 import re
@@ -36,12 +37,12 @@ _VARIABLE = re.compile(r"[^,:*]+")
 async def check_fit(
     tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedPrimitive, *, own: Primitive | None
 ) -> None:
-    """Nothing, when it can be stored; `own` is the primitive that it takes the place of.
+    """Refuse a primitive that cannot be stored; `own` is the primitive that it replaces.
 
     Raises:
-        NameTaken: the name is another's.
-        LimitExceeded: the tenant has as many primitives as it may.
-        ReferenceMissing: its handler names what is not there or not allowed; the faults point at each.
+        NameTaken: another primitive has the name.
+        LimitExceeded: the tenant has reached its limit of primitives.
+        ReferenceMissing: its handler names something missing or not allowed; the faults point at each.
     """
     code = await code_of(tenant, catalog, db)
     policy = await policy_in_force(tenant, db, catalog.ceilings)
@@ -57,10 +58,12 @@ async def check_fit(
 
 
 async def check_room(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
-    """Nothing, when the tenant may have so many primitives more, all families and imports together.
+    """Refuse `wanted` more primitives if they exceed the policy's limit for all families and imports together.
+
+    The `freed` ones of those stored no longer count.
 
     Raises:
-        LimitExceeded: it may not.
+        LimitExceeded: they would exceed the limit.
     """
     allowed = policy.limits.primitives
     others = await primitives.count(tenant, db) + await operations.count(tenant, db) - freed
@@ -69,10 +72,10 @@ async def check_room(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, f
 
 
 async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, name: str) -> None:
-    """Nothing, when no tool has the name.
+    """Refuse a tool name that is taken.
 
     Raises:
-        NameTaken: one has it, enabled or not, or an override keeps it for an operation that is gone.
+        NameTaken: a tool has it, enabled or not, or an override reserves it for a missing operation.
     """
     owner = await _tool_owner(tenant, db, name)
     if owner is None and any(
@@ -87,10 +90,10 @@ async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, na
 
 
 async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence[Primitive]:
-    """What code adds to the tenant.
+    """The tenant's Python primitives.
 
     Raises:
-        NotFound: the tenant is gone.
+        NotFound: the tenant does not exist.
     """
     if catalog.code is None:
         return ()
@@ -101,7 +104,10 @@ async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence
 
 
 def shape_of(uri_template: str) -> str:
-    """The template without the names that no URI shows: two of the same shape match the same URIs."""
+    """The template with its variable names masked, except those that appear in URIs (`;`, `?`, `&`).
+
+    Two templates of the same shape match the same URIs.
+    """
     return _EXPRESSION.sub(lambda found: f"{{{found[1]}{_VARIABLE.sub('_', found[2])}}}", uri_template)
 
 
@@ -118,7 +124,7 @@ async def _refuse_taken(
 
 
 async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: PrimitiveId | None) -> str | None:
-    """Whose the name is: `builtin`, `source:NAME` or `custom`; of templates also that of one with the same shape."""
+    """The owner of the name: `builtin`, `source:NAME`, `custom`, or `custom:TEMPLATE`, a template of the same shape."""
     if ready.family is Family.TOOL and (owner := await _tool_owner(tenant, db, ready.name)) is not None:
         return owner
     if ready.family is not Family.TEMPLATE:
@@ -131,7 +137,7 @@ async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: Pri
 
 
 async def _tool_owner(tenant: TenantId, db: Db, name: str) -> str | None:
-    """Whose the name is among the tools that are not the tenant's own: `builtin` or `source:NAME`."""
+    """The owner of the name among built-in and imported tools: `builtin` or `source:NAME`."""
     if name in RESERVED:
         return "builtin"
     source = await operations.owner(tenant, db, name)
@@ -139,7 +145,7 @@ async def _tool_owner(tenant: TenantId, db: Db, name: str) -> str | None:
 
 
 class _TenantNames:
-    """What there is of everything that a handler names."""
+    """The objects that a handler names and the tenant has."""
 
     def __init__(self) -> None:
         self.tools: set[str] = set()
@@ -199,7 +205,7 @@ def _judge_operation(reference: PinnedOperation, known: _TenantNames) -> Sequenc
 
 
 def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
-    """What is filled in has to be an argument of the operation: all calls would be refused otherwise."""
+    """Each filled-in name must be an argument of the operation; otherwise the operation would refuse every call."""
     taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
     known = as_object(taken.get("properties")) or {}
     if taken.get("additionalProperties") is not False:

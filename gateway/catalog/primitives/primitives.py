@@ -29,20 +29,20 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """What a primitive is found by: its family, and its name, URI or id."""
+    """Address of a primitive: its family, and its name, URI or id."""
 
     family: Family
     name: str
 
     @property
     def words(self) -> str:
-        """What a person calls its family."""
+        """The family in words, for messages."""
         return self.family.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What storing a draft would make, and the id of the primitive whose place it would take."""
+    """Result of a dry run: the primitive that storing the draft would make, and the id of the one it would replace."""
 
     listed: Listed
     replaces: PrimitiveId | None
@@ -51,11 +51,11 @@ class Tried:
 async def create_primitive(
     tenant: TenantId, catalog: CatalogContext, family: Family, draft: PrimitiveDraft, *, by: Author
 ) -> Listed:
-    """A new primitive of the tenant's own.
+    """Create a primitive of the tenant's own.
 
     Raises:
-        DefinitionInvalid, TemplateInvalid: it is not valid by itself; the faults point into the body.
-        NameTaken, LimitExceeded, ReferenceMissing: it does not fit into the catalog.
+        DefinitionInvalid, TemplateInvalid: the draft is invalid by itself; the faults point into the body.
+        NameTaken, LimitExceeded, ReferenceMissing: the draft does not fit into the catalog.
     """
     ready = await anyio.to_thread.run_sync(prepare, family, draft)
     entry = CatalogChange(action=f"{family}.create", target=ready.name)
@@ -69,7 +69,7 @@ async def create_primitive(
 
 
 async def try_primitive(tenant: TenantId, catalog: CatalogContext, family: Family, draft: PrimitiveDraft) -> Tried:
-    """What storing the draft would make, in place of the tenant's own primitive of that name; nothing is stored.
+    """Compose a draft without storing it, as a replacement of the tenant's own primitive of that name, if any.
 
     Raises:
         DefinitionInvalid, TemplateInvalid, NameTaken, LimitExceeded, ReferenceMissing: it could not be stored.
@@ -92,15 +92,15 @@ async def update_primitive(
     by: Author,
     expected: Expected = None,
 ) -> Listed:
-    """The primitive as revised; its id stays, also under another name.
+    """Replace a primitive with the revised draft; its id stays, even under another name.
 
-    What only switches it on or off, or declares another level, is not held up by what its handler names.
+    A change of only `enabled` or the declared safety level does not check what the handler names.
 
     Raises:
         NotFound: the tenant has none of this name or id.
         NotYetSupported: it is imported.
-        Conflict: it is code's, or it was changed at the same time; nothing was stored.
-        PreconditionFailed: it is another version than expected.
+        Conflict: it is built-in or registered by code, or it was changed at the same time; nothing was stored.
+        PreconditionFailed: the current version matches no expected tag.
         DefinitionInvalid, TemplateInvalid, NameTaken, ReferenceMissing: as for a new one.
     """
     family = address.family
@@ -134,8 +134,8 @@ async def remove_primitive(
 
     Raises:
         NotFound: the tenant has none of this name or id.
-        Conflict: it is imported or code's.
-        PreconditionFailed: it is another version than expected.
+        Conflict: it is imported, built-in or registered by code.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action=f"{address.family}.delete", target=address.name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -150,9 +150,9 @@ async def remove_primitive(
 
 
 async def _tell(tenant: TenantId, catalog: CatalogContext, family: Family, names: Iterable[str]) -> None:
-    """What stands at a URI has been put there, changed or taken away: a template may make what is read there now.
+    """Announce that the content at these resources or templates was created, changed or removed.
 
-    The same is true of whatever a template makes.
+    A removal counts too: a template may then provide the content of the removed URI.
     """
     for name in dict.fromkeys(names):
         if family is Family.RESOURCE:
@@ -162,12 +162,12 @@ async def _tell(tenant: TenantId, catalog: CatalogContext, family: Family, names
 
 
 async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, address: Address) -> Primitive:
-    """The tenant's own primitive of this name or id, inside a transaction, as it is stored.
+    """The stored primitive of the tenant's own with this name or id, read in the caller's transaction.
 
     Raises:
-        NotFound: there is none of any origin.
+        NotFound: no origin has such a primitive.
         NotYetSupported: it is imported.
-        Conflict: it is code's.
+        Conflict: it is built-in or registered by code.
     """
     family, name = address.family, address.name
     found = await primitives.get(tenant, db, family, name)
@@ -183,7 +183,7 @@ async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, addr
 
 
 def draft_of(primitive: Primitive) -> PrimitiveDraft:
-    """What is wanted of a primitive as it is, to be revised."""
+    """The draft of a stored primitive, as the input of a revision."""
     return PrimitiveDraft(
         definition=_decode(primitive.definition),
         handler=_decode(primitive.handler),
@@ -229,7 +229,7 @@ def _succeed(current: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive
 
 
 def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive | None) -> Primitive:
-    """The primitive with what the draft says, and what was made of it where that is new."""
+    """The primitive with the draft's members, and with the prepared definition and handler if they are new."""
     if ready is not None:
         primitive = replace(
             primitive,
@@ -245,7 +245,7 @@ def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive 
 
 
 def _detail(primitive: Primitive) -> dict[str, object]:
-    """Detail of the audit entry, with both levels; never the handler, whose texts are the tenant's own."""
+    """Detail of the audit entry, with both levels; never the handler, because it contains the tenant's texts."""
     override = None if primitive.override is None else primitive.override.value
     detail: dict[str, object] = {
         "id": primitive.id,

@@ -1,4 +1,4 @@
-"""Everything a tenant has of a family, wherever it comes from and whether or not clients see it now."""
+"""Lists a tenant's primitives of a family: of every origin, visible to clients or not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,56 +33,56 @@ _ASKED_FOR = "its document asks for this level"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One primitive: an imported tool as it is in force, or one of the tenant's own or of code."""
+    """One primitive: an effective imported tool, a built-in tool, one of the tenant's own, or a Python primitive."""
 
     item: Tool | Primitive
     hides_code: bool = False
-    """Whether code registered one of this name, which the tenant's own hides."""
+    """True if a Python primitive has the same name and is hidden by this one."""
     override: Override | None = None
-    """What is wanted otherwise of an imported tool."""
+    """The override of an imported tool."""
     document: Tool | None = None
-    """The imported tool as its document makes it, where an override says otherwise."""
+    """The imported tool as its document defines it, if an override applies."""
 
     @property
     def name(self) -> str:
-        """What it is addressed by."""
+        """The name, URI or URI template that identifies it in its family."""
         return self.item.name
 
     @property
     def id(self) -> str:
-        """What addresses it whatever it is called."""
+        """The id, which does not change with the name; a built-in tool has only its name."""
         return self.item.id if isinstance(self.item, Primitive) else self.item.operation or self.item.name
 
     @property
     def created_at(self) -> datetime | None:
-        """The moment it was made; None where that is not known."""
+        """Time of creation; None if it is unknown."""
         return self.item.created_at if isinstance(self.item, Primitive) else None
 
     @property
     def tag(self) -> str:
-        """Its version as an opaque word."""
+        """The version as an opaque tag, the override's version included."""
         tag = tag_of(self.item)
         return tag if self.override is None else f"{tag}.{self.override.id}.{self.override.version}"
 
     @property
     def is_enabled(self) -> bool:
-        """Whether anybody can have it."""
+        """True unless it is disabled."""
         if isinstance(self.item, Primitive):
             return self.item.enabled
         return self.override is None or self.override.wishes.enabled is not False
 
     @property
     def is_hidden(self) -> bool:
-        """Whether an override keeps it out of clients' lists."""
+        """True if an override hides it from clients' lists."""
         return self.override is not None and self.override.wishes.hidden is True
 
 
 async def page_primitives(
     tenant: TenantId, catalog: CatalogContext, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Listed]:
-    """The tenant's primitives of a family that follow a place in an order, by default that of names.
+    """One page of the tenant's primitives of a family, by default in order of names.
 
-    Tools are ordered by name alone: imported ones have no time of creation.
+    Tools are ordered by name only, because imported ones have no time of creation.
     """
     place = partial(_place, order=order)
     async with catalog.store.reading(tenant) as db:
@@ -92,7 +92,7 @@ async def page_primitives(
         imported = await _imported(tenant, db, after=after, limit=limit, order=order) if family is Family.TOOL else ()
         builtin = [tool for tool in await _builtin(tenant, db, family) if follows((tool.name,), after, order)]
         taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
-        if of_code and order.by is not None:  # what hides a primitive of code may be in another part
+        if of_code and order.by is not None:  # what hides a Python primitive may be on another page
             taken.update(await primitives.names(tenant, db, family))
         added = [one for one in of_code if one.name not in taken and follows(place(Listed(item=one)), after, order)]
         settled = await settle(tenant, db, [*own, *added], code)
@@ -108,7 +108,7 @@ async def _imported(tenant: TenantId, db: Db, *, after: str | None, limit: int, 
 
 
 def show_operation(loaded: LoadedOperation) -> Listed:
-    """An imported tool as it is in force, with what its document and its override say."""
+    """An effective imported tool, with its override and the tool that its document defines."""
     if loaded.override is None:
         return Listed(item=_explain(loaded.tool))
     tool = overlay(loaded.tool, loaded.override.wishes)
@@ -150,12 +150,12 @@ async def _find(tenant: TenantId, db: Db, family: Family, name: str, code: Seque
 
 
 async def _builtin(tenant: TenantId, db: Db, family: Family) -> Sequence[Tool]:
-    """The query tools, where a source is exposed to them."""
+    """The query tools, if a source is exposed to them."""
     return query_tools() if family is Family.TOOL and await sources.queried(tenant, db) else ()
 
 
 def _explain(tool: Tool) -> Tool:
-    """The tool with the reasons of its safety level; an imported operation is judged by its method."""
+    """The tool with the reasons of its safety level: the HTTP method, or the document's own level."""
     if tool.safety_reasons:
         return tool
     method = tool.identity.partition(" ")[0]

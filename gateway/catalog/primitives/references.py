@@ -1,4 +1,4 @@
-"""What a declared handler stands on besides itself, and where in its declaration it says so."""
+"""References of a declared handler to tools, operations and origins, with their locations in the declaration."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ class CalledTool:
 
     @property
     def stored(self) -> Sequence[str]:
-        """How it is kept with the primitive."""
+        """The references in the form stored with the primitive."""
         return (f"{TOOL}{self.name}",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedOperation:
-    """An imported operation, and the names of the arguments that are filled in."""
+    """An imported operation, and the names of its filled-in arguments."""
 
     pointer: str
     source: str
@@ -42,7 +42,7 @@ class PinnedOperation:
 
     @property
     def stored(self) -> Sequence[str]:
-        """How it is kept with the primitive."""
+        """The references in the form stored with the primitive."""
         return (refer_to_operation(self.source, self.operation),)
 
 
@@ -56,7 +56,7 @@ class Request:
 
     @property
     def stored(self) -> Sequence[str]:
-        """How it is kept with the primitive."""
+        """The references in the form stored with the primitive."""
         return () if self.credential is None else (f"{CREDENTIAL}{self.credential}",)
 
 
@@ -64,7 +64,7 @@ Reference = CalledTool | PinnedOperation | Request
 
 
 def find_references(spec: HandlerSpec) -> Sequence[Reference]:
-    """Everything a handler and its completions name, in order, with pointers into the body."""
+    """All references of a handler and its completions, with pointers into the request body."""
     completions = [
         _request(completion.http, point("handler", "completions", name, "http"))
         for name, completion in spec.completions.items()

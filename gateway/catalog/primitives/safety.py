@@ -1,8 +1,8 @@
-"""How much harm a primitive can do once everything counts that its handler stands on.
+"""Effective safety levels of primitives: the level of a handler, combined with the levels of all that it calls.
 
-What is stored with a primitive is what its handler can do by itself, and the names of what it calls. The levels of
-those may change without it, so they are added whenever the catalog is read: an import that turns a read into a delete
-raises every list of steps that calls it.
+Stored with a primitive are the level of its handler alone, and the names of what it calls. The levels of those may
+change independently, so they are combined whenever the catalog is read. An import that turns a read into a delete
+raises every `steps` handler that calls it.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ Levels = Mapping[str, Safety]
 
 
 def refer_to_operation(source: str, key: str) -> str:
-    """The reference to an operation of a source; names of sources have no colon."""
+    """The reference to an operation of a source; names of sources contain no colon."""
     return f"{OPERATION}{source}:{key}"
 
 
@@ -34,14 +34,14 @@ def called_by(primitive: Primitive) -> Sequence[str]:
 
 
 def highest(levels: Iterable[Safety]) -> Safety:
-    """The most harmful of them; safe when there is none."""
+    """The most harmful of the levels; safe if there are none."""
     return max(levels, key=_ORDER.__getitem__, default=Safety.SAFE)
 
 
 def settle_levels(primitives: Iterable[Primitive], imported: Levels) -> Sequence[Primitive]:
-    """The primitives with the levels in force and the reasons for them.
+    """The primitives with their effective levels and the reasons for them.
 
-    `imported` has the levels of imported tools and operations. What is named and is not there counts as moderate.
+    `imported` contains the levels of imported tools and operations. A missing tool or operation counts as moderate.
     """
     everything = list(primitives)
     tools = {f"{TOOL}{one.name}": one for one in everything if one.family is Family.TOOL}
@@ -50,7 +50,7 @@ def settle_levels(primitives: Iterable[Primitive], imported: Levels) -> Sequence
 
 
 def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safety]:
-    """The level of every tool of the tenant's own: the highest of all that can be reached from it."""
+    """The level of each of the tenant's own tools: the declared one, else the highest that its calls can reach."""
     levels = {
         name: _alone(tool, tools, imported) if tool.override is None else _count(tool, tool.override, imported)
         for name, tool in tools.items()
@@ -71,7 +71,7 @@ def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safet
 
 
 def _alone(tool: Primitive, tools: Mapping[str, Primitive], imported: Levels) -> Safety:
-    """The level of a tool and of what it calls that is not of the tenant's own."""
+    """The highest level of a tool and its calls, without calls of the tenant's own tools."""
     others = [imported.get(one, _UNKNOWN) for one in called_by(tool) if one not in tools]
     return highest([tool.assessed, *others])
 
@@ -98,7 +98,7 @@ def _settle(primitive: Primitive, levels: Levels) -> Primitive:
 
 
 def _count(primitive: Primitive, declared: Safety, levels: Levels) -> Safety:
-    """The declared level, but never less than that of an operation that the handler is another name for."""
+    """The declared level, but at least that of each operation that the handler is an alias of."""
     operations = [one for one in called_by(primitive) if one.startswith(OPERATION)]
     return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])
 

@@ -1,4 +1,4 @@
-"""The safety levels in force of some primitives, without loading the whole catalog."""
+"""Effective safety levels of some primitives, without loading the whole catalog."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ from gateway.store.engine import Db
 async def settle(
     tenant: TenantId, db: Db, found: Sequence[Primitive], code: Sequence[Primitive]
 ) -> Sequence[Primitive]:
-    """The primitives with their levels in force; `code` is what code adds to the tenant."""
+    """The primitives with their effective levels; `code` contains the tenant's Python primitives."""
     if not any(called_by(primitive) for primitive in found):
         return settle_levels(found, {})
     stored = [*await primitives.tool_levels(tenant, db), *(one for one in code if one.family is Family.TOOL)]
@@ -29,7 +29,7 @@ async def settle(
 
 
 async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mapping[str, Safety]:
-    """The levels in force of the imported tools that can be called by these names, old names among them."""
+    """Effective levels of the imported tools that can be called by these names, old names included."""
     found = dict(await operations.levels(tenant, db, names))
     others = [name for name in names if name not in found]
     if not others:
@@ -40,7 +40,7 @@ async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mappi
 
 
 def _reachable(found: Iterable[Primitive], tools: Mapping[str, Primitive]) -> frozenset[str]:
-    """Every reference that can be come to by calls from one of them."""
+    """All references that calls from these primitives can reach."""
     seen: set[str] = set()
     waiting = [reference for primitive in found for reference in called_by(primitive)]
     while waiting:

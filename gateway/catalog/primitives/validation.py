@@ -1,6 +1,6 @@
-"""A primitive as it was sent, judged by itself: its definition, its handler, and what the two must agree in.
+"""Validation of a primitive by itself: its definition, its handler, and their consistency.
 
-Everything here is pure and may take a while, so it belongs into a thread, before any transaction.
+Everything here is pure and may take long, so callers run it in a thread, before any transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimitiveDraft:
-    """What is wanted of a primitive; definition and handler are JSON values as they were sent."""
+    """A requested primitive; definition and handler are JSON values as received."""
 
     definition: object
     handler: object
@@ -46,7 +46,7 @@ class PrimitiveDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPrimitive:
-    """A primitive that is valid by itself; `level` is what its handler can do without what it calls."""
+    """A primitive that is valid by itself; `level` is that of its handler without the primitives that it calls."""
 
     family: Family
     name: str
@@ -58,15 +58,15 @@ class PreparedPrimitive:
 
     @property
     def refers(self) -> tuple[str, ...]:
-        """What it stands on, as it is kept with it."""
+        """All references in the form stored with the primitive."""
         return tuple(sorted({stored for reference in self.references for stored in reference.stored}))
 
 
 def prepare(family: Family, draft: PrimitiveDraft) -> PreparedPrimitive:
-    """The primitive that a draft describes.
+    """Validate a draft and return the primitive that it describes.
 
     Raises:
-        DefinitionInvalid: definition or handler break their contracts; the faults point into the body.
+        DefinitionInvalid: the definition or the handler breaks its contract; the faults point into the body.
     """
     definition, refusal = _read_definition(family, draft.definition)
     try:
@@ -89,7 +89,7 @@ def prepare(family: Family, draft: PrimitiveDraft) -> PreparedPrimitive:
 
 
 def _read_definition(family: Family, raw: object) -> tuple[Definition | None, DefinitionInvalid | None]:
-    """The definition, or what is wrong with it, pointing into the body."""
+    """The definition, or its error with pointers into the body."""
     try:
         return _VALIDATE[family](raw), None
     except DefinitionInvalid as wrong:
@@ -99,7 +99,7 @@ def _read_definition(family: Family, raw: object) -> tuple[Definition | None, De
 
 
 def _completed(definition: Definition | None) -> Sequence[str] | None:
-    """The names that completions may be declared for; None where nobody knows."""
+    """Names of the arguments that may have completions; None if the definition does not determine them."""
     match definition:
         case PromptDefinition():
             return [argument.name for argument in definition.arguments or ()]
@@ -110,7 +110,7 @@ def _completed(definition: Definition | None) -> Sequence[str] | None:
 
 
 def _address(definition: Definition) -> str:
-    """What the primitive is found by in its family."""
+    """The name, URI or URI template that identifies the primitive in its family."""
     match definition:
         case ResourceDefinition():
             return definition.uri
@@ -121,7 +121,7 @@ def _address(definition: Definition) -> str:
 
 
 def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
-    """Refuse a handler that could be stored, but whose answer could never be sent."""
+    """Refuse a valid handler that could never return a valid result."""
     faults = Faults()
     for fault in find_faults(definition, spec):
         faults.add(fault.pointer, fault.reason)
@@ -129,7 +129,7 @@ def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
 
 
 def _joined(*refusals: DefinitionInvalid | None) -> DefinitionInvalid:
-    """One refusal with the faults of all, in the words of the first."""
+    """One error with the faults of all, and the message of the first."""
     said = [refusal for refusal in refusals if refusal is not None]
     faults = [fault for refusal in said for fault in refusal.faults]
     return type(said[0])(said[0].message, faults=faults)

@@ -1,4 +1,4 @@
-"""What a tenant's clients can have, put together from what is stored and what code adds."""
+"""Composes the effective primitives of a tenant from the stored ones and those registered in Python."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _CALLS = "what it calls is judged by itself, as if its own tool had been called"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renamed:
-    """An imported tool that had another name, and until when it can be called by that."""
+    """An imported tool that had another name, and the time until which that name can be called."""
 
     tool: Tool
     until: datetime
@@ -37,11 +37,11 @@ class Composition:
     prompts: tuple[Primitive, ...]
     operations: Mapping[str, Mapping[str, Tool]]
     hidden: Sequence[Primitive]
-    """Primitives of code whose names are the tenant's own."""
+    """Python primitives whose names are taken in the tenant."""
     unlisted: Mapping[str, Tool]
     """Imported tools by name that an override hides: handlers may call them, clients may not."""
     renamed: Mapping[str, Renamed]
-    """Imported tools by a name that they had, where nobody else has it now."""
+    """Imported tools by an old name, unless another tool has that name now."""
 
 
 def compose(
@@ -52,7 +52,7 @@ def compose(
     with_queries: bool = False,
     aliases: Sequence[Alias] = (),
 ) -> Composition:
-    """Everything that is enabled; what code adds hides behind a name of the tenant's own, enabled or not.
+    """Compose all enabled primitives. A name taken in the tenant, enabled or not, hides a Python primitive.
 
     `with_queries` adds the query tools.
     """
@@ -84,7 +84,7 @@ def compose(
 
 
 def query_tools() -> Sequence[Tool]:
-    """The query tools; what `call_endpoint` calls is judged by itself."""
+    """The query tools. The operation that `call_endpoint` calls is judged by its own safety level."""
     return [
         Tool(
             name=name,
@@ -98,7 +98,7 @@ def query_tools() -> Sequence[Tool]:
 
 
 def tool_of(primitive: Primitive) -> Tool:
-    """A primitive of the family of tools as an effective tool."""
+    """The effective tool of a primitive of the family `tool`."""
     is_stored = primitive.origin is not PrimitiveOrigin.CODE
     return Tool(
         name=primitive.name,
@@ -116,9 +116,9 @@ def tool_of(primitive: Primitive) -> Tool:
 def index_operations(
     operations: Sequence[LoadedOperation], renamed: Mapping[str, Renamed] | None = None
 ) -> Mapping[str, Mapping[str, Tool]]:
-    """Operations by their source's name, then by operationId, identity, tool name or old name; the first counts.
+    """Operations by source name, then by operationId, identity, tool name or old name; the first takes precedence.
 
-    An operationId that a document gave twice finds nothing: it would be chance which one.
+    An operationId that a document contains twice finds nothing, because the choice would be arbitrary.
     """
     found: dict[str, dict[str, Tool]] = {}
     for old, one in (renamed or {}).items():
@@ -142,14 +142,14 @@ def index_operations(
 
 
 def called_by_any(primitives: Iterable[Primitive]) -> frozenset[str]:
-    """Every reference to a tool or operation that one of them calls."""
+    """All references to tools and operations that these primitives call."""
     return frozenset(reference for primitive in primitives for reference in called_by(primitive))
 
 
 def levels_of(
     references: Iterable[str], imported: Mapping[str, Tool], operations: Mapping[str, Mapping[str, Tool]]
 ) -> Levels:
-    """The levels of those that are imported; `imported` are the tools by the names they can be called by."""
+    """Levels of those references that are imported; `imported` contains tools by the names that can be called."""
     found: dict[str, Safety] = {}
     for reference in frozenset(references):
         tool = imported.get(reference.removeprefix(TOOL)) if reference.startswith(TOOL) else None
@@ -166,7 +166,7 @@ def levels_of(
 def _renamed(
     aliases: Sequence[Alias], operations: Sequence[LoadedOperation], taken: Container[str]
 ) -> Mapping[str, Renamed]:
-    """What each old name leads to, unless somebody else has the name now."""
+    """The tool of each old name, unless another tool has that name now."""
     if not aliases:
         return {}
     tools = {(operation.tool.source, operation.tool.identity): operation.tool for operation in operations}

@@ -1,6 +1,6 @@
-"""Where calls read credentials, those of sources and named ones: opened once, kept until the catalog moves.
+"""Cache of opened credentials for calls: those of sources and named ones, kept until the catalog changes.
 
-While the database is away, what was read within the last minute goes on, as snapshots do.
+While the database is unreachable, credentials read within the last 60 s stay in use, as snapshots do.
 """
 
 import time
@@ -25,7 +25,7 @@ _Value = TypeVar("_Value")
 
 
 class CredentialCache:
-    """The opened credentials in use; they stay in this object and reach only the wire."""
+    """The opened credentials of this replica. They leave this object only for requests to upstreams."""
 
     def __init__(self, store: Store, sealer: EnvelopeCipher, *, capacity: int = 4096) -> None:
         self._of_sources = _CachedCredential(store, partial(_open_source, sealer), capacity=capacity)
@@ -50,12 +50,12 @@ class CredentialCache:
         return await self._named.get(tenant, name)
 
     def forget(self, tenant: TenantId) -> None:
-        """Drop what is kept of a tenant."""
+        """Drop all credentials of a tenant."""
         self._of_sources.forget(tenant)
         self._named.forget(tenant)
 
     def forget_all(self) -> None:
-        """Drop everything that is kept: a change may have been missed."""
+        """Drop all credentials, because a change may have been missed."""
         self._of_sources.forget_all()
         self._named.forget_all()
 
@@ -69,7 +69,7 @@ async def _open_named(sealer: EnvelopeCipher, tenant: TenantId, db: Db, name: st
 
 
 class _CachedCredential(Generic[_Name, _Value]):
-    """What was read of tenants under a name: good for a while, and for longer while it cannot be read anew."""
+    """Values by tenant and name: fresh for `_FRESH_S`, and in use for `_KEPT_S` while the database is unreachable."""
 
     def __init__(
         self, store: Store, read: Callable[[TenantId, Db, _Name], Awaitable[_Value]], *, capacity: int
@@ -80,7 +80,7 @@ class _CachedCredential(Generic[_Name, _Value]):
         self._changes = 0
 
     async def get(self, tenant: TenantId, name: _Name) -> _Value:
-        """What stands under the name; None stands for itself."""
+        """The value of this name. None is a value as well, and is cached."""
         found = self._kept.get(tenant, name)
         if found is not None and _age(found) < _FRESH_S:
             return found[1]
@@ -98,12 +98,12 @@ class _CachedCredential(Generic[_Name, _Value]):
         return read
 
     def forget(self, tenant: TenantId) -> None:
-        """Drop what is kept of a tenant."""
+        """Drop all values of a tenant."""
         self._changes += 1
         self._kept.drop_tenant(tenant)
 
     def forget_all(self) -> None:
-        """Drop everything."""
+        """Drop all values."""
         self._changes += 1
         self._kept.clear()
 
@@ -113,5 +113,5 @@ def _age(read: tuple[float, object]) -> float:
 
 
 def _hurry(kept: tuple[float, object] | None) -> float | None:
-    """How long to wait for PostgreSQL; for whoever has nothing to go on with, as long as it takes."""
+    """Deadline for PostgreSQL if a kept value can replace the response; None without such a value."""
     return PROMPT_S if kept is not None and _age(kept) <= _KEPT_S else None

@@ -1,4 +1,4 @@
-"""Primitives of code that hide behind names of tenants: found for all tenants at once, recorded in their trails."""
+"""Python primitives hidden by tenants' names: found for all tenants at once, recorded in their audit trails."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ _BY = Author(caller=Operator(name="gateway"), correlation_id="")
 
 
 class _Recorded(Exception):
-    """Another replica has recorded it; nothing is to be committed."""
+    """Rolls the transaction back: another replica has recorded the entry."""
 
 
 async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequence[OwnedName]:
-    """The names of tenants that these primitives of code hide behind, by slug.
+    """Tenants' names that hide these Python primitives, in order of slugs.
 
     Raises:
-        DatabaseUnavailable: PostgreSQL does not answer.
+        DatabaseUnavailable: PostgreSQL does not respond.
     """
     if not added:
         return ()
@@ -35,9 +35,9 @@ async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequenc
 
 
 async def record_hidden(catalog: CatalogContext, hidden: OwnedName) -> bool:
-    """Record in the tenant's trail that its name hides code; False if the last change records it already.
+    """Record in the tenant's audit trail that its name hides a Python primitive; False if the last change did so.
 
-    Every replica finds the same at every start, so an entry is written only after another change of that name.
+    Every replica finds the same names at every start. So an entry is written only after another change of that name.
 
     Raises:
         Unavailable: it could not be recorded.
@@ -51,7 +51,7 @@ async def record_hidden(catalog: CatalogContext, hidden: OwnedName) -> bool:
     )
     try:
         async with change(tenant, catalog, entry, by=_BY) as db:
-            if await _is_recorded(hidden, db):  # under the tenant's row, which replicas take in turn
+            if await _is_recorded(hidden, db):  # checked under the lock on the tenant's row, which serialises replicas
                 raise _Recorded
     except (_Recorded, NotFound):
         return False

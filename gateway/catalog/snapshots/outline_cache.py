@@ -1,4 +1,4 @@
-"""What the query tools know of each document: read from the database on first use, so many bytes kept at most."""
+"""Cache of document outlines for the query tools: read from the database on first use, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class _CachedOutline:
 
 
 class OutlineCache:
-    """The outlines of this replica by tenant, source and version, least recently used dropped first."""
+    """The outlines of this replica by tenant, source and version; the least recently used are dropped first."""
 
     def __init__(self, store: Store, *, room: int = _ROOM) -> None:
         self._store = store
@@ -40,8 +40,8 @@ class OutlineCache:
         """The outline of one version of a source.
 
         Raises:
-            NotFound: that version is gone.
-            Unavailable: the database is away.
+            NotFound: that version no longer exists.
+            Unavailable: the database is unreachable.
         """
         key = (tenant, source.id, source.version)
         entry = self._entries.get(key)
@@ -57,7 +57,7 @@ class OutlineCache:
             return found
 
     async def _fill(self, key: _Key, entry: _CachedOutline, source: QueriedSource) -> Api:
-        """Load it; what cannot be loaded leaves no entry behind."""
+        """Load the outline. A failed load leaves no entry behind."""
         try:
             entry.api = loaded = await self._load(key[0], source)
         finally:
@@ -76,7 +76,7 @@ class OutlineCache:
         return Api(outline, size)
 
     def _make_room(self, newest: _Key) -> None:
-        """Drop the tenant's own oldest until it is within its share, then the oldest of all."""
+        """Drop the tenant's oldest outlines until it is within its share, then the oldest of all tenants."""
         sizes = {key: entry.api.size for key, entry in self._entries.items() if entry.api is not None}
         self._drop_oldest(
             {key: size for key, size in sizes.items() if key[0] == newest[0]}, newest, share_of(self._room)

@@ -1,4 +1,4 @@
-"""What the operator's own code adds to tenants' catalogs: primitives that are registered, not stored."""
+"""Python primitives: registered by the operator's own code and added to tenants' catalogs, not stored."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from gateway.domain.tools import PrimitiveOrigin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonPrimitive:
-    """One primitive of code; `tenants` are the slugs of those that have it, None stands for all."""
+    """One primitive registered in Python. `tenants` contains the slugs of the tenants that have it; None means all."""
 
     family: Family
     name: str
@@ -24,20 +24,20 @@ class PythonPrimitive:
 
 
 class PythonPrimitives(Protocol):
-    """Everything that code has registered; the generation rises with every change of it."""
+    """Everything that is registered in Python; `generation` rises with every change."""
 
     @property
     def generation(self) -> int:
-        """How often it has changed."""
+        """Number of changes so far."""
         ...
 
     def primitives(self) -> Sequence[PythonPrimitive]:
-        """What is registered now."""
+        """The primitives that are registered now."""
         ...
 
 
 def primitives_for(code: PythonPrimitives | None, slug: str) -> Sequence[Primitive]:
-    """What code adds to the tenant of this slug, as primitives."""
+    """The Python primitives of the tenant with this slug."""
     if code is None:
         return ()
     return [_primitive(added) for added in code.primitives() if added.tenants is None or slug in added.tenants]
@@ -46,7 +46,7 @@ def primitives_for(code: PythonPrimitives | None, slug: str) -> Sequence[Primiti
 def split_hidden(
     added: Iterable[Primitive], taken: Iterable[tuple[Family, str]]
 ) -> tuple[Sequence[Primitive], Sequence[Primitive]]:
-    """Those of code's primitives that clients see, and those that hide behind a name of the tenant's own."""
+    """Splits Python primitives into those that clients see and those that a taken name hides."""
     names = frozenset(taken)
     seen: list[Primitive] = []
     hidden: list[Primitive] = []

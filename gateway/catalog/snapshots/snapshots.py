@@ -1,8 +1,8 @@
-"""One tenant's catalog at one revision, loaded once and shared by all its connections on this replica.
+"""Snapshots: one tenant's catalog at one revision, loaded once and shared by all its connections on this replica.
 
-A snapshot is replaced whole, never changed. Events say that a newer revision exists; because events can be lost, the
-revision is also compared with the database when the last comparison is some seconds old, together with those that will
-have to be compared soon: a replica that shows many tenants asks once for all of them.
+A snapshot is replaced whole, never changed. Events announce newer revisions. Because events can be lost, a revision is
+also compared with the database once its last comparison is 5 s old. One query compares all revisions that are due or
+soon will be, so a replica with many tenants does not query once per tenant.
 """
 
 import time
@@ -36,22 +36,23 @@ log = structlog.get_logger(__name__)
 
 _CHECK_S = 5.0
 _TAKEN_ALONG = 0.5
-"""At which share of that age a revision is compared together with another's."""
+"""Fraction of that age from which a revision is compared together with another tenant's."""
 
 _STALE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One tenant's catalog at one revision; never changes.
+    """One tenant's catalog at one revision; immutable.
 
-    Every family is sorted by name and holds what clients can have: what is stored and enabled, and what code adds.
+    Every family is sorted by name and contains the effective primitives: those stored and enabled, and Python
+    primitives.
     """
 
     tenant: TenantId
     revision: int
     policy: Policy
-    """Its limits are those in force: never above their ceilings."""
+    """Its limits are the effective ones: never above their ceilings."""
     tools: tuple[Tool, ...]
     by_name: Mapping[str, Tool]
     slug: str = ""
@@ -60,24 +61,24 @@ class Snapshot:
     prompts: tuple[Primitive, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
     code: int = 0
-    """The generation of what code registered."""
+    """Generation of the Python primitives."""
     http_origins: frozenset[str] | None = None
-    """The only origins that declared `http` handlers may call; None: any that the gateway may dial."""
+    """The only origins that declared `http` handlers may call; None: all that the gateway may dial."""
     egress: AllowList = NOTHING
     """Private upstreams that the operator lets this tenant reach."""
     operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
-    """The operations of every source, also of those that are only queried, by name of the source and each name."""
+    """Operations of every source, query-only ones included, by source name, then by each of their names."""
 
     queried: tuple[QueriedSource, ...] = ()
     """The sources that the query tools show, sorted by name."""
     unlisted: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     """Imported tools by name that handlers may call and clients may not."""
     renamed: Mapping[str, Renamed] = field(default_factory=dict[str, Renamed])
-    """Imported tools by names that they had."""
+    """Imported tools by their old names."""
 
     @property
     def order(self) -> tuple[int, int]:
-        """Newer snapshots of a tenant are greater."""
+        """Sort key: newer snapshots of a tenant are greater."""
         return self.revision, self.code
 
     def operation(self, source: str, key: str) -> Tool | None:
@@ -85,14 +86,14 @@ class Snapshot:
         return self.operations.get(source, {}).get(key)
 
     def called(self, old: str) -> Tool | None:
-        """The imported tool that had this name, while it can still be called by it."""
+        """The imported tool that had this old name; None once the name has expired."""
         found = self.renamed.get(old)
         return None if found is None or found.until <= datetime.now(UTC) else found.tool
 
 
 @dataclass(slots=True)
 class _Entry:
-    """What is kept of one tenant: the snapshot, the newest revision heard of, and who loads."""
+    """The state of one tenant: its snapshot, the newest known revision, and the lock of the task that loads."""
 
     snapshot: Snapshot | None = None
     newest: int = 0
@@ -104,11 +105,11 @@ class _Entry:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether a change may have been missed since the last comparison."""
+        """True if a change may have been missed since the last comparison."""
         return self.doubts != self.doubts_at_check
 
     def hear(self, revision: int, *, asked_at: float, doubts: int) -> None:
-        """What the database says is the newest revision, of when it was asked and what was doubted by then."""
+        """Note the revision in the database, with the time of the query and the doubts that it settles."""
         self.newest = max(self.newest, revision)
         if self.snapshot is not None and self.snapshot.revision == revision:
             self.checked_at = max(self.checked_at, asked_at)
@@ -116,7 +117,7 @@ class _Entry:
 
 
 class Snapshots:
-    """The snapshots of this replica, one per tenant, least recently used dropped first."""
+    """The snapshots of this replica, one per tenant; the least recently used are dropped first."""
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class Snapshots:
         self.loaded = 0
 
     def current(self, tenant: TenantId) -> Snapshot | None:
-        """The newest snapshot there is reason to know of, if it is here."""
+        """The tenant's snapshot if it is current; None if it has to be loaded or compared first."""
         entry = self._entries.get(tenant)
         if entry is None:
             return None
@@ -143,11 +144,11 @@ class Snapshots:
         return _current(entry, self.generation)
 
     async def latest(self, tenant: TenantId) -> Snapshot:
-        """The newest snapshot there is reason to know of.
+        """The current snapshot, compared with the database or loaded first if that is due.
 
         Raises:
-            NotFound: the tenant is gone.
-            Unavailable: the database is away and what is kept is too old to go on with.
+            NotFound: the tenant does not exist.
+            Unavailable: the database is unreachable, and the kept snapshot is missing or too old.
         """
         entry = self._entries.get(tenant)
         if entry is None:
@@ -159,22 +160,22 @@ class Snapshots:
         return _current(entry, self.generation) or await self._renew(tenant, entry)
 
     def note(self, tenant: TenantId, revision: int) -> None:
-        """A revision of the tenant's catalog was heard of; older ones are ignored."""
+        """Note a revision of the tenant's catalog; older ones are ignored."""
         entry = self._entries.get(tenant)
         if entry is not None and revision > entry.newest:
             entry.newest = revision
 
     def newest(self, tenant: TenantId) -> int:
-        """The newest revision heard of; 0 without any."""
+        """The newest known revision; 0 if none is known."""
         entry = self._entries.get(tenant)
         return 0 if entry is None else entry.newest
 
     async def reread(self, tenant: TenantId) -> int:
-        """The revision that the database has now.
+        """Read the current revision from the database, and note it.
 
         Raises:
-            NotFound: the tenant is gone.
-            Unavailable: the database cannot be asked.
+            NotFound: the tenant does not exist.
+            Unavailable: the database does not respond.
         """
         async with self._store.transaction(tenant, within_s=PROMPT_S) as db:
             revision = await tenants.revision(tenant, db)
@@ -185,12 +186,12 @@ class Snapshots:
         return revision
 
     def distrust(self) -> None:
-        """Compare every revision with the database before it is shown again."""
+        """Require a comparison of every revision with the database before its next use."""
         for entry in self._entries.values():
             entry.doubts += 1
 
     def forget(self, tenant: TenantId) -> None:
-        """Drop what is kept of a tenant."""
+        """Drop the state of a tenant."""
         self._entries.pop(tenant, None)
 
     async def _renew(self, tenant: TenantId, entry: _Entry) -> Snapshot:
@@ -198,7 +199,7 @@ class Snapshots:
         async with entry.loading:
             if (current := _current(entry, self.generation)) is not None:
                 return current
-            if failures != entry.failures:  # it failed while we waited; the next to ask tries again
+            if failures != entry.failures:  # a load failed while this task waited; the next request tries again
                 return _kept(tenant, entry, DatabaseUnavailable("the catalog cannot be read now"))
             asked_at, doubts = time.monotonic(), entry.doubts
             try:
@@ -218,11 +219,11 @@ class Snapshots:
             return fresh
 
     async def _compare(self, tenant: TenantId, entry: _Entry) -> None:
-        """Hear what the newest revision is: the tenant's, and those of all that are doubted or not quite fresh.
+        """Read the newest revisions of the tenant and of all tenants that are doubted or due soon.
 
         Raises:
-            NotFound: the tenant is gone.
-            Unavailable: the database cannot be asked.
+            NotFound: the tenant does not exist.
+            Unavailable: the database does not respond.
         """
         asked_at, soon = time.monotonic(), _CHECK_S * _TAKEN_ALONG
         kept = {known: other for known, other in self._entries.items() if other.is_doubted or _age(other) >= soon}
@@ -236,7 +237,7 @@ class Snapshots:
             kept[known].hear(revision, asked_at=asked_at, doubts=doubts[known])
 
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
-        code = self.generation  # before what it stands for: what is registered meanwhile is loaded again
+        code = self.generation  # read before the primitives: a registration during the load causes another load
         async with self._store.reading(tenant, within_s=PROMPT_S if is_kept else None) as db:
             revision = await tenants.revision(tenant, db)
             if revision is None:
@@ -279,17 +280,17 @@ class Snapshots:
 
     @property
     def has_new_code(self) -> bool:
-        """True if registrations of code have changed since the snapshots were made."""
+        """True if the Python registrations have changed since this object was made."""
         return self.generation != self._first_generation
 
     @property
     def generation(self) -> int:
-        """Number of changes to the registrations of code."""
+        """Number of changes to the Python registrations."""
         return 0 if self._code is None else self._code.generation
 
 
 def _current(entry: _Entry, code: int) -> Snapshot | None:
-    """The kept snapshot, if there is no reason to load another."""
+    """The kept snapshot; None if it has to be loaded or compared first."""
     snapshot = entry.snapshot
     if snapshot is None or entry.is_doubted or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
         return None
@@ -297,7 +298,7 @@ def _current(entry: _Entry, code: int) -> Snapshot | None:
 
 
 def _kept(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snapshot:
-    """The kept snapshot while the database is away; the error when there is none or it is too old."""
+    """The kept snapshot while the database is unreachable; raises the error if it is missing or too old."""
     snapshot = entry.snapshot
     if snapshot is None or _age(entry) > _STALE_S:
         raise error

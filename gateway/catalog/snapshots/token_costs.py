@@ -1,4 +1,4 @@
-"""What profiles show now, and what listing their tools costs a client."""
+"""Token costs of profiles: the primitives that each shows now, and the size of its list of tools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _EMPTY_LIST = len(b'{"tools":[]}')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """How many primitives of each family a profile shows, and how many bytes its list of tools has."""
+    """Number of primitives of each family that a profile shows, and the bytes of its list of tools."""
 
     tools: int
     resources: int
@@ -30,12 +30,12 @@ class Price:
 
     @property
     def estimated_tokens(self) -> int:
-        """About how many tokens that is to a model; a rule of thumb, no tokenizer."""
+        """Estimated tokens of the list for a model; a rule of thumb, not a tokenizer."""
         return estimate_tokens(self.tools_list_bytes)
 
 
 async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Sequence[Profile]) -> Sequence[Price]:
-    """The price of each of these profiles, by the catalog as it is now."""
+    """The price of each profile in the current catalog."""
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)
         imported = await operations.load(tenant, db)

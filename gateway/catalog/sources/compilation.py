@@ -1,4 +1,4 @@
-"""How a document is obtained and compiled; both happen before anything of an import is stored."""
+"""Obtains and compiles the document of an import, before anything of the import is stored."""
 
 import json
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from gateway.openapi.options import ImportOptions
 from gateway.upstream.document_fetch import fetch_document
 
 _PIECES_DEPTH = 3
-"""Down to each path and each schema of a document."""
+"""Depth of the pieces: down to each path and each schema of a document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentOrigin:
-    """Where the document of an import comes from: one of the three, or none of them for the stored one."""
+    """The origin of an import's document: one of the three members, or none for the stored document."""
 
     document: Mapping[str, object] | str | bytes | None = None
     url: str | None = None
@@ -29,13 +29,13 @@ class DocumentOrigin:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the document is the one that is stored already."""
+        """True if the document is the stored one."""
         return self.document is None and self.url is None and self.archive is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A document as it will be stored, and the URL it was fetched from; of an archive, the archive until compiled."""
+    """A document as it will be stored, and the URL it was fetched from; or an archive that is not compiled yet."""
 
     document: bytes = b""
     url: str | None = None
@@ -43,11 +43,11 @@ class Content:
 
 
 async def read_content(tenant: TenantId, catalog: CatalogContext, origin: DocumentOrigin) -> Content:
-    """The document or archive that was sent, or the document that stands at the URL.
+    """The document or archive that was sent, or the document fetched from the URL.
 
     Raises:
-        DocumentTooLarge: it is beyond the limit.
-        FetchFailed, EgressDenied, UpstreamError: the URL gave no document.
+        DocumentTooLarge: it exceeds the limit.
+        FetchFailed, EgressDenied, UpstreamError: the URL returned no document.
     """
     if origin.archive is not None:
         return Content(archive=origin.archive)
@@ -63,11 +63,11 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, origin: Docume
 async def compile_source(
     tenant: TenantId, catalog: CatalogContext, content: Content, options: ImportOptions
 ) -> tuple[Content, Compilation]:
-    """What an import takes from the document, and the document itself: of an archive, the one its files make.
+    """Compile the document and return both; an archive is replaced by the one document made of its files.
 
     Raises:
-        InvalidDocument: it cannot be read; a fault says where.
-        DocumentTooLarge: it is beyond the limits of documents, or of what reading one may take.
+        InvalidDocument: it cannot be read; a fault points at the location.
+        DocumentTooLarge: it exceeds the limits of documents, or of the resources for reading one.
         LimitExceeded: too many documents wait to be read.
     """
     archive = content.archive
@@ -82,11 +82,11 @@ def _encode(document: Mapping[str, object] | str | bytes | None) -> bytes:
     if isinstance(document, bytes):
         return document
     text = document if isinstance(document, str) else _write(document, _PIECES_DEPTH)
-    return text.encode("utf-8", "surrogatepass")  # a lone surrogate makes bytes that the compiler refuses by place
+    return text.encode("utf-8", "surrogatepass")  # a lone surrogate makes bytes that the compiler locates and refuses
 
 
 def _write(value: object, depth: int) -> str:
-    """JSON in pieces: the encoder holds the interpreter while it runs, and others must get their turn in between."""
+    """JSON encoded in pieces: the encoder holds the GIL while it runs, and other threads must run in between."""
     if depth and isinstance(value, dict):
         members = cast("dict[str, object]", value).items()
         return "{" + ",".join(f"{_dump(name)}:{_write(member, depth - 1)}" for name, member in members) + "}"

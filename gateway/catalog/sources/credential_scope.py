@@ -1,7 +1,7 @@
-"""Where a source's calls go, and that credentials stored for one place do not follow them to another unseen.
+"""Scope of a source's credentials: credentials stored for some origins are not sent to new ones unnoticed.
 
-Stored credentials can be written and never read. Whoever may change a source could still have them sent to a host of
-their own; so a change of hosts asks for the credentials again.
+Stored credentials can be written and never read. A caller that may change a source could still redirect them to a host
+of its own. So a change that adds origins requires the credentials again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,14 @@ from gateway.errors import Fault, InvalidBody
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TokenScheme:
-    """The part of a security scheme that says where a client secret is taken to."""
+    """The part of a security scheme that names the receiver of a client secret."""
 
     token_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Destination:
-    """The part of a request plan that says where."""
+    """The part of a request plan that names its receivers."""
 
     origin: str
     security: tuple[tuple[_TokenScheme, ...], ...] = ()
@@ -36,7 +36,7 @@ _place_of = msgspec.json.Decoder(_Destination).decode
 
 
 def stored_origins(tools: Iterable[Tool], source: SourceId) -> frozenset[str]:
-    """Scheme, host and port of every place that the source's calls and credentials go to now."""
+    """Origins (scheme, host and port) that receive the source's calls and credentials now."""
     places = (_place_of(tool.plan) for tool in tools if tool.source == source)
     return frozenset(origin for place in places for origin in _origins(place))
 
@@ -51,10 +51,10 @@ def _origins(place: _Destination | RequestPlan) -> Iterator[str]:
 
 
 def check_destinations(current: Source, before: frozenset[str], compilation: Compilation) -> None:
-    """Let a source with stored credentials go on to the places it went to before.
+    """Refuse new origins for a source with stored credentials.
 
     Raises:
-        InvalidBody: it would send to others; `credentials` has to say what they are to be given.
+        InvalidBody: calls would go to new origins; the request must contain `credentials` for them.
     """
     after = {origin for operation in compilation.operations for origin in _origins(operation.plan)}
     added = sorted(after - before)

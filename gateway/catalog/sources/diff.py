@@ -1,4 +1,4 @@
-"""How the tools of an import differ from those of the version before."""
+"""Differences between the tools of an import and those of the previous version."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from gateway.domain.tools import Tool
 
 
 def compare(before: Iterable[Tool], after: Iterable[StoredOperation]) -> ImportChanges:
-    """What was added, removed, renamed or changed, by the identity of the operations."""
+    """Added, removed, renamed and changed operations, matched by identity."""
     known = {tool.identity: tool for tool in before}
     added: list[OperationChange] = []
     renamed: list[OperationChange] = []

@@ -1,7 +1,7 @@
-"""Where documents are read and compiled: in processes of their own, few at once, tenants in turn, each with limits.
+"""Worker processes that read and compile documents: few at once, tenants in turn, each with limits.
 
-The document comes from outside, so nothing of it is parsed here. A process is given no environment, no open file and
-nothing of ours but one task; it is killed when it takes too long and when nobody waits for it any more.
+Documents are untrusted, so nothing of them is parsed in this process. A worker receives one task, and no environment,
+open file or other data. It is killed when it exceeds its time, or when its caller is cancelled.
 """
 
 import contextlib
@@ -31,18 +31,18 @@ log = structlog.get_logger(__name__)
 COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 
 AT_ONCE = 2
-"""Documents that one replica reads at once."""
+"""Number of documents that one replica reads concurrently."""
 
 _WAITING = 16
 _PATIENCE_S = 90.0
-"""For the documents ahead, each of which may take its whole time."""
+"""Longest wait for a worker: each of the documents ahead may use its whole time."""
 
 _CPU_GRACE_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLimits:
-    """What one document may take."""
+    """Limits on one document."""
 
     wall_s: float = 30.0
     memory_bytes: int = 1024**3
@@ -50,7 +50,7 @@ class WorkerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadedArchive:
-    """An uploaded archive as base64 text, and which of its files is the outermost one if that was said."""
+    """An uploaded archive as base64 text, and the name of its root document if it was given."""
 
     base64: str | bytes
     entry: str | None = None
@@ -58,14 +58,14 @@ class UploadedArchive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledDocument:
-    """What became of a document; `bundle` is the one document that an archive became."""
+    """The compilation of a document; `bundle` is the one document made of an archive."""
 
     compilation: Compilation
     bundle: bytes | None = None
 
 
 class _Asked(TypedDict, total=False):
-    """What a task may say beside its limits."""
+    """Options of a task, without its limits."""
 
     options: ImportOptions
     is_archive: bool
@@ -73,7 +73,7 @@ class _Asked(TypedDict, total=False):
 
 
 class DocumentWorkers:
-    """The processes that read for us, at most so many at once; tenants take turns."""
+    """Runs worker processes, a limited number at once; tenants take turns."""
 
     def __init__(
         self,
@@ -89,12 +89,12 @@ class DocumentWorkers:
     async def compile(
         self, document: bytes | UploadedArchive, options: ImportOptions, *, tenant: TenantId | None = None
     ) -> CompiledDocument:
-        """What a document, or the one that an archive holds, is compiled to.
+        """Compile a document, or the one that an archive contains.
 
         Raises:
-            InvalidDocument: it cannot be read; a fault says where.
-            DocumentTooLarge: it is beyond a limit of documents, or takes more time or memory than one may.
-            BadInput: the options cannot be used.
+            InvalidDocument: it cannot be read; a fault points at the location.
+            DocumentTooLarge: it exceeds a limit of documents, or the time or memory for one.
+            BadInput: the options are invalid.
             LimitExceeded: no worker is free in time for this tenant.
             Unavailable: the process did not start.
         """
@@ -116,11 +116,11 @@ class DocumentWorkers:
         tenant: TenantId | None = None,
         **more: Unpack[_Asked],
     ) -> WorkerAnswer:
-        """All that a process answers to what it is given to read.
+        """Run one task in a worker and return its complete answer.
 
         Raises:
-            BadInput: it refused it: InvalidDocument, DocumentTooLarge or what it was.
-            DocumentTooLarge: it takes more time or memory than it may.
+            BadInput: the worker refused the content, as `BadInput` or a subclass such as InvalidDocument.
+            DocumentTooLarge: it takes more time or memory than the limits.
             LimitExceeded: no worker is free in time for this tenant.
             Unavailable: the process did not start.
         """
@@ -153,7 +153,7 @@ class DocumentWorkers:
         return answer, status
 
     def _broken_off(self, answer: WorkerAnswer, status: int) -> InvalidDocument | Unavailable:
-        """What an answer that is not whole says of the document."""
+        """The error for an incomplete answer."""
         if answer.crash is not None:
             log.error("document_compiler_crashed", trace=answer.crash)
             return InvalidDocument(
@@ -172,9 +172,9 @@ class DocumentWorkers:
 
 
 async def _converse(process: Process, task: Task, content: bytes) -> WorkerAnswer:
-    """Give the task and take the answer; the process may break off either."""
+    """Send the task and receive the answer; the process may end either early."""
     source, sink = process.stdin, process.stdout
-    if source is None or sink is None:  # both are asked for
+    if source is None or sink is None:  # both are requested
         raise Unavailable("The compiler of documents has no pipes.")
     answer = WorkerAnswer()
     async with anyio.create_task_group() as group:
@@ -191,7 +191,7 @@ async def _tell(stream: ByteSendStream, task: Task, content: bytes) -> None:
 
 
 async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
-    """Take messages until the process ends; each is decoded in a thread, and none is large."""
+    """Receive messages until the answer is complete or the process ends. Each is small and is decoded in a thread."""
     buffered = BufferedByteReceiveStream(stream)
     with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
         while not answer.is_complete:

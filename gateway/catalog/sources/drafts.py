@@ -1,4 +1,4 @@
-"""What is wanted of an import, and what of it can be decided before the transaction: rows, checks, clean text."""
+"""Drafts of imports, and all that needs no transaction: rows, checks, clean text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ _MAX_TITLE = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDraft:
-    """What is wanted of an import; without document, URL and archive the stored document is compiled again."""
+    """A requested import. Without document, URL and archive, the stored document is compiled again."""
 
     name: str
     document: Mapping[str, object] | str | bytes | None = None
@@ -40,20 +40,20 @@ class SourceDraft:
     exclude: tuple[OperationRule, ...] = ()
     output_schemas: bool = False
     credentials: Mapping[str, Credential] | None = None
-    """None keeps what is stored."""
+    """None keeps the stored ones."""
     dry_run: bool = False
     allow_removals: bool = False
-    """Remove tools that are there, where an update leads to that."""
+    """Allows an update to remove existing tools."""
 
     @property
     def origin(self) -> DocumentOrigin:
-        """Where its document comes from."""
+        """The origin of its document."""
         return DocumentOrigin(document=self.document, url=self.url, archive=self.archive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedImport:
-    """An import that is ready to be stored: everything but what only the transaction can know."""
+    """A compiled import that is ready for the transaction, which checks and stores it."""
 
     draft: SourceDraft
     content: Content
@@ -63,7 +63,7 @@ class PreparedImport:
 
 
 def encode_operations(source: SourceId, compilation: Compilation) -> Sequence[StoredOperation]:
-    """The operations of an import as they are stored."""
+    """The operations of an import in stored form."""
     return [
         StoredOperation(
             id=new_operation_id(),
@@ -81,7 +81,7 @@ def encode_operations(source: SourceId, compilation: Compilation) -> Sequence[St
 
 
 def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
-    """The source that a first import makes."""
+    """The source of a first import."""
     now = datetime.now(UTC)
     draft = ready.draft
     return Source(
@@ -105,7 +105,7 @@ def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
 
 
 def succeed_source(current: Source, ready: PreparedImport) -> Source:
-    """The source after another import."""
+    """The source after an update."""
     draft = ready.draft
     return replace(
         current,
@@ -124,7 +124,7 @@ def succeed_source(current: Source, ready: PreparedImport) -> Source:
 
 
 def draft_of(source: Source) -> SourceDraft:
-    """What is wanted of a source as it is, to be revised."""
+    """The draft of a stored source, as the input of a revision."""
     return SourceDraft(
         name=source.name,
         base_url=source.base_url,
@@ -137,10 +137,10 @@ def draft_of(source: Source) -> SourceDraft:
 
 
 def check_credentials(credentials: Mapping[str, Credential], compilation: Compilation) -> None:
-    """Nothing, when every credential is for a scheme of the document.
+    """Refuse credentials for schemes that the document does not declare.
 
     Raises:
-        InvalidBody: one is not.
+        InvalidBody: a credential is for such a scheme.
     """
     declared = ", ".join(compilation.scheme_names[:50]) or "none"
     faults = [
@@ -153,7 +153,7 @@ def check_credentials(credentials: Mapping[str, Credential], compilation: Compil
 
 
 def detail_of(ready: PreparedImport) -> dict[str, object]:
-    """What the audit entry says of an import; never a secret, nor a URL that may hold one."""
+    """Detail of an import's audit entry; never a secret, nor a URL that may contain one."""
     report = ready.compilation.report
     url = ready.content.url
     return {
@@ -187,7 +187,7 @@ def clean_report(report: ImportReport) -> ImportReport:
 
 
 def _clean(text: str) -> str:
-    """Text of a document as it can be stored and shown: no NUL, no half of a surrogate pair."""
+    """Text of a document in a form that can be stored and shown: without NUL and lone surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 

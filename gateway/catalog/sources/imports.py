@@ -1,7 +1,7 @@
-"""Imports: a document becomes a source with tools, whole or not at all.
+"""Imports: a document becomes a source with tools, completely or not at all.
 
-Fetching and compiling happen before the transaction; inside it, under the tenant's row, names and room are checked
-against what is stored at that moment.
+Fetching and compiling happen before the transaction. Inside it, under the lock on the tenant's row, names and limits
+are checked against what is stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,12 +44,12 @@ from gateway.store.engine import Db
 
 _OWN_ORIGIN = "source:"
 _ROWS_AT_ONCE = 100
-"""Rows are prepared without a pause, so their number is bounded."""
+"""Rows of one insert. Preparing them blocks the event loop, so their number is bounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import led to; a dry run has no source, and a first import changes no tools that were there."""
+    """The result of an import. A dry run has no `source`, and a first import has no `changes`."""
 
     source: Source | None
     report: ImportReport
@@ -57,14 +57,14 @@ class Imported:
 
 
 async def import_source(tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, *, by: Author) -> Imported:
-    """A new source with its tools, or with `dry_run` the report alone.
+    """Create a source with its tools; with `dry_run`, return only the report.
 
     Raises:
         InvalidDocument: the document cannot be read.
         InvalidBody: a credential is for a scheme that the document does not declare.
-        NameTaken: the source's name or names of tools are others'; nothing was stored.
-        LimitExceeded: the tenant may not have so many tools.
-        FetchFailed, EgressDenied, UpstreamError: the URL gave no document.
+        NameTaken: the name of the source or of a tool is taken; nothing was stored.
+        LimitExceeded: the tools exceed the tenant's limit of primitives.
+        FetchFailed, EgressDenied, UpstreamError: the URL returned no document.
     """
     content = await read_content(tenant, catalog, draft.origin)
     ready = await _compile(tenant, catalog, draft, content, known_names={}, source=new_source_id())
@@ -91,14 +91,14 @@ async def update_source(
     by: Author,
     expected: Expected = None,
 ) -> Imported:
-    """The source with another document or other options, active at once; operations that stay keep their names.
+    """Import another document or other options, active at once. Operations that remain keep their names.
 
     Raises:
         NotFound: the tenant has no such source.
-        PreconditionFailed: it is another version than expected.
+        PreconditionFailed: the current version matches no expected tag.
         Conflict: it was changed at the same time; nothing was stored.
         RemovalsRefused: tools would be removed, and `allow_removals` is not set; nothing was stored.
-        InvalidDocument, InvalidBody, NameTaken, LimitExceeded, UpstreamError: as for an import.
+        InvalidDocument, InvalidBody, NameTaken, LimitExceeded, UpstreamError: as for a first import.
     """
     async with catalog.store.transaction(tenant) as db:
         current = await find_source(tenant, db, name)
@@ -147,7 +147,7 @@ async def _replace(
 
 
 async def _tools(tenant: TenantId, db: Db, source: Source) -> Sequence[Tool]:
-    """The tools of a source as they are stored, also where they are only queried."""
+    """The stored tools of a source, even if it is query-only."""
     return [loaded.tool for loaded in await operations.load(tenant, db) if loaded.tool.source == source.id]
 
 
@@ -185,7 +185,7 @@ async def _compile(
 async def _check(
     tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedImport, *, own: Source | None
 ) -> ImportReport:
-    """The report, once nothing that is stored stands against the import."""
+    """Refuse an import that conflicts with what is stored; return its report."""
     stored = await operations.names(tenant, db)
     mine = f"{_OWN_ORIGIN}{own.name}" if own is not None else ""
     wanted = await wanted_names(tenant, db, but="" if own is None else own.name)

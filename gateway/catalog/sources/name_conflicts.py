@@ -1,4 +1,4 @@
-"""Whether the names an import wants are free, and which prefix would make them so."""
+"""Name conflicts of an import, and a prefix that avoids them."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -15,10 +15,10 @@ _MAX_SHOWN = 100
 
 
 def refuse_taken(compilation: Compilation, owners: Mapping[str, str], *, source: str) -> None:
-    """Nothing, when every tool name of the import is free.
+    """Refuse an import with tool names that are taken.
 
     Raises:
-        NameTaken: some are not; it carries a prefix that would avoid every clash.
+        NameTaken: some names are taken; the error contains a prefix that avoids every conflict.
     """
     conflicts = [
         NameConflict(name=name, owner=_BUILTIN if name in RESERVED else owners[name])
@@ -37,7 +37,7 @@ def refuse_taken(compilation: Compilation, owners: Mapping[str, str], *, source:
 
 
 def find_prefix(source: str, taken: Collection[str]) -> str:
-    """A prefix made of the source's name with which no taken name begins, so that nothing under it can clash."""
+    """A prefix made of the source's name. No taken name begins with it, so no name under it can conflict."""
     stem = _FOREIGN.sub("_", source).strip("_")[:_LONGEST_STEM] or "api"
     candidates = (stem if number == 1 else f"{stem}_{number}" for number in count(1))
     return next(prefix for prefix in candidates if not any(name.startswith(f"{prefix}_") for name in taken))

@@ -1,4 +1,4 @@
-"""What an import of a document makes of the overrides that its source has: names, reports, and old names kept alive."""
+"""Applies a source's overrides to an import of its document: tool names, reports, and aliases for old names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,9 +19,9 @@ _MOST_WARNINGS = 50
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
-    """The names that operations keep, by identity, and under other keys those that no fresh name may be.
+    """Names that operations keep, by identity; under other keys, names that no new tool may have.
 
-    A name that an override wants is the override's, also while its operation is gone.
+    A name that an override wants is reserved for it, even while its operation is missing.
     """
     kept: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
     found = await overrides.of_source(tenant, db, source)
@@ -30,13 +30,13 @@ async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefi
 
 
 async def wanted_names(tenant: TenantId, db: Db, *, but: str) -> Mapping[str, str]:
-    """The owner of each name that an override of another source than this one wants."""
+    """The owner of each name that an override wants, except overrides of the source `but`."""
     found = await overrides.names(tenant, db)
     return {name: f"source:{source}" for name, source in found.items() if source != but}
 
 
 async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedImport:
-    """The import with the names that overrides want, and a report of which overrides apply."""
+    """The import with the names that overrides want, and a report on each override."""
     found = await overrides.of_source(tenant, db, ready.source)
     return await anyio.to_thread.run_sync(partial(_reapply, ready, found)) if found else ready
 
@@ -44,7 +44,7 @@ async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedIm
 async def leave_aliases(
     tenant: TenantId, db: Db, source: Source, *, before: Sequence[Tool], after: PreparedImport
 ) -> None:
-    """Let tools that an import renames be called by the names they had."""
+    """Store aliases for tools that an import renames, so that their old names can still be called."""
     now = {operation.identity: operation.tool for operation in after.operations}
     old = {tool.identity: tool.name for tool in before if now.get(tool.identity, tool.name) != tool.name}
     await tool_aliases.add(tenant, db, source.id, old)

@@ -1,4 +1,4 @@
-"""Tools that an update of a source would remove: their recent calls, and the refusal to remove them unasked."""
+"""Tools that an update of a source would remove: their recent calls, and the refusal to remove them unconfirmed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ _MOST_NAMED = 20
 
 
 async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) -> ImportChanges:
-    """The changes with how often each removed tool was called in the last seven days."""
+    """The changes with the number of calls of each removed tool in the last seven days."""
     if not changes.removed:
         return changes
     names = [removed.tool for removed in changes.removed]
@@ -26,10 +26,10 @@ async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) ->
 
 
 def refuse_removals(removed: Sequence[OperationChange]) -> None:
-    """Refuse an update that would remove tools; the most called of them are named first.
+    """Refuse an update that would remove tools; the faults name the most called ones first.
 
     Raises:
-        RemovalsRefused: there are some.
+        RemovalsRefused: there are removed tools.
     """
     if not removed:
         return

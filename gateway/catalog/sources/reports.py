@@ -1,4 +1,4 @@
-"""The stored form of an import report, and what the gateway adds to it: a word on the tenant's policy."""
+"""Import reports in stored form, and the warnings on the tenant's policy that the gateway adds."""
 
 from dataclasses import replace
 
@@ -11,17 +11,17 @@ _decode = msgspec.json.Decoder(ImportReport).decode
 
 
 def encode_report(report: ImportReport) -> bytes:
-    """The report as it is stored."""
+    """The report in stored form."""
     return msgspec.json.encode(report)
 
 
 def decode_report(stored: bytes) -> ImportReport:
-    """The report that was stored."""
+    """The report from its stored form."""
     return _decode(stored)
 
 
 def judge_policy(compilation: Compilation, policy: Policy) -> ImportReport:
-    """The report, with a warning for each level of more than reading that the tenant's policy lets run unasked."""
+    """The report with a warning for each level above `safe` that the tenant's policy allows unconfirmed."""
     warnings = [
         f"policy: {count} {level} {'tool runs' if count == 1 else 'tools run'} without asking anybody;"
         " the tenant's policy can deny them"

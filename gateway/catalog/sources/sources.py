@@ -1,4 +1,4 @@
-"""Sources of a tenant as they are stored: read, listed, their reports, and their removal."""
+"""Stored sources of a tenant: reading, listing, import reports, removal."""
 
 from collections.abc import Sequence
 
@@ -26,13 +26,13 @@ async def get_source(tenant: TenantId, catalog: CatalogContext, name: str) -> So
 async def page_sources(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Source]:
-    """The tenant's sources that follow a place in an order, by default that of names."""
+    """One page of the tenant's sources, by default in order of names."""
     async with catalog.store.transaction(tenant) as db:
         return await sources.page(tenant, db, after=after, limit=limit, order=order)
 
 
 async def read_report(tenant: TenantId, catalog: CatalogContext, name: str) -> tuple[Source, ImportReport]:
-    """What became of every operation of the active document.
+    """The import report on every operation of the active document.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -52,7 +52,7 @@ async def remove_source(
 
     Raises:
         NotFound: the tenant has no such source.
-        PreconditionFailed: it is another version than expected.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="source.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -65,7 +65,7 @@ async def remove_source(
 
 
 async def find_source(tenant: TenantId, db: Db, name: str) -> Source:
-    """The source of this name or id, inside a transaction.
+    """The source of this name or id, read in the caller's transaction.
 
     Raises:
         NotFound: the tenant has none.

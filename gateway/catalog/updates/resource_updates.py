@@ -1,4 +1,4 @@
-"""That what stands at a URI is not what it was: said by the tenant, told to whoever follows the resource."""
+"""Resource updates: a tenant reports that a resource has changed, and subscribed clients are notified."""
 
 from collections.abc import Iterable, Sequence, Set
 
@@ -19,11 +19,11 @@ _TELL_S = 5.0
 
 
 async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> None:
-    """Tell all replicas that the resource at this URI has changed.
+    """Announce to all replicas that the resource at this URI has changed.
 
     Raises:
-        NotFound: the tenant has neither a resource of this URI nor a template that makes it.
-        RedisUnavailable: not everybody knows; there is no later truth that would tell them.
+        NotFound: the tenant has neither a resource of this URI nor a template that matches it.
+        RedisUnavailable: some replicas may have missed the event, and no later comparison will make up for it.
     """
     async with catalog.store.transaction(tenant) as db:
         known = await is_known(tenant, catalog, db, uri)
@@ -33,7 +33,7 @@ async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> 
 
 
 async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> Sequence[int]:
-    """The places of those URIs for which the tenant has neither a resource nor a template."""
+    """Positions of the URIs for which the tenant has neither a resource nor a template."""
     async with catalog.store.transaction(tenant) as db:
         wanted = await _lacking(tenant, catalog, db, uris)
         templates = await _templates(tenant, catalog, db) if wanted else ()
@@ -42,10 +42,10 @@ async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence
 
 
 async def tell_updates(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> None:
-    """Tell all replicas of these resources, for a caller who will come again when that fails.
+    """Announce changes of these resources to all replicas; the caller has to retry after a failure.
 
     Raises:
-        RedisUnavailable: not everybody knows.
+        RedisUnavailable: some replicas may have missed an event.
     """
     try:
         with anyio.fail_after(_TELL_S):
@@ -56,7 +56,7 @@ async def tell_updates(tenant: TenantId, catalog: CatalogContext, uris: Sequence
 
 
 async def is_known(tenant: TenantId, catalog: CatalogContext, db: Db, uri: str) -> bool:
-    """Whether a resource or template stands for the URI, enabled or not: who follows it decides what is told."""
+    """True if a resource or template has the URI, enabled or not: subscriptions decide on notifications."""
     wanted = await _lacking(tenant, catalog, db, [uri])
     return not wanted or not await _unmade(await _templates(tenant, catalog, db), wanted)
 
@@ -78,12 +78,12 @@ async def _templates(tenant: TenantId, catalog: CatalogContext, db: Db) -> Seque
 
 
 async def _unmade(templates: Sequence[str], uris: Set[str]) -> Set[str]:
-    """Those of the URIs that no template makes; where templates are many that takes a while, so beside the loop."""
+    """Those of the URIs that no template matches. Many templates take long, so a thread compares them."""
     return uris - await anyio.to_thread.run_sync(made_by, templates, uris) if uris else uris
 
 
 def made_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:
-    """Those of the URIs that one of the templates makes; what is no template makes none."""
+    """Those of the URIs that one of the templates matches. An invalid template matches none."""
     wanted = frozenset(uris)
     left = set(wanted)
     for text in templates:

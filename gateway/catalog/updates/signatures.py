@@ -1,4 +1,4 @@
-"""How deliveries are signed: Standard Webhooks, HMAC-SHA256 over id, time and body, with one or two secrets."""
+"""Signatures of deliveries by Standard Webhooks: HMAC-SHA256 over id, time and body, with one or two secrets."""
 
 import binascii
 import hmac
@@ -15,18 +15,18 @@ _MOST_SIGNATURES = 16
 
 
 def new_secret() -> str:
-    """A secret as it is shown: the prefix and 256 random bits."""
+    """A new secret in text form: the prefix and 256 random bits."""
     return PREFIX + b64encode(secrets.token_bytes(_BYTES)).decode()
 
 
 def sign(secret: str, *, delivery: str, at: str, body: bytes) -> str:
-    """The signature of a delivery as its header has it."""
+    """The signature of a delivery in the form of its header."""
     mac = hmac.digest(b64decode(secret.removeprefix(PREFIX)), f"{delivery}.{at}.".encode() + body, "sha256")
     return f"{_VERSION},{b64encode(mac).decode()}"
 
 
 def is_signed(header: str, signing: SigningSecrets, *, delivery: str, at: str, body: bytes) -> bool:
-    """Whether one of the header's signatures is made with one of the secrets; every wrong one takes as long."""
+    """True if one of the header's signatures was made with one of the secrets; compared in constant time."""
     given = list(_macs(header.split(" ", _MOST_SIGNATURES)[:_MOST_SIGNATURES]))
     is_good = False
     for secret in (signing.current, signing.previous):

@@ -1,7 +1,7 @@
-"""Watches: which URL the gateway looks at for which resource, as tenants declare them.
+"""Watches: tenants declare which URL the gateway polls for which resource.
 
-Looking itself is `gateway.jobs`'s; here is what it reads and writes. A look that somebody has begun is his until its
-time is over, so each one is made by one replica, and by another one when that one dies.
+`gateway.jobs` polls; this module contains what it reads and writes. A replica that begins a poll holds its lease until
+a deadline. So one replica makes each poll, and another one makes it if that replica dies.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +31,14 @@ from gateway.store.engine import Db
 from gateway.store.jobs import Job
 
 MOST = 100
-"""Watches of one tenant."""
+"""Limit on the watches of one tenant."""
 KIND = "watch"
 _FIRST_LOOK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchDraft:
-    """What is wanted of a watch."""
+    """A requested watch."""
 
     uri: str
     url: str
@@ -48,10 +48,10 @@ class WatchDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """One look to be made: whose, at what, and until when nobody else makes it.
+    """One poll to be made: its tenant, its watch and the end of its lease.
 
-    `origins` are the only ones that the tenant's policy allows (None: any); `is_known` says whether the resource is
-    still there.
+    `origins` are the only ones that the tenant's policy allows (None: any). `is_known` is True if the resource still
+    exists.
     """
 
     tenant: TenantId
@@ -62,12 +62,12 @@ class Poll:
 
 
 async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDraft, *, by: Author) -> Watch:
-    """A new watch; the first look, which only remembers what is there, is soon.
+    """Create a watch. Its first poll is due within 2 s and only stores the current state.
 
     Raises:
-        NameTaken: the resource has one.
+        NameTaken: the resource has a watch.
         ReferenceMissing: there is no such resource or credential, or the policy does not allow the URL.
-        LimitExceeded: the tenant has as many as it may.
+        LimitExceeded: the tenant has reached its limit of watches.
     """
     now = datetime.now(UTC)
     made = Watch(
@@ -102,12 +102,12 @@ async def update_watch(
     by: Author,
     expected: Expected = None,
 ) -> Watch:
-    """The watch as revised; what was seen at another URL counts no more.
+    """Replace a watch with the one that `revise` returns. A new URL discards the state seen at the old one.
 
     Raises:
         NotFound: the tenant has none.
         ReferenceMissing: there is no such credential, or the policy does not allow the URL.
-        PreconditionFailed: it is another version than expected.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="watch.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -146,7 +146,7 @@ async def get_watch(tenant: TenantId, catalog: CatalogContext, name: str) -> Wat
 async def page_watches(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Watch]:
-    """The tenant's watches that follow a place in an order, by default that of URIs."""
+    """One page of the tenant's watches, by default in order of URIs."""
     async with catalog.store.transaction(tenant) as db:
         return await watches.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -154,11 +154,11 @@ async def page_watches(
 async def remove_watch(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Look no more.
+    """Delete a watch and its job.
 
     Raises:
         NotFound: the tenant has none.
-        PreconditionFailed: it is another version than expected.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="watch.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -170,7 +170,7 @@ async def remove_watch(
 
 
 async def begin_poll(catalog: CatalogContext, due: Job, *, until: datetime) -> Poll | None:
-    """Take a look that is due; None when another replica has it, or there is nothing to look at any more."""
+    """Acquire the lease of a poll that is due; None if another replica holds it or the watch was removed."""
     tenant = due.tenant
     async with catalog.store.transaction(tenant) as db:
         if not await jobs.move(tenant, db, due.id, seen=due.due_at, to=until):
@@ -189,7 +189,7 @@ async def begin_poll(catalog: CatalogContext, due: Job, *, until: datetime) -> P
 
 
 async def end_poll(catalog: CatalogContext, look: Poll, seen: Sighting, *, again_at: datetime) -> bool:
-    """Keep what was seen, and when to look again; False when the watch is another one by now or not ours any more."""
+    """Store what was seen and the time of the next poll; False if the watch was changed or the lease lost."""
     tenant, watch = look.tenant, look.watch
     async with catalog.store.transaction(tenant) as db:
         if not await jobs.move(tenant, db, watch.id, seen=look.until, to=again_at):
@@ -198,7 +198,7 @@ async def end_poll(catalog: CatalogContext, look: Poll, seen: Sighting, *, again
 
 
 async def _check(tenant: TenantId, catalog: CatalogContext, db: Db, draft: WatchDraft) -> None:
-    """Refuse what could never be looked at."""
+    """Refuse a watch that could never be polled."""
     origin = find_origin(draft.url)
     if origin is None:
         said = "must be an absolute http or https URL"

@@ -1,7 +1,7 @@
-"""Webhooks by which a tenant's own systems say that resources have changed: made, rotated, and what comes through them.
+"""Webhooks through which a tenant's own systems report changed resources: creation, rotation, deliveries.
 
-A delivery counts when it is signed with a secret of this webhook, was made within the last five minutes, and its id has
-not come before. While a webhook is rotated, the secret before the newest stays good for a day.
+A delivery is accepted if a secret of this webhook signed it, its time is within five minutes of now, and its id is new.
+After a rotation, the previous secret stays valid for a day.
 """
 
 import hashlib
@@ -37,9 +37,9 @@ from gateway.store.engine import Db
 log = structlog.get_logger(__name__)
 
 MOST = 100
-"""Webhooks of one tenant."""
+"""Limit on the webhooks of one tenant."""
 OVERLAP = timedelta(days=1)
-"""How long the secret before the last rotation stays good."""
+"""Time for which the previous secret stays valid after a rotation."""
 TOLERANCE_S = 300
 REMEMBERED_S = 24 * 3600
 _LONGEST_ID = 256
@@ -47,7 +47,7 @@ _LONGEST_ID = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What a request claims to be, and its body as it came."""
+    """The claims of a request, not yet verified, and its raw body."""
 
     id: str
     at: str
@@ -57,18 +57,18 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleUse:
-    """Where the ids of deliveries are remembered: `use` answers False when one came before, `free` forgets it."""
+    """Memory of delivery ids: `use` returns False for a known id, `free` deletes it."""
 
     use: Callable[[TenantId, str, int], Awaitable[bool]]
     free: Callable[[TenantId, str], Awaitable[None]]
 
 
 async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author) -> tuple[Webhook, str]:
-    """A new webhook and its secret, which is shown this once.
+    """Create a webhook and its secret, which is shown only here.
 
     Raises:
-        NameTaken: the tenant has one of this name.
-        LimitExceeded: the tenant has as many as it may.
+        NameTaken: the tenant has a webhook of this name.
+        LimitExceeded: the tenant has reached its limit of webhooks.
     """
     now, secret = datetime.now(UTC), new_secret()
     made = Webhook(id=new_webhook_id(), name=name, version=1, retires_at=None, created_at=now, updated_at=now)
@@ -86,11 +86,11 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
 async def rotate_webhook(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> tuple[Webhook, str]:
-    """The webhook with a new secret, shown this once; the one before it stays good for a day.
+    """Give a webhook a new secret, which is shown only here. The previous one stays valid for a day.
 
     Raises:
         NotFound: the tenant has none.
-        PreconditionFailed: it is another version than expected.
+        PreconditionFailed: the current version matches no expected tag.
     """
     now, secret = datetime.now(UTC), new_secret()
     entry = CatalogChange(action="webhook.rotate", target=name)
@@ -119,7 +119,7 @@ async def get_webhook(tenant: TenantId, catalog: CatalogContext, name: str) -> W
 async def page_webhooks(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Webhook]:
-    """The tenant's webhooks that follow a place in an order, by default that of names."""
+    """One page of the tenant's webhooks, by default in order of names."""
     async with catalog.store.transaction(tenant) as db:
         return await webhooks.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -127,11 +127,11 @@ async def page_webhooks(
 async def remove_webhook(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Take nothing through this webhook any more.
+    """Delete a webhook; later deliveries to it are refused.
 
     Raises:
         NotFound: the tenant has none.
-        PreconditionFailed: it is another version than expected.
+        PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="webhook.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -142,10 +142,10 @@ async def remove_webhook(
 
 
 def check_delivery(delivery: Delivery) -> None:
-    """Refuse what cannot be right, whatever the secret is.
+    """Refuse a delivery that is invalid under every secret.
 
     Raises:
-        BadInput: the id or the time has not its form, or the time is not about now.
+        BadInput: the id or the time is malformed, or the time is over five minutes from now.
     """
     if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isascii() or not delivery.signatures:
         raise BadInput("webhook-id, webhook-timestamp and webhook-signature are required")
@@ -156,11 +156,11 @@ def check_delivery(delivery: Delivery) -> None:
 
 
 async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, delivery: Delivery) -> TenantId:
-    """Whose delivery it is, once it is clear that this webhook's sender signed it.
+    """Verify the signature of a delivery and return the tenant of its webhook.
 
     Raises:
         NotFound: there is no such tenant, or it has no such webhook.
-        BadInput: the signature is not of this webhook and body, or the time is wrong.
+        BadInput: no signature matches this webhook and body, or the time is wrong.
     """
     check_delivery(delivery)
     async with catalog.store.unscoped() as db:
@@ -185,12 +185,14 @@ async def take_delivery(
     *,
     once: SingleUse,
 ) -> None:
-    """Tell all replicas that these resources, by their places in the body, have changed: once, and all or none.
+    """Announce a delivery's changed resources to all replicas, once per delivery, and only if all of them exist.
+
+    `uris` maps pointers into the body to URIs.
 
     Raises:
-        Conflict: it came before.
-        ReferenceMissing: the tenant has not all of these resources; the faults say which.
-        RedisUnavailable: nobody knows whether it came before, or not everybody was told; it may come again.
+        Conflict: the delivery id was used before.
+        ReferenceMissing: the tenant lacks some of these resources; the faults name them.
+        RedisUnavailable: the id could not be checked, or replicas may have missed events; the sender may retry.
     """
     named = f"hook:{webhook}:{hashlib.sha256(delivery.id.encode()).hexdigest()}"
     if not await once.use(tenant, named, REMEMBERED_S):
@@ -202,7 +204,7 @@ async def take_delivery(
             faults = [Fault(pointer=pointers[place], reason="no such resource") for place in unknown]
             raise ReferenceMissing("the tenant does not have all of these resources", faults=faults)
         await tell_updates(tenant, catalog, list(uris.values()))
-    except BaseException:  # also when the sender has gone: it will come again
+    except BaseException:  # also when the sender has disconnected: it will retry
         with anyio.CancelScope(shield=True):
             await _forget(once, tenant, named)
         raise

@@ -1,4 +1,4 @@
-"""The admin API as the commands use it: requests, pages, and refusals turned into failures."""
+"""A client of the admin API for commands: requests, pagination, and problem documents as failures."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,20 +22,20 @@ _NEXT = {
     "source.removals_refused": "give --yes (REST: allow_removals) if that is meant, or look first with --dry-run",
     "upstream.egress_denied": "the operator opens it with `gateway tenant egress SLUG --allow host:port`",
 }
-"""What to try next, where the refusal itself cannot know how it was asked for."""
+"""Remedies by problem code, for refusals whose text cannot name the options of the command line."""
 
 
 def path_of(*parts: str) -> str:
-    """A path of the admin API; each part is one segment, whatever it holds.
+    """Build a path of the admin API; each part becomes exactly one segment.
 
     Raises:
-        Failure: a part cannot be one.
+        Failure: a part cannot be a segment.
     """
     return "".join(f"/{segment_of(part)}" for part in parts)
 
 
 class AdminApi:
-    """One caller of one gateway's admin API."""
+    """A client of one gateway's admin API with one credential."""
 
     def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url
@@ -51,7 +51,7 @@ class AdminApi:
         self._http.close()
 
     def get(self, path: str) -> JsonObject:
-        """One object.
+        """Return one object.
 
         Raises:
             Failure: the gateway refused, or was not reached.
@@ -59,14 +59,14 @@ class AdminApi:
         return as_object(self._ask("GET", path).json())
 
     def get_with_tag(self, path: str) -> tuple[JsonObject, str | None]:
-        """One object and the tag of its version, for a change that must not overwrite another's."""
+        """Return one object and its ETag, for a change that must not overwrite a concurrent one."""
         answer = self._ask("GET", path)
         return as_object(answer.json()), answer.headers.get("ETag")
 
     def send(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, if_match: str | None = None
     ) -> JsonObject:
-        """Ask for a change; the answer's object, empty where there is none."""
+        """Send a change; return the object of the response, empty if it has none."""
         headers = {"If-Match": if_match} if if_match else {}
         content = None if body is None else json.dumps(body).encode()
         return self._change(method, path, content, headers)
@@ -74,14 +74,14 @@ class AdminApi:
     def upload(
         self, method: str, path: str, chunks: Iterable[bytes], *, length: int, if_match: str | None = None
     ) -> JsonObject:
-        """Ask for a change with a JSON body that is sent piece by piece."""
+        """Send a change with a JSON body that is streamed in chunks."""
         headers = {"Content-Length": str(length)}
         return self._change(method, path, chunks, headers | ({"If-Match": if_match} if if_match else {}))
 
     def pages(
         self, path: str, *, limit: int | None = None, query: Mapping[str, str] = MappingProxyType({})
     ) -> Iterator[JsonObject]:
-        """Every item of a list that the query asks for, page after page, at most `limit` of them."""
+        """Yield every item of a list that the query selects, page by page, at most `limit` items."""
         left, cursor = limit, None
         while left is None or left > 0:
             asked = {**query, "limit": str(_PAGE if left is None else min(left, _PAGE))}
@@ -119,7 +119,7 @@ class AdminApi:
 
 
 def failure_from(answer: httpx.Response) -> Failure:
-    """The failure that an answer with an error status is, from its problem document where it has one."""
+    """Convert an error response to a failure, with its problem document if it has one."""
     problem = as_object(_value_of(answer))
     if not problem:
         return Failure(f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))

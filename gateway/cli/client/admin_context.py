@@ -1,4 +1,4 @@
-"""What every admin command stands at: an open admin API, and the form its answer is printed in."""
+"""The context of every admin command: an open admin API, and the output format."""
 
 import sys
 from collections.abc import Callable
@@ -30,29 +30,29 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminContext:
-    """An open admin API, the tenant that is spoken of, and the form of the answer."""
+    """An open admin API, the selected tenant, and the output format."""
 
     admin: AdminApi
     tenant: str | None
     as_json: bool
 
     def tenant_path(self, *parts: str) -> str:
-        """A path below the tenant.
+        """Build a path below the tenant.
 
         Raises:
-            Failure: no tenant was named.
+            Failure: no tenant is selected.
         """
         if not self.tenant:
             raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", ExitCode.USAGE)
         return path_of("tenants", self.tenant, *parts)
 
     def show(self, value: object, text: Callable[[], str]) -> None:
-        """Print the value as JSON when that was asked for, else as text for a person."""
+        """Print the value as JSON if requested, otherwise as text."""
         show(value, text, as_json=self.as_json)
 
 
 def with_admin(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P, None]:
-    """Give a command the options of every admin command, and hand it an open desk."""
+    """Add the options of every admin command to `body`, and pass it an open context."""
 
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         url = chosen_url()
@@ -67,15 +67,15 @@ def with_admin(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P
 
 
 def with_tenant(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P, None]:
-    """The same for a command that speaks of one tenant."""
+    """Add the options of every admin command, and `--tenant`, to `body`."""
     return tenant_option(with_admin(body))
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask before something is gone for good; without a terminal only --yes will do.
+    """Ask before an irreversible change; without a terminal, only `--yes` confirms.
 
     Raises:
-        Failure: the answer was no, or there was nobody to ask.
+        Failure: the answer was no, or there is no terminal.
     """
     if is_sure:
         return

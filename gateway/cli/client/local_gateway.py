@@ -1,4 +1,4 @@
-"""Runs a gateway in this process for a command that has something to do with it before it serves."""
+"""Runs a gateway in this process, for commands that prepare it before they serve."""
 
 import signal
 import sys
@@ -16,10 +16,10 @@ from gateway.settings import Settings, load_settings
 
 
 def read_settings(**overrides: object) -> Settings:
-    """The settings of this process.
+    """Load the settings of this process.
 
     Raises:
-        Failure: a setting is broken; the message names it.
+        Failure: a setting is invalid; the message names it.
     """
     try:
         return load_settings(**overrides)
@@ -28,10 +28,10 @@ def read_settings(**overrides: object) -> Settings:
 
 
 def local_settings(*, port: int | None, folder: Path, reachable: tuple[str, ...]) -> Settings:
-    """Settings for this machine alone: loopback, embedded servers and keys of its own, whatever else is configured.
+    """Load settings for this machine only: loopback, embedded servers and generated keys override the configuration.
 
     Raises:
-        Failure: a setting is broken; the message names it.
+        Failure: a setting is invalid; the message names it.
     """
     own: dict[str, object] = {
         "host": "127.0.0.1",
@@ -53,10 +53,12 @@ def local_settings(*, port: int | None, folder: Path, reachable: tuple[str, ...]
 
 
 def host(settings: Settings, prepare: Callable[[Running], None] | None = None) -> None:
-    """Serve until told to stop; `prepare` runs in a thread once the gateway answers, and its failure stops the gateway.
+    """Serve until a signal stops the gateway.
+
+    `prepare` runs in a thread once the gateway accepts requests; its failure stops the gateway.
 
     Raises:
-        Failure: the gateway did not start, or what `prepare` raised.
+        Failure: the gateway did not start, or `prepare` raised it.
     """
     failures: list[Failure] = []
 

@@ -1,4 +1,4 @@
-"""Where the gateway is and what this person may show there: URLs, the operator key, a tenant's key."""
+"""The gateway's URL and the caller's credentials: the operator key or a tenant's key."""
 
 import ipaddress
 import os
@@ -15,10 +15,10 @@ _NO_SEGMENTS = frozenset({"", ".", ".."})
 
 
 def check_url(url: str) -> str:
-    """The URL without a trailing slash.
+    """Return the URL without trailing slashes.
 
     Raises:
-        Failure: it is no http or https URL.
+        Failure: it is not an http or https URL.
     """
     try:
         parts = urlsplit(url)
@@ -31,7 +31,7 @@ def check_url(url: str) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the URL names this machine itself."""
+    """True if the URL's host is a loopback address or name."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -40,19 +40,19 @@ def is_loopback(url: str) -> bool:
 
 
 def mcp_url(url: str, tenant: str) -> str:
-    """The URL of a tenant that an MCP client is pointed at.
+    """Return the MCP URL of a tenant.
 
     Raises:
-        Failure: the tenant cannot stand in a path.
+        Failure: the tenant cannot be a path segment.
     """
     return f"{url}/t/{segment_of(tenant)}/mcp"
 
 
 def segment_of(name: str) -> str:
-    """The name as one segment of a path, whatever it holds.
+    """Quote the name as one path segment.
 
     Raises:
-        Failure: it is empty or dots that lead out of the path, as RFC 3986 reads them, quoted or not.
+        Failure: the name is empty or a dot segment, which stays relative even when quoted (RFC 3986).
     """
     if name in _NO_SEGMENTS:
         raise Failure(f"{name!r} names nothing", ExitCode.USAGE)
@@ -60,10 +60,12 @@ def segment_of(name: str) -> str:
 
 
 def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
-    """The key for the admin API: given, the operator's from the environment or, on this machine, from its file.
+    """Find the key for the admin API: the given one, the operator's from the environment or, on this machine, its file.
+
+    Falls back to `GATEWAY_KEY`.
 
     Raises:
-        Failure: there is none; the message says how to give one.
+        Failure: there is no key; the message names the ways to pass one.
     """
     key = given or os.environ.get("GATEWAY_OPERATOR_KEY") or _read_named_file() or _read_operator_key(url, folder)
     key = key or os.environ.get("GATEWAY_KEY")
@@ -74,10 +76,10 @@ def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
 
 
 def find_key(given: str | None) -> str:
-    """The key for a tenant's MCP URL: given, or the environment's.
+    """Find the key for a tenant's MCP URL: the given one, or that of the environment.
 
     Raises:
-        Failure: there is none.
+        Failure: there is no key.
     """
     key = given or os.environ.get("GATEWAY_KEY")
     if not key:
@@ -86,10 +88,10 @@ def find_key(given: str | None) -> str:
 
 
 def check_key(key: str) -> str:
-    """The key without surrounding space.
+    """Return the key without surrounding white space.
 
     Raises:
-        Failure: it cannot stand in a header.
+        Failure: the key cannot be a header value.
     """
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
@@ -98,7 +100,7 @@ def check_key(key: str) -> str:
 
 
 def _read_named_file() -> str | None:
-    """The key in the file that the environment names, where a container has its secrets."""
+    """Read the key from the file that `GATEWAY_OPERATOR_KEY_FILE` names, as containers pass secrets."""
     path = os.environ.get("GATEWAY_OPERATOR_KEY_FILE")
     try:
         return Path(path).read_text(encoding="ascii").strip() if path else None

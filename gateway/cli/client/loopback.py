@@ -1,4 +1,7 @@
-"""Which addresses on this machine a document of its owner speaks of; only a person's own word opens them."""
+"""Loopback addresses that the import of a document needs as upstreams.
+
+Only the user's own input opens them: a local document, or a URL on the command line.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,9 +19,9 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def find_loopback(document: DocumentArgument, *, base_url: str | None) -> tuple[str, ...]:
-    """`host:port` of this machine that the document's servers name, or the URL the person typed.
+    """Return each loopback `host:port` that the document's servers name, or that the user typed as a URL.
 
-    A document fetched from elsewhere opens nothing: what it says is not this person's word.
+    A document fetched from a URL opens none of its servers, because its content is not the user's own input.
     """
     typed = [url for url in (base_url, document.url) if url is not None]
     named = [] if base_url is not None else list(_server_urls(document.text))
@@ -43,7 +46,7 @@ def _load(text: str) -> JsonObject:
     try:
         return as_object(openapi.read_document(text.encode()).root)
     except InvalidDocument:
-        return {}  # the import says what is wrong with it, and where
+        return {}  # the import reports the fault and its position
 
 
 def _urls_of(servers: Iterable[object]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""One tenant's MCP URL, spoken to in revision 2026-07-28: every request stands alone."""
+"""A client of one tenant's MCP URL in revision 2026-07-28, which has no sessions."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ _META: JsonObject = {
 
 
 def request_headers(method: str, *, name: str | None = None) -> dict[str, str]:
-    """The headers that every request of this revision must carry, but for the credential."""
+    """Return the headers that this revision requires on every request, except the credential."""
     headers = {
         "Content-Type": "application/json",
         "Accept": ACCEPT,
@@ -36,18 +36,18 @@ def request_headers(method: str, *, name: str | None = None) -> dict[str, str]:
 
 
 def request_body(method: str, params: Mapping[str, object] | None = None) -> JsonObject:
-    """A request with the required `_meta`."""
+    """Build a request with the required `_meta`."""
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": _META}}
 
 
 def header_value(text: str) -> str:
-    """The text as it may stand in a header: as it is, or wrapped in base64 where it could be misread."""
+    """Encode the text as a header value: unchanged, or in base64 if it could be misread."""
     is_plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?")
     return text if is_plain else f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
 def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[str, str]:
-    """The arguments that the tool's schema wants repeated as `Mcp-Param-…` headers."""
+    """Return the arguments that the tool's schema requires as `Mcp-Param-…` headers."""
     headers: dict[str, str] = {}
     for name, inner in as_object(pick(schema, "properties")).items():
         value = arguments.get(name)
@@ -60,7 +60,7 @@ def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[st
 
 
 class McpClient:
-    """A tenant's MCP URL with a credential."""
+    """A client of a tenant's MCP URL with one credential."""
 
     def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
         self._url = url
@@ -75,7 +75,7 @@ class McpClient:
         self._http.close()
 
     def tools(self) -> Iterator[JsonObject]:
-        """Every tool the key may see, page after page."""
+        """Yield every tool that the key may use, page by page."""
         params: JsonObject = {}
         while True:
             result = self._ask("tools/list", params)
@@ -86,10 +86,10 @@ class McpClient:
             params = {"cursor": cursor}
 
     def find(self, name: str) -> JsonObject:
-        """The tool of this name.
+        """Return the tool of this name.
 
         Raises:
-            Failure: the key sees no such tool.
+            Failure: the key has no such tool.
         """
         names: list[str] = []
         for tool in self.tools():
@@ -101,10 +101,10 @@ class McpClient:
         raise Failure(f"{said}; did you mean {near[0]!r}?" if near else said, ExitCode.NOT_FOUND)
 
     def call(self, tool: JsonObject, arguments: JsonObject) -> JsonObject:
-        """The result of a call, which may itself say that it is an error.
+        """Return the result of a call; the result itself can be an error.
 
         Raises:
-            Failure: the gateway refused, was not reached, or asks for something this client cannot give.
+            Failure: the gateway refused or was not reached, or the tool requests input that this client cannot provide.
         """
         name = text_at(tool, "name")
         mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
@@ -147,7 +147,7 @@ def _message_of(answer: httpx.Response) -> JsonObject:
 
 
 def _last_response(stream: str) -> JsonObject:
-    """The response in an event stream that is over; notifications before it are passed by."""
+    """Return the response in a finished event stream; notifications before it are skipped."""
     found: JsonObject = {}
     for event in stream.replace("\r\n", "\n").split("\n\n"):
         lines = [line.removeprefix("data:").removeprefix(" ") for line in event.split("\n") if line.startswith("data:")]

@@ -1,4 +1,4 @@
-"""What a fresh gateway is given through its admin API, like any user's: a tenant, a document, a key. Safe to repeat."""
+"""Provisions a gateway through its admin API with a tenant, a source and a key. Safe to repeat."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from gateway.domain.tenancy.keys import Scope
 
 
 def ensure_tenant(admin: AdminApi, tenant: str) -> None:
-    """The tenant exists.
+    """Create the tenant unless it exists.
 
     Raises:
         Failure: the gateway refused.
@@ -32,7 +32,7 @@ def ensure_tenant(admin: AdminApi, tenant: str) -> None:
 def ensure_source(
     admin: AdminApi, progress: Progress, *, path: str, fields: JsonObject, document: DocumentArgument
 ) -> JsonObject:
-    """The document is the source `fields["name"]` below `path`; the answer holds its report.
+    """Import the document as the source `fields["name"]` below `path`; return the source with its report.
 
     Raises:
         Failure: the gateway refused.
@@ -46,7 +46,7 @@ def ensure_source(
 
 
 def find_source(admin: AdminApi, *, path: str, name: str) -> JsonObject | None:
-    """The source of this name; None if there is none.
+    """Return the source of this name; None if there is none.
 
     Raises:
         Failure: the gateway refused.
@@ -60,7 +60,8 @@ def find_source(admin: AdminApi, *, path: str, name: str) -> JsonObject | None:
 
 
 def ensure_key(admin: AdminApi, tenant: str, *, kept_in: Path) -> str:
-    """A key for MCP clients that works: the one kept in the file, else a new one, kept there for the next start.
+    """Return a valid key for MCP clients: the one in the file `kept_in`, else a new one, stored there for the next
+    start.
 
     Raises:
         Failure: the gateway refused.
@@ -94,7 +95,7 @@ def _read(path: Path) -> str | None:
 
 
 def _keep(path: Path, key: str) -> None:
-    """Write the file anew, readable by nobody else from its first byte on."""
+    """Replace the file by a new one that only its owner can read, from its first byte on."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:

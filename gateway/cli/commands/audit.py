@@ -1,4 +1,4 @@
-"""`gateway audit`: what was done in a tenant, by whom, with what outcome, and whether the trail is whole."""
+"""`gateway audit`: lists and verifies a tenant's audit trail."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def audit() -> None:
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
 @with_tenant
 def list_entries(context: AdminContext, limit: int) -> None:
-    """List audit entries, the newest first."""
+    """List audit entries, newest first."""
     items = list(context.admin.pages(context.tenant_path("audit"), limit=limit))
     rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
     context.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
@@ -40,10 +40,11 @@ def list_entries(context: AdminContext, limit: int) -> None:
 )
 @with_tenant
 def verify_audit(context: AdminContext, earlier: Path | None) -> None:
-    """Verify that no entry was changed, put in or taken out; the exit code is 1 when one was.
+    """Verify that no entry was changed, inserted or removed; the exit code is 1 if one was.
 
-    Heads of the trail that are kept outside the database (in Redis, and where GATEWAY_AUDIT_HEADS says) are compared; a
-    store that is empty or away is named and is no fault. An earlier result given with --since is compared, too.
+    Compares the heads of the audit trail that are stored outside the database: in Redis, and in the locations of
+    GATEWAY_AUDIT_HEADS. An empty or unreachable store is named but is not a fault. An earlier result that is given with
+    --since is compared, too.
     """
     found = context.admin.get(context.tenant_path("audit", "verify"))
     if earlier is not None:
@@ -54,7 +55,7 @@ def verify_audit(context: AdminContext, earlier: Path | None) -> None:
 
 
 def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
-    """The chains of an earlier result, by writer."""
+    """Return the chains of an earlier result, by writer."""
     try:
         kept: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -65,7 +66,7 @@ def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
 
 
 def _with_earlier(found: JsonObject, earlier: Mapping[str, JsonObject]) -> JsonObject:
-    """The result, with a fault wherever a chain is shorter than it was, or other than it was at the same length."""
+    """Add a fault for each chain that is shorter than before, or differs at the same length."""
     writers = as_objects(found.get("writers"))
     absent: list[JsonObject] = [
         {"writer": writer, "entries": 0, "first": 0, "last": 0, "head": "", "ok": True, "faults": 0, "fault": None}

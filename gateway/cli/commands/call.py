@@ -1,4 +1,4 @@
-"""`gateway call`: one tool call through MCP, as any client makes it."""
+"""`gateway call`: one tool call through MCP, like that of any client."""
 
 import base64
 import binascii
@@ -29,7 +29,7 @@ from gateway.cli.output.tables import drop_controls, thousands
 def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], whole: str | None) -> None:
     """Call TOOL and print its result.
 
-    A VALUE is read as JSON when it is JSON of a type the tool's schema allows there, else as text.
+    A VALUE is parsed as JSON if it is JSON of a type that the tool's schema allows there; otherwise it is text.
     """
     tenant = chosen("tenant")
     if not tenant:
@@ -44,7 +44,7 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
 
 
 def render_result(result: JsonObject) -> str:
-    """What a person reads: the texts, a line for everything else, the structured content where there is no text."""
+    """Render a result: texts, one line for any other content, or the structured content if there is none."""
     blocks = as_objects(result.get("content"))
     if not blocks and result.get("structuredContent") is not None:
         return json.dumps(result["structuredContent"], indent=2, ensure_ascii=False)
@@ -68,7 +68,7 @@ def _render_block(block: JsonObject) -> str:
 
 
 def _indent(text: str) -> str:
-    """JSON as lines, any other text as it is."""
+    """Indent a text that is a JSON object or array; return any other text unchanged."""
     try:
         value: object = json.loads(text)
     except ValueError:

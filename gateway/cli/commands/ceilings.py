@@ -1,4 +1,4 @@
-"""`gateway tenant ceilings`: the most that each limit of a tenant may be, set with the operator's key."""
+"""`gateway tenant ceilings`: the highest value of each limit of a tenant, set with the operator's key."""
 
 import click
 
@@ -24,7 +24,7 @@ _DEFAULT = "default"
 )
 @with_admin
 def ceilings(context: AdminContext, slug: str, given: tuple[str, ...]) -> None:
-    """Show the ceilings of a tenant's limits, or set those that are given; the others stay."""
+    """Show the ceilings of a tenant's limits, or set those that are given; the others are kept."""
     path = path_of("tenants", slug, "ceilings")
     wanted = _read(given)
     found, tag = context.admin.get_with_tag(path)
@@ -34,10 +34,10 @@ def ceilings(context: AdminContext, slug: str, given: tuple[str, ...]) -> None:
 
 
 def _read(given: tuple[str, ...]) -> JsonObject:
-    """The ceilings written as NAME=NUMBER or NAME=default.
+    """Parse ceilings written as NAME=NUMBER or NAME=default.
 
     Raises:
-        Failure: a name that is no limit, or a value that is neither.
+        Failure: a name is not a limit, or a value is neither a number nor `default`.
     """
     restored = [text.removesuffix(f"={_DEFAULT}") for text in given if text.endswith(f"={_DEFAULT}")]
     for name in restored:

@@ -1,4 +1,4 @@
-"""`gateway completion`: the script that teaches a shell our commands and options."""
+"""`gateway completion`: shell completion of commands and options."""
 
 import click
 from click.shell_completion import get_completion_class

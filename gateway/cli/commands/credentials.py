@@ -1,4 +1,4 @@
-"""`gateway credential`: secrets that a tenant's handlers name; written, never shown again."""
+"""`gateway credential`: secrets that a tenant's handlers name; stored, never shown again."""
 
 from collections.abc import Callable
 from typing import Any, TypedDict, TypeVar, Unpack
@@ -32,7 +32,7 @@ class CredentialOptions(TypedDict):
 
 
 def credential_options(command: _Command) -> _Command:
-    """Give a command FILE and the fields of one credential."""
+    """Add FILE and the fields of one credential to a command."""
     place = click.Choice([place.value for place in CredentialLocation])
     for decorate in (
         click.option(
@@ -68,7 +68,7 @@ def list_credentials(context: AdminContext, wanted: ListArguments) -> None:
 @click.argument("name")
 @with_tenant
 def show_credential(context: AdminContext, name: str) -> None:
-    """Show a credential, but for its secret."""
+    """Show a credential, without its secret."""
     found = context.admin.get(context.tenant_path(_NOUN, name))
     context.show(found, lambda: render_pairs([(one.removesuffix("_at"), text_at(found, one)) for one in _SHOWN]))
 
@@ -77,7 +77,7 @@ def show_credential(context: AdminContext, name: str) -> None:
 @credential_options
 @with_tenant
 def create_credential(context: AdminContext, file: str | None, **options: Unpack[CredentialOptions]) -> None:
-    """Store every credential that FILE declares (JSON or YAML; - reads stdin), or the one of the options.
+    """Store every credential that FILE declares (JSON or YAML; - reads stdin), or the one that the options describe.
 
     \b
     Example:
@@ -91,7 +91,7 @@ def create_credential(context: AdminContext, file: str | None, **options: Unpack
 @credential_options
 @with_tenant
 def update_credential(context: AdminContext, file: str | None, **options: Unpack[CredentialOptions]) -> None:
-    """Replace every credential that FILE declares, or the one of the options: secret, place and origins.
+    """Replace every credential that FILE declares, or the one that the options describe: secret, place and origins.
 
     \b
     Example:
@@ -105,7 +105,7 @@ def update_credential(context: AdminContext, file: str | None, **options: Unpack
 @credential_options
 @with_tenant
 def set_credential(context: AdminContext, file: str | None, **options: Unpack[CredentialOptions]) -> None:
-    """Create or replace every credential that FILE declares, or the one of the options.
+    """Create or replace every credential that FILE declares, or the one that the options describe.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`gateway doctor`: whether the installation is sound, and how to mend what is not."""
+"""`gateway doctor`: examines the installation and names a remedy for each fault."""
 
 import fcntl
 from collections.abc import Sequence
@@ -42,10 +42,11 @@ _UNSTARTED = Finding(
 @folder_option
 @json_option
 def examine() -> None:
-    """Look at database, Redis, keys, egress, clock, disk and versions, and say how to mend what is wrong.
+    """Examine database, Redis, keys, egress, clock, disk and versions, and print a remedy for each fault.
 
-    With --url the gateway there is asked, with the operator's key. Without, the settings of this environment are
-    examined here; a running gateway that holds the embedded servers is asked instead.
+    With --url, the gateway at that URL examines itself; this needs the operator's key. Without it, the settings of this
+    environment are examined here. If a running gateway holds the embedded servers, that gateway examines itself
+    instead.
     """
     if _is_url_said():
         findings, place = _ask(chosen_url()), chosen_url()
@@ -57,7 +58,7 @@ def examine() -> None:
 
 
 def _is_url_said() -> bool:
-    """Whether the URL was given, before or after the command's name or by the environment."""
+    """True if the URL was given: before or after the command's name, or by the environment."""
     context: click.Context | None = click.get_current_context()
     while context is not None:
         if context.get_parameter_source("url") in _SAID:
@@ -67,14 +68,14 @@ def _is_url_said() -> bool:
 
 
 def _ask(url: str) -> list[JsonObject]:
-    """The findings of a running gateway about itself."""
+    """Request the findings of a running gateway about itself."""
     key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
     with AdminApi(url, key) as admin:
         return as_objects(admin.get(path_of("doctor")).get("findings"))
 
 
 def _ask_holder(url: str, folder: Path) -> list[JsonObject]:
-    """The same of the gateway that holds the servers here, which may listen elsewhere than these settings say."""
+    """Request the findings of the gateway that holds the servers here; it can listen at another URL than `url`."""
     try:
         return _ask(url)
     except Failure as failure:
@@ -118,7 +119,7 @@ async def _examine(settings: Settings, database_url: str, redis_url: str) -> Seq
 
 
 def _read_keys(settings: Settings) -> GatewayKeys:
-    """The keys a gateway would run with; unlike a start, this makes none."""
+    """Read the keys that a gateway would run with; unlike a start, this generates none."""
     configured = tuple(key.get_secret_value() for key in settings.secret_keys)
     kept = _read(settings.data_dir / SECRET_KEYS_FILE)
     operator = settings.operator_key
@@ -137,7 +138,7 @@ def _read(path: Path) -> str:
 
 
 def _is_held(folder: Path) -> bool:
-    """Whether a running gateway holds the servers of the data folder."""
+    """True if a running gateway holds the servers of the data folder."""
     try:
         with (folder / "servers" / "lock").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""`gateway key`: the credentials of a tenant's clients."""
+"""`gateway key`: API keys of a tenant's clients."""
 
 from datetime import UTC, datetime
 
@@ -55,7 +55,7 @@ def create_key(
     profile: str | None,
     expires: datetime | None,
 ) -> None:
-    """Create a key and print it; this is the only time."""
+    """Create a key and print it; it is not shown again."""
     wanted: JsonObject = {"name": name, "scopes": list(scopes)}
     ends = expires.replace(tzinfo=UTC).isoformat() if expires else None
     optional = {"subject": subject, "profile": profile, "expires_at": ends}
@@ -68,7 +68,7 @@ def create_key(
 @click.argument("key_id", metavar="ID")
 @with_tenant
 def show_key(context: AdminContext, key_id: str) -> None:
-    """Show a key, but for its secret."""
+    """Show a key, without its secret."""
     found = context.admin.get(context.tenant_path(_NOUN, key_id))
     context.show(found, lambda: _describe(found))
 
@@ -77,7 +77,7 @@ def show_key(context: AdminContext, key_id: str) -> None:
 @click.argument("key_id", metavar="ID")
 @with_tenant
 def rotate_key(context: AdminContext, key_id: str) -> None:
-    """Give a key a new secret and print it; the old one ends, the subject stays."""
+    """Give a key a new secret and print it; the old secret ends, the subject stays."""
     rotated = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "rotate"))
     context.show(rotated, lambda: _describe(rotated))
 
@@ -86,7 +86,7 @@ def rotate_key(context: AdminContext, key_id: str) -> None:
 @click.argument("key_id", metavar="ID")
 @with_tenant
 def revoke_key(context: AdminContext, key_id: str) -> None:
-    """End a key everywhere; it stays in the list."""
+    """Revoke a key on all replicas; it remains in the list."""
     revoked = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "revoke"))
     context.show(revoked, lambda: f"revoked {key_id}")
 
@@ -96,7 +96,7 @@ def revoke_key(context: AdminContext, key_id: str) -> None:
 @confirm_option
 @with_tenant
 def delete_key(context: AdminContext, key_id: str, yes: bool) -> None:
-    """End a key and forget it."""
+    """Revoke a key and delete it."""
     confirm(f"Delete key {key_id}?", is_sure=yes)
     context.admin.send("DELETE", context.tenant_path(_NOUN, key_id))
     context.show({"deleted": key_id}, lambda: f"deleted {key_id}")

@@ -1,4 +1,4 @@
-"""`gateway tool set` and `gateway source overrides`: what is wanted otherwise of imported tools."""
+"""`gateway tool set` and `gateway source overrides`: overrides of imported tools."""
 
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
@@ -70,7 +70,7 @@ class SetOptions(TypedDict):
 @click.option("--reset", is_flag=True, help="All as the document says again.")
 @with_tenant
 def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) -> None:
-    """Say what is wanted otherwise of imported tool NAME than its document says; imports keep it.
+    """Override properties of the imported tool NAME; imports keep the override.
 
     A tool of the tenant's own is created or replaced by `gateway tool put`.
     """
@@ -94,7 +94,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
 @limit_option
 @with_tenant
 def list_overrides(context: AdminContext, name: str, limit: int | None) -> None:
-    """List what is wanted otherwise of the tools of source NAME, also of operations that are gone."""
+    """List the overrides of the tools of source NAME, including those of operations that are gone."""
     items = list(context.admin.pages(context.tenant_path("sources", name, "overrides"), limit=limit))
     rows = [
         (text_at(item, "operation"), text_at(item, "tool") or "(gone)", shorten(_summary(item), _WIDTH))
@@ -104,7 +104,7 @@ def list_overrides(context: AdminContext, name: str, limit: int | None) -> None:
 
 
 def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
-    """The fields of the change; lists of parts go on from what is stored."""
+    """Build the fields of the change; hints and pinned arguments are merged with the stored ones."""
     plain: Mapping[str, object] = {
         "name": options["rename"],
         "title": options["title"],
@@ -148,7 +148,7 @@ def _stored(found: JsonObject, member: str) -> JsonObject:
 
 
 def _describe(override: JsonObject, name: str) -> str:
-    """The override for a person, or that there is none."""
+    """Render the override, or a line that there is none."""
     if not override:
         return f"{name} is as its document says"
     return render_pairs([("tool", name), *((member, _say(override, member)) for member in _MEMBERS)])

@@ -1,4 +1,4 @@
-"""`gateway policy`: what calls of each safety level need, and how much a tenant may use."""
+"""`gateway policy`: decisions by safety level, and a tenant's limits."""
 
 from dataclasses import fields
 from typing import TypedDict, Unpack
@@ -27,7 +27,7 @@ class _Decisions(TypedDict):
 
 @click.group(cls=Commands)
 def policy() -> None:
-    """Show and set what calls need, and the tenant's limits."""
+    """Show and set a tenant's policy: decisions by safety level, and limits."""
 
 
 @policy.command("show")
@@ -54,7 +54,7 @@ def show_policy(context: AdminContext) -> None:
 def set_policy(
     context: AdminContext, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_Decisions]
 ) -> None:
-    """Change what is given; the rest of the policy stays as it is."""
+    """Change the given parts of a tenant's policy; the others are kept."""
     decisions = {level: decision for level, decision in given.items() if decision is not None}
     changed_limits = parse_limits(limits)
     reach = _reach(origins)
@@ -68,10 +68,10 @@ def set_policy(
 
 
 def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
-    """The limits written as NAME=NUMBER.
+    """Parse limits written as NAME=NUMBER.
 
     Raises:
-        Failure: a name that is no limit, or a value that is no number.
+        Failure: a name is not a limit, or a value is not a number.
     """
     limits: dict[str, float | int] = {}
     for text in given:

@@ -24,7 +24,7 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandNoun:
-    """One family: where it is in the API, and by which member of a definition and of an answer it is addressed."""
+    """One family: its path segment in the API, and the members of definitions and responses that address an item."""
 
     words: str
     segment: str
@@ -34,7 +34,7 @@ class CommandNoun:
 
     @property
     def metavar(self) -> str:
-        """How help calls what an item is addressed by."""
+        """The metavar of an item's address in help texts."""
         return "NAME" if self.member == "name" else "URI"
 
 
@@ -51,7 +51,7 @@ TEMPLATES = CommandNoun(
 
 
 def make_group(noun: CommandNoun) -> click.Group:
-    """The commands that every family has."""
+    """Build the command group of a family, with the commands that all families have."""
     about = f"List, show, declare and switch a tenant's {noun.words}s."
     group = Commands(noun.words.replace(" ", "-"), help=about)
     for make in (_lists, _shows, _creates, _updates, _sets, _deletes, _validates):
@@ -62,10 +62,10 @@ def make_group(noun: CommandNoun) -> click.Group:
 
 
 def find_place(context: AdminContext, noun: CommandNoun, name: str) -> str:
-    """The path of the item that a person names by name, URI or id.
+    """Return the path of the item with this name, URI or id.
 
     Raises:
-        Failure: there is none.
+        Failure: there is no such item.
     """
     if name.startswith(noun.prefix) or (noun.member == "name" and _is_plain(name)):
         return context.tenant_path(noun.segment, name)
@@ -81,7 +81,7 @@ def find_place(context: AdminContext, noun: CommandNoun, name: str) -> str:
 
 
 def render_trial(answer: JsonObject, result: str) -> str:
-    """A call that was tried, for a person: what was sent, then what came back."""
+    """Render a tried call: the request, then the result."""
     lines = [f"sent: {text_at(answer, 'request', 'summary')}"]
     if body := text_at(answer, "request", "body"):
         lines.append(f"body: {shorten(body, 200)}")
@@ -155,7 +155,7 @@ def _create_or_replace(context: AdminContext, noun: CommandNoun, body: JsonObjec
     if _is_plain(named):
         return context.admin.send("PUT", context.tenant_path(noun.segment, named), body)
     try:
-        return _put(context, noun, body, named)  # no path has such a name
+        return _put(context, noun, body, named)  # a path cannot contain this name
     except Failure as failure:
         if failure.exit_code is not ExitCode.NOT_FOUND:
             raise
@@ -221,12 +221,12 @@ def _tell(noun: CommandNoun, verb: str, done: Sequence[JsonObject]) -> str:
 
 
 def _origin(item: JsonObject) -> str:
-    """Where it comes from, with the source's name where it has one."""
+    """The origin of an item, with the name of its source if it has one."""
     return ":".join(part for part in (text_at(item, "origin"), text_at(item, "source")) if part)
 
 
 def _level(item: JsonObject) -> str:
-    """Its safety level, and whether clients have it."""
+    """The safety level of an item, and a note if it is disabled."""
     return text_at(item, "safety") + ("" if pick(item, "enabled") is not False else ", disabled")
 
 

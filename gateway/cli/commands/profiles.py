@@ -25,7 +25,7 @@ _KINDS = (
     ("safety", "safety", "LEVEL", f"of this level: {', '.join(Safety)}"),
     ("family", "families", "FAMILY", f"of this family: {', '.join(Family)}"),
 )
-"""The members of a rule: option, member of the API, what help calls the value and the match."""
+"""The members of a rule: option, member of the API, metavar and description of the match in help texts."""
 
 
 class ProfileOptions(TypedDict):
@@ -48,7 +48,7 @@ class ProfileOptions(TypedDict):
 
 
 def profile_options(command: _Command) -> _Command:
-    """Give a command FILE and the fields of one profile."""
+    """Add FILE and the fields of one profile to a command."""
     for verb, does, ending in (
         ("exclude", "Leave out primitives", "."),
         ("include", "Take only primitives", "; other --include options narrow further."),
@@ -70,7 +70,7 @@ def profile() -> None:
 @list_options(_NOUN)
 @with_tenant
 def list_profiles(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's profiles, and what each costs a client."""
+    """List a tenant's profiles, with the cost of each for a client."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("name", "tools", "bytes", "tokens (estimate)", "description")
     rows = [
@@ -99,7 +99,7 @@ def show_profile(context: AdminContext, name: str) -> None:
 @profile_options
 @with_tenant
 def create_profile(context: AdminContext, file: str | None, **options: Unpack[ProfileOptions]) -> None:
-    """Create every profile that FILE declares (JSON or YAML; - reads stdin), or the one of the options.
+    """Create every profile that FILE declares (JSON or YAML; - reads stdin), or the one that the options describe.
 
     \b
     Example:
@@ -113,7 +113,7 @@ def create_profile(context: AdminContext, file: str | None, **options: Unpack[Pr
 @profile_options
 @with_tenant
 def update_profile(context: AdminContext, file: str | None, **options: Unpack[ProfileOptions]) -> None:
-    """Replace every profile that FILE declares, or the one of the options.
+    """Replace every profile that FILE declares, or the one that the options describe.
 
     \b
     Example:
@@ -127,7 +127,7 @@ def update_profile(context: AdminContext, file: str | None, **options: Unpack[Pr
 @profile_options
 @with_tenant
 def set_profile(context: AdminContext, file: str | None, **options: Unpack[ProfileOptions]) -> None:
-    """Create or replace every profile that FILE declares, or the one of the options.
+    """Create or replace every profile that FILE declares, or the one that the options describe.
 
     \b
     Example:
@@ -166,7 +166,7 @@ def _rule(rule: JsonObject) -> str:
 
 
 def _fields(options: ProfileOptions) -> JsonObject:
-    """The fields that the options give: one include rule, and an exclude rule of each kind."""
+    """Build the fields from the options: one include rule, and one exclude rule of each kind."""
     given: JsonObject = {**options}
     included: JsonObject = {member: given[f"include_{kind}"] for kind, member, *_ in _KINDS if given[f"include_{kind}"]}
     excluded = [{member: given[f"exclude_{kind}"]} for kind, member, *_ in _KINDS if given[f"exclude_{kind}"]]

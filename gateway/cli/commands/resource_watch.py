@@ -1,4 +1,4 @@
-"""`gateway resource watch`: a subscriber like any other, which prints what arrives."""
+"""`gateway resource watch`: subscribes to resources as a client and prints each update."""
 
 import json
 import time
@@ -33,9 +33,9 @@ _PAUSES_S = (0.2, 5.0)
 @tenant_option
 @json_option
 def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
-    """Follow the resources at URI as a client, and print a line for each update that arrives.
+    """Subscribe to the resources at URI as a client, and print a line for each update that arrives.
 
-    Uses the tenant's key, as `gateway call` does. When the gateway is gone, it is asked again.
+    Uses the tenant's key, as `gateway call` does. When the connection to the gateway ends, it subscribes again.
     """
     tenant = chosen("tenant")
     if not tenant:
@@ -53,7 +53,7 @@ def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
 
 
 class ResourceWatcher:
-    """One subscription to some resources, listened to anew whenever it ends."""
+    """A subscription to some resources, which is renewed whenever its stream ends."""
 
     def __init__(self, http: httpx.Client, url: str, uris: tuple[str, ...], *, say: Callable[[str], None]) -> None:
         self._http = http
@@ -63,10 +63,10 @@ class ResourceWatcher:
         self._was_heard = False
 
     def updates(self) -> Iterator[str]:
-        """The URI of each update, for ever.
+        """Yield the URI of each update, without end.
 
         Raises:
-            Failure: the first attempt was refused or not answered, or a later one refused for good.
+            Failure: the first attempt was refused or got no response, or a later one was refused permanently.
         """
         pause = _PAUSES_S[0]
         while True:
@@ -82,7 +82,7 @@ class ResourceWatcher:
                 if not self._was_heard or failure.exit_code is not ExitCode.BUSY:
                     raise
             self._say("listening again; what changed in between may have been missed")
-            time.sleep(pause)  # nothing says when a gateway that is gone is back
+            time.sleep(pause)  # no event announces that the gateway is back
             pause = min(pause * 2, _PAUSES_S[1])
 
     def _listen(self) -> Iterator[JsonObject]:

@@ -1,4 +1,4 @@
-"""`gateway resource` and `gateway resource-template`: what a tenant's clients can read."""
+"""`gateway resource` and `gateway resource-template`: the resources and templates that a tenant's clients can read."""
 
 from urllib.parse import quote
 
@@ -39,7 +39,7 @@ def try_template(context: AdminContext, uri: str) -> None:
 @click.argument("uri")
 @with_tenant
 def report_update(context: AdminContext, uri: str) -> None:
-    """Say that the contents at URI have changed, so that clients that follow it are told."""
+    """Report that the contents at URI have changed; clients that are subscribed to it are notified."""
     context.admin.send("POST", context.tenant_path("resources", "updated"), {"uri": uri})
     context.show({"updated": uri}, lambda: f"told that {uri} has changed")
 

@@ -1,4 +1,4 @@
-"""`gateway serve` and `gateway migrate`: running the gateway, and preparing its database."""
+"""`gateway serve` and `gateway migrate`: run the gateway, and prepare its database."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) 
     """Run the gateway until SIGTERM or Ctrl-C.
 
     Raises:
-        Failure: a setting is broken, or the gateway did not start.
+        Failure: a setting is invalid, or the gateway did not start.
     """
     given: dict[str, object | None] = {"host": address, "port": port, "data_dir": data_dir}
     settings = read_settings(**{name: value for name, value in given.items() if value is not None})
@@ -31,10 +31,10 @@ def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) 
 
 
 def migrate_database() -> None:
-    """Bring the database to this version.
+    """Migrate the database to this version.
 
     Raises:
-        Failure: a setting is broken, or the database cannot be migrated.
+        Failure: a setting is invalid, or the database cannot be migrated.
     """
     settings = read_settings()
     try:
@@ -46,7 +46,7 @@ def migrate_database() -> None:
 
 
 async def _migrate(settings: Settings) -> list[str]:
-    from gateway.store.database.migrations import migrate  # noqa: PLC0415  # Alembic, for which `serve` has no use
+    from gateway.store.database.migrations import migrate  # noqa: PLC0415  # Alembic, not needed by `serve`
 
     url = settings.migration_database_url or settings.database_url
     if url is not None:
@@ -73,7 +73,7 @@ def _announce(running: Running, *, as_json: bool) -> None:
 
 
 def _tell(facts: dict[str, object], text: str, *, as_json: bool) -> None:
-    """Print the facts as one line where logs are JSON, else as `--json` says."""
+    """Print the facts as one line if logs are JSON, else in the format that `--json` selects."""
     if logs_json():
         show_line(facts)
     else:
@@ -81,12 +81,12 @@ def _tell(facts: dict[str, object], text: str, *, as_json: bool) -> None:
 
 
 def _tell_admin_url(running: Running) -> str:
-    """URL of the admin API where it differs from MCP's; admin commands need it as `GATEWAY_URL`."""
+    """The URL of the admin API if it differs from that of MCP; admin commands need it as `GATEWAY_URL`."""
     return "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL for admin commands)"
 
 
 def tell_operator_key(running: Running) -> str:
-    """The operator key if it was made just now, else where it is kept; nothing when it was configured."""
+    """Return the operator key if it was just generated, else the file that holds it; empty if it was configured."""
     kept = running.data_dir / OPERATOR_KEY_FILE
     if running.operator_key_is_new:
         return f"{running.operator_key} (shown this once, kept in {kept})"

@@ -1,4 +1,4 @@
-"""The commands that run a gateway in this process; each imports the gateway when it runs, so `--help` does without."""
+"""The commands that run a gateway in this process. Each imports the gateway only when it runs, for a fast `--help`."""
 
 from pathlib import Path
 from types import ModuleType
@@ -30,8 +30,8 @@ from gateway.cli.spared_modules import spare_modules
 def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
 
-    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts PostgreSQL and Redis of its own below the data folder.
-    With GATEWAY_LOG_FORMAT=json, standard output and standard error hold one JSON object a line and nothing else.
+    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts its own PostgreSQL and Redis below the data folder.
+    With GATEWAY_LOG_FORMAT=json, each line on standard output and standard error is one JSON object.
     """
     import_serving().serve_gateway(address, port, data_dir)
 
@@ -39,7 +39,7 @@ def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
 @click.command("migrate", cls=LoggedCommand)
 @json_option
 def migrate() -> None:
-    """Bring the database to this version; safe while others do the same."""
+    """Migrate the database to this version; several processes may do so at the same time."""
     import_serving().migrate_database()
 
 
@@ -58,18 +58,19 @@ def migrate() -> None:
 def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportArguments]) -> None:
     """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
 
-    Starts a gateway with servers of its own, imports the document, and prints its report, its price, one ready
-    line for each known client and one for a first call. A document without a tool ends the command.
+    Starts a gateway with its own PostgreSQL and Redis, and imports the document. Prints the report, the cost of the
+    tools, one ready line for each known client and one for a first call. If the document yields no tool, the command
+    ends.
     """
     import_serving()
-    from gateway.cli.commands.try_spec import try_document  # noqa: PLC0415  # an HTTP client, which `--help` does without
+    from gateway.cli.commands.try_spec import try_document  # noqa: PLC0415  # an HTTP client, not needed by `--help`
 
     try_document(spec, port, data_dir, options)
 
 
 def import_serving() -> ModuleType:
-    """Import what serves, without the modules that it never uses; the module with its commands."""
+    """Import the modules that serve, without dependencies that they never use; return the module with the commands."""
     with paused_collection():
         spare_modules()
-        from gateway.cli.commands import serve  # noqa: PLC0415  # 1,400 modules, which `--help` does without
+        from gateway.cli.commands import serve  # noqa: PLC0415  # 1,400 modules, not needed by `--help`
     return serve

@@ -1,4 +1,4 @@
-"""`gateway source`: the OpenAPI documents a tenant's tools are imported from."""
+"""`gateway source`: the OpenAPI documents from which a tenant's tools are imported."""
 
 from typing import Unpack
 
@@ -90,7 +90,7 @@ def add_source(
 ) -> None:
     """Import SPEC (a path, a URL, or - for standard input) as source NAME.
 
-    A document of several files is given as a zip, tar or tar.gz of them.
+    A document of several files is given as a zip, tar or tar.gz archive.
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
     answer = _import(context, "POST", context.tenant_path(_NOUN), (spec, entry), body)
@@ -121,10 +121,10 @@ def set_source(
     yes: bool,
     **options: Unpack[ImportArguments],
 ) -> None:
-    """Import SPEC as source NAME, or replace the document and options of that source; credentials stay without one.
+    """Import SPEC as source NAME, or replace the document and options of that source.
 
-    An option that is not given has its default, as in `add`; `update` keeps those that the source has. What would
-    remove tools is refused without --yes.
+    Credentials are kept if none is given. Any other option that is not given gets its default, as in `add`; `update`
+    keeps those of the source. A change that would remove tools is refused without --yes.
     """
     flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
     answer = _import(context, "PUT", context.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
@@ -157,7 +157,7 @@ def update_source(
 ) -> None:
     """Change a source: another document in SPEC, other options, other credentials.
 
-    An update that would remove tools is refused without --yes, and says how often they were called.
+    An update that would remove tools is refused without --yes; the refusal shows how often they were called.
     """
     fields = import_fields(options)
     wanted = fields | ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
@@ -176,7 +176,7 @@ def update_source(
 @click.argument("name")
 @with_tenant
 def report_source(context: AdminContext, name: str) -> None:
-    """Show what became of every operation, and what its tools cost a client."""
+    """Show the outcome of every operation, and the cost of the tools for a client."""
     report = context.admin.get(context.tenant_path(_NOUN, name, "report"))
     context.show(report, lambda: render_report(report))
 
@@ -195,7 +195,7 @@ def delete_source(context: AdminContext, name: str, yes: bool) -> None:
 def _import(
     context: AdminContext, method: str, path: str, named: tuple[str, str | None], body: JsonObject
 ) -> JsonObject:
-    """Send what a path, URL or standard input holds to be imported."""
+    """Send the document at a path, URL or standard input for import."""
     spec, entry = named
     with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")
@@ -204,7 +204,7 @@ def _import(
 
 
 def _replace(context: AdminContext, path: str, named: tuple[str, str | None], wanted: JsonObject) -> JsonObject:
-    """Import another document under the options the source has, where no other is given."""
+    """Import another document; options that are not given keep those of the source."""
     spec, entry = named
     with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")
@@ -234,7 +234,7 @@ def _describe(found: JsonObject) -> str:
 
 
 def _render_import(answer: JsonObject, name: str) -> str:
-    """What was imported, in short; of a dry run everything, for there is no report to read afterwards."""
+    """Render the result of an import: a summary, or the complete report for a dry run, which stores none."""
     report, changes = as_object(answer.get("report")), as_object(answer.get("changes"))
     if answer.get("dry_run") is True:
         ending = f"{name} would be imported so; nothing was stored"

@@ -49,7 +49,7 @@ def show_tenant(context: AdminContext, slug: str) -> None:
 @click.option("--name", help="A name for people; default: the slug.")
 @with_admin
 def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
-    """Create a tenant; SLUG stands in its URL."""
+    """Create a tenant; SLUG is part of its URL."""
     created = context.admin.send("POST", "/tenants", {"slug": slug} | ({"name": name} if name else {}))
     context.show(created, lambda: _describe(context, created))
 
@@ -59,7 +59,7 @@ def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
 @click.argument("name")
 @with_admin
 def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
-    """Give a tenant another NAME for people; its slug stays."""
+    """Change the display NAME of a tenant; its slug stays."""
     renamed = context.admin.send("PATCH", path_of("tenants", slug), {"name": name})
     context.show(renamed, lambda: _describe(context, renamed))
 
@@ -84,10 +84,10 @@ def change_egress(context: AdminContext, slug: str, allowed: tuple[str, ...], wi
 
 
 def _without(entries: list[str], withdrawn: tuple[str, ...]) -> list[str]:
-    """The entries that stay.
+    """Return the entries that remain.
 
     Raises:
-        Failure: one is withdrawn that is not in the list.
+        Failure: a withdrawn entry is not in the list.
     """
     if _ALL in withdrawn:
         return []
@@ -103,7 +103,7 @@ def _without(entries: list[str], withdrawn: tuple[str, ...]) -> list[str]:
 @confirm_option
 @with_admin
 def delete_tenant(context: AdminContext, slug: str, yes: bool) -> None:
-    """Delete a tenant with everything that is its own."""
+    """Delete a tenant with everything it owns except its audit trail."""
     confirm(f"Delete tenant {slug} with its keys, sources and credentials?", is_sure=yes)
     context.admin.send("DELETE", path_of("tenants", slug))
     context.show({"deleted": slug}, lambda: f"deleted {slug}")

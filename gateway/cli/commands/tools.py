@@ -1,4 +1,4 @@
-"""`gateway tool`: what a tenant's clients can call."""
+"""`gateway tool`: the tools that a tenant's clients can call."""
 
 import click
 
@@ -20,7 +20,7 @@ tool.add_command(set_tool)
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @with_tenant
 def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole: str | None) -> None:
-    """Call tool NAME as an admin, and show what was sent and what came back."""
+    """Call tool NAME as an admin, and show the request and the result."""
     place = find_place(context, TOOLS, name)
     schema = pick(context.admin.get(place), "definition", "inputSchema")
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}

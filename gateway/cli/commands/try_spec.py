@@ -1,4 +1,4 @@
-"""`gateway try`: from nothing to a document's tools at a URL, with servers and keys that are gone afterwards."""
+"""`gateway try`: serves the tools of a document from a temporary gateway with its own servers and keys."""
 
 import tempfile
 from collections.abc import Generator
@@ -31,7 +31,7 @@ _KEY_FILE = "try-key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What was made of the document."""
+    """The served document: its URL, its key, its report and a first call."""
 
     name: str
     url: str
@@ -39,14 +39,14 @@ class Trial:
     report: JsonObject
     reachable: tuple[str, ...]
     call: str
-    """A ready line that calls a tool; empty where there is none to call without thinking."""
+    """A shell command that calls a tool; empty if no tool is safe to call with sample arguments."""
 
 
 def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArguments) -> None:
     """Serve the document as tools until Ctrl-C.
 
     Raises:
-        Failure: it cannot be read, the gateway did not start, or it refused the document.
+        Failure: the document cannot be read, the gateway did not start, or it refused the document.
     """
     as_json = wants_json()
     document = read_document(spec)

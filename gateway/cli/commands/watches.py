@@ -1,4 +1,4 @@
-"""`gateway watch`: URLs that the gateway looks at, to tell when a resource has changed."""
+"""`gateway watch`: URLs that the gateway polls to detect changed resources."""
 
 import click
 
@@ -22,7 +22,7 @@ def watch() -> None:
 @list_options(_NOUN)
 @with_tenant
 def list_watches(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's watches, and how looking went."""
+    """List a tenant's watches, with the outcome of the last poll."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("id", "uri", "url", "seconds", "checked", "changed", "fault")
     names = ("id", "uri", "url", "interval_s", "checked_at", "changed_at", "fault")
@@ -33,7 +33,7 @@ def list_watches(context: AdminContext, wanted: ListArguments) -> None:
 @click.argument("watch_id", metavar="ID")
 @with_tenant
 def show_watch(context: AdminContext, watch_id: str) -> None:
-    """Show a watch, and how looking went."""
+    """Show a watch, with the outcome of the last poll."""
     found = context.admin.get(context.tenant_path(_NOUN, watch_id))
     context.show(found, lambda: _describe(found))
 
@@ -45,7 +45,7 @@ def show_watch(context: AdminContext, watch_id: str) -> None:
 @click.option("--credential", help="The stored credential to send.")
 @with_tenant
 def create_watch(context: AdminContext, uri: str, looked_at: str, interval: int, credential: str | None) -> None:
-    """Look at URL from time to time; when something else stands there, the resource at URI has changed."""
+    """Poll URL at an interval; when its content differs, the resource at URI has changed."""
     wanted: JsonObject = {"uri": uri, "url": looked_at, "interval_s": interval}
     made = context.admin.send(
         "POST", context.tenant_path(_NOUN), wanted | ({"credential": credential} if credential else {})
@@ -62,7 +62,7 @@ def create_watch(context: AdminContext, uri: str, looked_at: str, interval: int,
 def update_watch(
     context: AdminContext, watch_id: str, looked_at: str | None, interval: int | None, credential: str | None
 ) -> None:
-    """Look at another URL, at another pace or with another credential."""
+    """Change the URL, the interval or the credential of a watch."""
     given: JsonObject = {"url": looked_at, "interval_s": interval}
     wanted = {name: value for name, value in given.items() if value is not None}
     wanted |= {} if credential is None else {"credential": credential or None}
@@ -75,7 +75,7 @@ def update_watch(
 @confirm_option
 @with_tenant
 def delete_watch(context: AdminContext, watch_id: str, yes: bool) -> None:
-    """Delete a watch; nothing is looked at any more."""
+    """Delete a watch; its URL is no longer polled."""
     confirm(f"Delete watch {watch_id}?", is_sure=yes)
     context.admin.send("DELETE", context.tenant_path(_NOUN, watch_id))
     context.show({"deleted": watch_id}, lambda: f"deleted {watch_id}")

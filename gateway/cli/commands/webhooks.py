@@ -1,4 +1,4 @@
-"""`gateway webhook`: where a tenant's own systems say that resources have changed."""
+"""`gateway webhook`: URLs at which a tenant's own systems report changed resources."""
 
 import json
 import secrets
@@ -43,7 +43,7 @@ def list_webhooks(context: AdminContext, wanted: ListArguments) -> None:
 @click.argument("name")
 @with_tenant
 def show_webhook(context: AdminContext, name: str) -> None:
-    """Show a webhook, but for its secrets."""
+    """Show a webhook, without its secrets."""
     found = context.admin.get(context.tenant_path(_NOUN, name))
     context.show(found, lambda: _describe(context, found))
 
@@ -52,7 +52,7 @@ def show_webhook(context: AdminContext, name: str) -> None:
 @click.argument("name")
 @with_tenant
 def create_webhook(context: AdminContext, name: str) -> None:
-    """Create a webhook and print its URL and its secret; this is the only time."""
+    """Create a webhook and print its URL and its secret; the secret is not shown again."""
     made = context.admin.send("POST", context.tenant_path(_NOUN), {"name": name})
     context.show(made, lambda: _describe(context, made))
 
@@ -61,7 +61,7 @@ def create_webhook(context: AdminContext, name: str) -> None:
 @click.argument("name")
 @with_tenant
 def rotate_webhook(context: AdminContext, name: str) -> None:
-    """Give a webhook a new secret and print it; the one before it stays good for a day."""
+    """Give a webhook a new secret and print it; the previous one remains valid for a day."""
     rotated = context.admin.send("POST", context.tenant_path(_NOUN, name, "rotate"))
     context.show(rotated, lambda: _describe(context, rotated))
 
@@ -72,7 +72,7 @@ def rotate_webhook(context: AdminContext, name: str) -> None:
 @click.option("--secret", envvar="GATEWAY_WEBHOOK_SECRET", help="What it signs with; better in the environment.")
 @with_tenant
 def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None) -> None:
-    """Send a signed delivery which says that URI has changed, as the tenant's own system would."""
+    """Send a signed delivery that reports a change of URI, as the tenant's own system would."""
     if not secret or not secret.startswith(PREFIX):
         said = f"no secret: set GATEWAY_WEBHOOK_SECRET to the {PREFIX}… that was shown once"
         raise Failure(said, ExitCode.USAGE)
@@ -87,7 +87,7 @@ def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None)
 @confirm_option
 @with_tenant
 def delete_webhook(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a webhook; nothing is taken through it any more."""
+    """Delete a webhook; further deliveries to it are refused."""
     confirm(f"Delete webhook {name}?", is_sure=yes)
     context.admin.send("DELETE", context.tenant_path(_NOUN, name))
     context.show({"deleted": name}, lambda: f"deleted {name}")

@@ -1,4 +1,4 @@
-"""Files that declare things of a tenant: JSON or YAML, one document or several, each one object to be sent."""
+"""Declaration files: JSON or YAML, one or several documents, each one object to send for a tenant."""
 
 import json
 import re
@@ -23,17 +23,17 @@ _MARK = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """One document of a file: where it stands, for a person, and what it says."""
+    """One document of a file: its name in messages, and its content."""
 
     place: str
     content: JsonObject
 
 
 def read_declarations(spec: str) -> Sequence[Declaration]:
-    """The documents of a file, or of standard input for `-`; a JSON array at the top holds one in each element.
+    """Read the documents of a file, or of standard input for `-`; each element of a top-level JSON array is a document.
 
     Raises:
-        Failure: it cannot be read, or is no JSON or YAML of objects.
+        Failure: the file cannot be read, or does not contain JSON or YAML objects.
     """
     name = name_of(spec)
     text = _read(spec, name)
@@ -48,10 +48,10 @@ def read_declarations(spec: str) -> Sequence[Declaration]:
 def for_each(
     declarations: Sequence[Declaration], act: Callable[[JsonObject], JsonObject], done: Callable[[JsonObject], None]
 ) -> None:
-    """Send one after the other, and say of each that it is done; the first refusal ends it.
+    """Send the declarations in order and report each; the first refusal ends the sequence.
 
     Raises:
-        Failure: one was refused; the message says which, those before it are done.
+        Failure: a declaration was refused. The message names it; those before it were accepted.
     """
     for declaration in declarations:
         try:
@@ -63,7 +63,7 @@ def for_each(
 
 
 def only_one(declarations: Sequence[Declaration]) -> Declaration:
-    """The one document of a file.
+    """Return the only document of a file.
 
     Raises:
         Failure: there are several.
@@ -92,7 +92,7 @@ def _read_file(path: Path) -> bytes:
 
 
 def _is_json(spec: str, text: str) -> bool:
-    """Whether to read it as JSON: by its name, or because it begins like JSON and is no stream of YAML documents."""
+    """True if the file is JSON: by its name, or because it begins like JSON and has no YAML document markers."""
     return spec.lower().endswith(".json") or (text.lstrip()[:1] in {"{", "["} and not _MARK.search(text))
 
 
@@ -110,12 +110,12 @@ def _read_json(name: str, text: str) -> list[object]:
 
 
 def _read_yaml(name: str, text: str) -> Iterator[object]:
-    """Each document of a YAML stream; the marks between them cannot stand in a text."""
+    """Yield each document of a YAML stream; a document marker cannot occur inside a text."""
     start, lines = 0, 0
     for end, after in [*((mark.start(), mark.end()) for mark in _MARK.finditer(text)), (len(text), len(text))]:
         part = text[start:end]
         if any(line.split("#", 1)[0].strip() for line in part.splitlines()):
-            try:  # empty lines in front, so that a fault names the line of the file
+            try:  # with empty lines in front, so that a fault has the line number of the file
                 yield read_yaml("\n" * lines + part, depth=_DEEPEST, nodes=_MOST_NODES)
             except GatewayError as error:
                 raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None
@@ -131,7 +131,7 @@ def _declare(name: str, number: int, value: object, total: int) -> Declaration:
 
 
 def text_in(content: Mapping[str, object], *path: str) -> str:
-    """The text at a path of the document; empty when there is none."""
+    """Return the text at a path of the document; empty if there is none."""
     value: object = content
     for part in path:
         value = value.get(part) if is_object(value) else None

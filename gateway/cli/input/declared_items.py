@@ -1,4 +1,4 @@
-"""What the nouns whose items are declared in files have in common: every declaration sent, one after the other."""
+"""Commands for items that are declared in files: declarations are sent in order."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,13 +12,13 @@ from gateway.cli.input.json_fields import JsonObject, text_at
 
 
 def create_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Create the declared items, and print each."""
+    """Create the declared items and print each."""
     path = context.tenant_path(noun)
     _tell(context, "created", send_all(declarations, lambda body: context.admin.send("POST", path, body)))
 
 
 def replace_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Replace the items of the same names, and print each."""
+    """Replace the items of the same names and print each."""
     _tell(context, "updated", send_all(declarations, lambda body: _replace(context, noun, body)))
 
 
@@ -29,7 +29,7 @@ def set_all(context: AdminContext, noun: str, declarations: Sequence[Declaration
 
 
 def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
-    """The items of FILE, or the one item that the options describe.
+    """Return the items of FILE, or the one item that the options describe.
 
     Raises:
         Failure: both are given, or neither, or the options have no name.
@@ -44,17 +44,17 @@ def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
 
 
 def delete_one(context: AdminContext, noun: str, name: str, *, is_sure: bool) -> None:
-    """Delete one item, once the person is sure, and say so."""
+    """Delete one item after confirmation and print the result."""
     confirm(f"Delete {noun.removesuffix('s')} {name}?", is_sure=is_sure)
     context.admin.send("DELETE", context.tenant_path(noun, name))
     context.show({"deleted": name}, lambda: f"deleted {name}")
 
 
 def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], JsonObject]) -> list[JsonObject]:
-    """What was answered to each; those done before a refusal are named on standard error.
+    """Send the declarations and return the responses; after a refusal, print the accepted ones to standard error.
 
     Raises:
-        Failure: one was refused.
+        Failure: a declaration was refused.
     """
     done: list[JsonObject] = []
     try:
@@ -73,7 +73,7 @@ def _replace(context: AdminContext, noun: str, body: JsonObject) -> JsonObject:
 
 
 def _named(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, JsonObject]:
-    """The path of what a declaration names, and its other fields."""
+    """Return the path of the declared item, and its other fields."""
     name = text_in(body, "name")
     if not name:
         raise Failure("/name: required", ExitCode.USAGE)

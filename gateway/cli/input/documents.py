@@ -1,4 +1,4 @@
-"""What a person names as SPEC: a file, an archive, standard input or a URL, as the field of an import request."""
+"""The argument SPEC: a file, an archive, standard input or a URL, as a field of an import request."""
 
 import base64
 import re
@@ -13,7 +13,7 @@ from gateway.cli.input.json_fields import JsonObject
 
 _LIMIT = 32 * 1024 * 1024
 _LARGEST_ARCHIVE = 23 * 1024 * 1024
-"""As base64 it has to fit into a request."""
+"""Limit of an archive, which must fit into a request as base64."""
 _STANDARD_INPUT = "-"
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
 _TAR_MAGIC = b"ustar"
@@ -22,7 +22,7 @@ _TAR_MAGIC_AT = 257
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentArgument:
-    """A document as it goes into an import request: its text, its archive, or the URL the gateway fetches it from."""
+    """A document for an import request: its text, its archive, or the URL from which the gateway fetches it."""
 
     name: str
     text: str | None = None
@@ -31,7 +31,7 @@ class DocumentArgument:
     entry: str | None = None
 
     def fields(self) -> JsonObject:
-        """The field of the request that carries it."""
+        """Return the field of the request that contains the document."""
         if self.url is not None:
             return {"url": self.url}
         if self.archive is not None:
@@ -41,12 +41,13 @@ class DocumentArgument:
 
 
 def read_document(spec: str, *, entry: str | None = None) -> DocumentArgument:
-    """The document that SPEC names; a URL is left to the gateway, whose door out is guarded.
+    """Read the document that SPEC names. A URL is fetched by the gateway, which applies its egress rules.
 
     `entry` names the outermost file of an archive.
 
     Raises:
-        Failure: it cannot be read, is too large, or is neither text nor an archive, or has no `entry`.
+        Failure: the document cannot be read, is too large, or is neither text nor an archive; or `entry` is given
+            without an archive.
     """
     if spec.lower().startswith(("http://", "https://")):
         found = DocumentArgument(name=spec, url=spec)
@@ -60,12 +61,12 @@ def read_document(spec: str, *, entry: str | None = None) -> DocumentArgument:
 
 
 def name_of(spec: str) -> str:
-    """What SPEC is called when it is spoken of."""
+    """Return the name of SPEC for messages."""
     return "standard input" if spec == _STANDARD_INPUT else spec
 
 
 def source_name(spec: str) -> str:
-    """A name for the source, and for the server in a client's list, out of what the person typed."""
+    """Derive a name for the source, and for the server in a client's list, from SPEC."""
     stem = Path(urlsplit(spec).path).name.split(".")[0]
     return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:32].strip("-") or "api"
 

@@ -1,4 +1,4 @@
-"""An import request: its fields, made of options, and how it is sent."""
+"""An import request: its fields, built from options, and its upload."""
 
 import json
 import os
@@ -17,14 +17,14 @@ from gateway.cli.output.progress import Progress
 from gateway.cli.output.tables import thousands
 
 REPLACED = ("base_url", "prefix", "expose", "include", "exclude", "output_schemas")
-"""The options that a new document replaces whole."""
+"""The options that a new document replaces completely."""
 
 _CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """An import request: what is sent where, and the version it may replace."""
+    """An import request: method, path, body, document, and the version that it may replace."""
 
     method: str
     path: str
@@ -34,10 +34,10 @@ class Upload:
 
 
 def import_fields(options: ImportArguments) -> JsonObject:
-    """The fields of an import request that the options give.
+    """Build the fields of an import request from the options.
 
     Raises:
-        Failure: a credential is not written as it must be.
+        Failure: a credential has the wrong form.
     """
     given = {
         "base_url": options["base_url"],
@@ -52,7 +52,7 @@ def import_fields(options: ImportArguments) -> JsonObject:
 
 
 def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
-    """Send an import request and say on which side of the wire it is."""
+    """Send an import request; progress shows whether it is being sent or handled by the gateway."""
     document = request.document
     content = json.dumps(request.body | document.fields()).encode()
 
@@ -67,10 +67,10 @@ def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
 
 
 def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> JsonObject:
-    """The credentials by scheme, with files and variables read: one text, or user name and password.
+    """Parse the credentials by scheme, with files and variables read: one text, or user name and password.
 
     Raises:
-        Failure: one has another form, or what it names cannot be read.
+        Failure: a credential has another form, or its file or variable cannot be read.
     """
     credentials: JsonObject = {}
     for option, texts in (("--credential", given), ("--login", logins)):
@@ -87,7 +87,7 @@ def _parse_secret(option: str, text: str) -> tuple[str, str]:
     if not equals or not scheme or not value:
         raise Failure(
             f"{option} is written SCHEME=VALUE", ExitCode.USAGE
-        )  # what was given is not repeated: it is secret
+        )  # the value is not repeated, because it is secret
     return scheme, read_secret(f"{option} {scheme}", value)
 
 
@@ -99,7 +99,7 @@ def _split_login(scheme: str, secret: str) -> list[str]:
 
 
 def read_secret(place: str, value: str) -> str:
-    """The secret that an option gives: the text itself, or what `@FILE` or `env:NAME` holds.
+    """Return the secret of an option: the text itself, or the content of `@FILE` or `env:NAME`.
 
     Raises:
         Failure: the file cannot be read, or the variable is not set.

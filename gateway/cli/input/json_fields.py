@@ -1,4 +1,4 @@
-"""Reads JSON: what a person wrote, strictly; what came back, whose shape is the gateway's promise, with patience."""
+"""JSON access: strict for user input, lenient for responses, whose form the gateway guarantees."""
 
 import json
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ JsonObject = dict[str, object]
 
 
 def read_json(text: str) -> object:
-    """The value of a JSON text that means one thing only: no key twice, no NaN or infinity.
+    """Parse a JSON text without duplicate keys, NaN or infinity.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text is not such JSON.
     """
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_distinct)
@@ -21,45 +21,45 @@ def read_json(text: str) -> object:
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
-    """Whether the value is a JSON object."""
+    """True if the value is a JSON object."""
     return isinstance(value, dict)
 
 
 def as_object(value: object) -> JsonObject:
-    """The value if it is a JSON object, else an empty one."""
+    """Return the value if it is a JSON object, else an empty object."""
     return value if is_object(value) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """The value if it is a JSON array, else an empty one."""
+    """Return the value if it is a JSON array, else an empty list."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def as_objects(value: object) -> list[JsonObject]:
-    """The objects in a JSON array."""
+    """Return the items of a JSON array; an item that is not an object becomes an empty one."""
     return [as_object(item) for item in as_list(value)]
 
 
 def pick(value: object, *path: str) -> object:
-    """What stands at this path of names; None where it ends early."""
+    """Return the value at this path of names; None if the path ends early."""
     for name in path:
         value = as_object(value).get(name)
     return value
 
 
 def text_at(value: object, *path: str) -> str:
-    """What stands at this path, as a person reads it."""
+    """Return the value at this path as text."""
     return as_text(pick(value, *path))
 
 
 def number_at(value: object, *path: str) -> int:
-    """The whole number at this path; 0 if there is none."""
+    """Return the whole number at this path; 0 if there is none."""
     found = pick(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
 def as_text(value: object) -> str:
-    """A JSON value as a cell of a table: nothing for null, lists with commas."""
+    """Format a JSON value as a table cell: nothing for null, lists with commas."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The options of `list`: a text to search for, the filters of the noun, an order, and how many."""
+"""The options of `list`: search text, filters of the noun, order, and limit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _Option = Callable[[_Command], _Command]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListArguments:
-    """Items that a list is to show: the query of the admin API, and at most how many."""
+    """The requested items of a list: the query of the admin API, and the most items to print."""
 
     query: Mapping[str, str]
     limit: int | None
@@ -67,7 +67,7 @@ _USUAL = ("name", "created_at")
 
 
 def list_options(noun: str) -> _Option:
-    """Give the `list` of a noun its options; the command gets them as `wanted`."""
+    """Add the options of the `list` command of a noun; the command receives them as `wanted`."""
     names = _SORTS.get(noun, _USUAL)
     sorts = [*names, *(f"-{name}" for name in names)]
 

@@ -1,6 +1,6 @@
-"""The options that commands share: where the gateway is, who asks, for which tenant, in which form.
+"""The options that commands share: URL, credential, tenant and output format.
 
-They may stand before the command's name or after it. The later word counts, and either counts more than the
+They can be before the command's name or after it. The later one takes precedence, and both take precedence over the
 environment.
 """
 
@@ -15,7 +15,9 @@ _META = "gateway.cli."
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Remember the value for the command that runs, unless a nearer word was said before its name."""
+    """Store the value for the running command. The command line replaces an earlier value; environment and default do
+    not.
+    """
     name = str(parameter.name)
     if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
         context.meta[f"{_META}{name}"] = value
@@ -63,20 +65,20 @@ confirm_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 
 def wants_json() -> bool:
-    """Whether the command that runs was asked for JSON."""
+    """True if the running command was given `--json`."""
     return bool(_kept("as_json"))
 
 
 def chosen_url() -> str:
-    """The gateway's URL, checked.
+    """Return the gateway's URL, validated.
 
     Raises:
-        Failure: it is no URL.
+        Failure: it is not a URL.
     """
     return check_url(str(_kept("url")))
 
 
 def chosen(name: str) -> str | None:
-    """The value of one of the options above; None where it was not given."""
+    """Return the value of one of the options above; None if it was not given."""
     value = _kept(name)
     return None if value is None else str(value)

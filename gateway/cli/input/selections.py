@@ -1,4 +1,4 @@
-"""Which operations of a document are taken, as it is said on the command line and shown to a person."""
+"""Selection of a document's operations: its command line options and its description."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, TypeVar
@@ -17,7 +17,7 @@ _KINDS = (
 
 
 class SelectionOptions(TypedDict):
-    """The options that choose operations."""
+    """The options that select operations."""
 
     include_operation: tuple[str, ...]
     include_method: tuple[str, ...]
@@ -31,7 +31,7 @@ class SelectionOptions(TypedDict):
 
 
 def selection_options(command: _Command) -> _Command:
-    """Give a command the options that choose operations."""
+    """Add the options that select operations to a command."""
     everything = "Forget the choice made before: take every operation that the document wants taken."
     decorate = click.option("--all-operations", is_flag=True, help=everything)
     command = decorate(command)
@@ -46,9 +46,9 @@ def selection_options(command: _Command) -> _Command:
 
 
 def selection_fields(options: SelectionOptions) -> JsonObject:
-    """The fields of an import request that the options give.
+    """Build the fields of an import request from the options.
 
-    What is included has to fit every kind of option that was given; what is excluded, one of them.
+    An included operation must match every kind of option that was given; an excluded one, any of them.
     """
     included = _given(
         {
@@ -75,7 +75,7 @@ def selection_fields(options: SelectionOptions) -> JsonObject:
 
 
 def describe_rules(source: JsonObject, verb: str) -> list[tuple[str, str]]:
-    """The rules of a source as lines of name and value."""
+    """Return the rules of a source as pairs of name and value."""
     return [(verb, _describe(rule)) for rule in as_objects(source.get(verb))]
 
 

@@ -1,4 +1,4 @@
-"""What to paste where: one ready line for each known MCP client."""
+"""Configuration lines for known MCP clients, ready to paste."""
 
 import json
 import shlex
@@ -10,12 +10,12 @@ from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_tex
 from gateway.cli.output.tables import render_pairs
 
 _MOST_LOOKED_AT = 500
-"""Tools that are looked through for one that can be called without thinking."""
+"""Most tools to search for one that is safe to call."""
 _SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
 
 
 def client_lines(name: str, url: str, key: str) -> Sequence[tuple[str, str]]:
-    """Each client with the line that connects it."""
+    """Return each client with the line that connects it."""
     return (
         ("Claude Code", claude_code_line(name, url, key)),
         ("Cursor", cursor_line(name, url, key)),
@@ -25,29 +25,29 @@ def client_lines(name: str, url: str, key: str) -> Sequence[tuple[str, str]]:
 
 
 def claude_code_line(name: str, url: str, key: str) -> str:
-    """A command for a shell."""
+    """Return a shell command for Claude Code."""
     authorization = f'"Authorization: Bearer {key}"'
     return f"claude mcp add --transport http {shlex.quote(name)} {shlex.quote(url)} --header {authorization}"
 
 
 def cursor_line(name: str, url: str, key: str) -> str:
-    """The contents of `mcp.json`."""
+    """Return the contents of Cursor's `mcp.json`."""
     return json.dumps({"mcpServers": {name: {"url": url, "headers": _headers(key)}}})
 
 
 def vs_code_line(name: str, url: str, key: str) -> str:
-    """A command for a shell."""
+    """Return a shell command for VS Code."""
     server = {"name": name, "type": "http", "url": url, "headers": _headers(key)}
     return f"code --add-mcp {shlex.quote(json.dumps(server))}"
 
 
 def curl_line(url: str, key: str) -> str:
-    """A command for a shell that lists the tools in revision 2026-07-28."""
+    """Return a shell command that lists the tools in revision 2026-07-28."""
     return _curl(url, {**_headers(key), **request_headers("tools/list")}, request_body("tools/list"))
 
 
 def call_line(url: str, key: str, tools: Iterable[JsonObject]) -> str:
-    """A command for a shell that calls a tool which only reads; empty where no tool can be called without thinking."""
+    """Return a shell command that calls a read-only tool; empty if no tool is safe to call with sample arguments."""
     found = _choose_call(islice(tools, _MOST_LOOKED_AT))
     if found is None:
         return ""
@@ -59,7 +59,7 @@ def call_line(url: str, key: str, tools: Iterable[JsonObject]) -> str:
 
 
 def render_clients(name: str, url: str, key: str, *, call: str = "") -> str:
-    """The lines as a person reads and copies them: URL and credential first, a first call last where there is one."""
+    """Render the lines: URL and credential first, a first call last if there is one."""
     pairs = [("MCP URL", url), ("header", f"Authorization: Bearer {key}")]
     return render_pairs([*pairs, *client_lines(name, url, key), ("a safe call", call)])
 
@@ -70,7 +70,7 @@ def _curl(url: str, headers: Mapping[str, str], body: JsonObject) -> str:
 
 
 def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] | None:
-    """The first tool that reads and requires nothing; else the one whose required arguments are the fewest."""
+    """Return the first read-only tool without required arguments; else the read-only tool with the fewest."""
     best: tuple[JsonObject, JsonObject] | None = None
     for tool in tools:
         arguments = _sample_arguments(as_object(tool.get("inputSchema")))
@@ -84,7 +84,7 @@ def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] |
 
 
 def _sample_arguments(schema: JsonObject) -> JsonObject | None:
-    """A value for each required argument: the document's own where it gives one; None where nothing fits for sure."""
+    """Return a value for each required argument, preferably from the schema; None if one has no certain value."""
     arguments: JsonObject = {}
     for name in as_list(schema.get("required")):
         inner = as_object(pick(schema, "properties", as_text(name)))

@@ -1,4 +1,4 @@
-"""What a long command is doing right now: the stage and the time it takes, on standard error."""
+"""Progress of a long command on standard error: the present stage and its elapsed time."""
 
 import sys
 import threading
@@ -11,9 +11,9 @@ _BEAT_S = 0.1
 
 
 class Progress:
-    """Shows one stage after another: a turning sign with the elapsed time on a terminal, one line per stage elsewhere.
+    """Shows one stage after another: a spinner with the elapsed time on a terminal, one line per stage elsewhere.
 
-    It knows no percentage, because nobody does.
+    There is no percentage, because the amount of work is unknown.
     """
 
     def __init__(self, stream: TextIO | None = None, *, is_silent: bool = False) -> None:
@@ -40,14 +40,14 @@ class Progress:
             self._write("\r\x1b[K")
 
     def stage(self, text: str) -> None:
-        """The last stage is over and this one begins."""
+        """End the present stage and begin the next."""
         self._finish_stage()
         self._stage, self._since = text, time.monotonic()
         if not self._is_terminal:
             self._write(f"{text} …\n")
 
     def finish(self) -> None:
-        """The last stage is over and something else is written now."""
+        """End the present stage before other output is written."""
         self._finish_stage()
 
     def _finish_stage(self) -> None:

@@ -1,4 +1,4 @@
-"""An import report as a person reads it: what became of every operation, and what the tools cost a client."""
+"""Text of an import report: the outcome of every operation, and the cost of the tools for a client."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +14,12 @@ _REASON_WIDTH = 90
 
 
 def count_tools(report: JsonObject) -> int:
-    """Number of tools that clients are listed."""
+    """Return the number of tools in a client's list."""
     return number_at(report, "tools_listed")
 
 
 def render_totals(report: JsonObject) -> str:
-    """Two lines: what became of the operations, and the price of the tools' list."""
+    """Render two lines: the outcomes of the operations, and the cost of the list of tools."""
     became = ", ".join(f"{thousands(number_at(report, 'counts', status))} {status}" for status in Status)
     return (
         f"{count(len(as_list(report.get('operations'))), 'operation')}: {became}\n"
@@ -29,7 +29,7 @@ def render_totals(report: JsonObject) -> str:
 
 
 def render_reasons(report: JsonObject) -> str:
-    """The operations that are not fully there, grouped by reason, the most frequent first; then some warnings."""
+    """Render degraded and skipped operations, grouped by reason with the most frequent first; then some warnings."""
     lines: list[str] = []
     for status in (Status.DEGRADED, Status.SKIPPED):
         groups = _group(as_objects(report.get("operations")), status)
@@ -40,7 +40,7 @@ def render_reasons(report: JsonObject) -> str:
 
 
 def render_warnings(report: JsonObject, *, most: int | None = None) -> str:
-    """The warnings, those about what may be called first, at most so many."""
+    """Render the warnings, those about policy first, at most `most`."""
     warnings = [clean(as_text(warning)) for warning in as_list(report.get("warnings"))]
     shown = sorted(warnings, key=lambda warning: not warning.startswith("policy:"))[:most]
     if not shown:
@@ -51,7 +51,7 @@ def render_warnings(report: JsonObject, *, most: int | None = None) -> str:
 
 
 def render_operations(report: JsonObject) -> str:
-    """Every operation on a line."""
+    """Render one line for each operation."""
     rows = [
         (
             text_at(operation, "status"),
@@ -66,7 +66,7 @@ def render_operations(report: JsonObject) -> str:
 
 
 def render_prices(report: JsonObject) -> str:
-    """The dearest tools as a table; nothing where there is no tool."""
+    """Render the most expensive tools as a table; empty without tools."""
     rows = [
         (text_at(price, "tool"), thousands(number_at(price, "bytes")), thousands(number_at(price, "estimated_tokens")))
         for price in as_objects(report.get("dearest"))
@@ -75,12 +75,12 @@ def render_prices(report: JsonObject) -> str:
 
 
 def render_report(report: JsonObject) -> str:
-    """All of it: every operation, every warning, the dearest tools, and what they come to."""
+    """Render the complete report: every operation, every warning, the most expensive tools, and the totals."""
     return join_parts(render_operations(report), render_warnings(report), render_prices(report), render_totals(report))
 
 
 def count_changes(changes: JsonObject) -> str:
-    """One line: how many tools an update adds, removes, renames and changes; nothing for a first import."""
+    """Render one line with the numbers of added, removed, renamed and changed tools; empty for a first import."""
     counts = [(word, len(as_list(changes.get(word)))) for word in _CHANGES] if changes else []
     if not any(number for _, number in counts):
         return "no tool is changed" if changes else ""
@@ -88,7 +88,7 @@ def count_changes(changes: JsonObject) -> str:
 
 
 def render_changes(changes: JsonObject) -> str:
-    """Each tool that an update adds, removes, renames or changes on a line, and how many they are."""
+    """Render one line for each tool that an update adds, removes, renames or changes, and their numbers."""
     rows = [
         [word, *(text_at(change, member) for member in ("method", "path", "tool", "was", "recent_calls"))]
         for word in _CHANGES
@@ -99,7 +99,7 @@ def render_changes(changes: JsonObject) -> str:
 
 
 def join_parts(*parts: str) -> str:
-    """Parts of a text with an empty line between them; empty parts are left out."""
+    """Join the parts of a text with an empty line between them; empty parts are left out."""
     return "\n\n".join(part for part in parts if part)
 
 

@@ -1,4 +1,4 @@
-"""Aligned text: tables and name-value lists that read well in a terminal and in a log."""
+"""Aligned text: tables and name-value lists for terminals and logs."""
 
 import unicodedata
 from bisect import bisect_right
@@ -9,7 +9,7 @@ _GAP = "  "
 
 
 def render_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
-    """Columns as wide as their widest cell; those in `numbers` are set to the right."""
+    """Render a table with columns as wide as their widest cell; columns in `numbers` are right-aligned."""
     cells = [[clean(cell) for cell in row] for row in rows]
     lines = [[title.upper() for title in titles], *cells]
     widths = [max(width_of(line[column]) for line in lines) for column in range(len(titles))]
@@ -18,24 +18,24 @@ def render_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, number
 
 
 def render_pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    """One name and value on each line, the values below each other; empty values are left out."""
+    """Render one name and value per line, with aligned values; empty values are left out."""
     kept = [(name, clean(value)) for name, value in pairs if value]
     width = max((width_of(name) for name, _ in kept), default=0)
     return "\n".join(f"{name}{' ' * (width - width_of(name))}{_GAP}{value}" for name, value in kept)
 
 
 def clean(text: str) -> str:
-    """The text on one line and without control characters, which could drive the terminal."""
+    """Replace line breaks and control characters, which could control the terminal."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def drop_controls(text: str) -> str:
-    """The text with its lines and tabs, but nothing else that could drive the terminal."""
+    """Remove control characters except line breaks and tabs; others could control the terminal."""
     return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) != "Cc")
 
 
 def shorten(text: str, width: int) -> str:
-    """The text, cut with an ellipsis where it is wider than `width`; each character is measured once."""
+    """Cut a text that is wider than `width`, with an ellipsis; each character is measured once."""
     line = " ".join(clean(text).split())
     widths = list(accumulate(_cells(sign) for sign in line))
     if not widths or widths[-1] <= width:
@@ -44,17 +44,17 @@ def shorten(text: str, width: int) -> str:
 
 
 def width_of(text: str) -> int:
-    """How many cells of a terminal the text takes."""
+    """Return the width of the text in terminal cells."""
     return sum(_cells(sign) for sign in text)
 
 
 def thousands(number: int) -> str:
-    """A whole number with separated thousands."""
+    """Format a whole number with thousands separators."""
     return f"{number:,}"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: `1 operation`, `1,223 operations`; by default the plural takes an `s`."""
+    """Format a number with its noun: `1 operation`, `1,223 operations`; the default plural adds an `s`."""
     return f"{thousands(number)} {noun if number == 1 else plural or f'{noun}s'}"
 
 

@@ -1,4 +1,4 @@
-"""What tools, resources and prompts answer with, checked against the protocol's forms: blocks, contents, messages."""
+"""Validation of answers against the protocol: content blocks, resource contents and prompt messages."""
 
 import base64
 import binascii
@@ -46,20 +46,20 @@ CONTENTS_FIELDS = ("uri", "mimeType", "text", "blob", "_meta")
 
 
 def validate_content(raw: object) -> tuple[dict[str, object], ...]:
-    """The content blocks of a tool's result.
+    """Return the content blocks of a tool's result, validated.
 
     Raises:
-        ToolValidationError: one is not of the protocol's form.
+        ToolValidationError: a block does not have one of the protocol's forms.
     """
     return _read_all(raw, ToolValidationError, "content", _check_block)
 
 
 def validate_contents(raw: object, *, uri: str, mime_type: str | None) -> tuple[dict[str, object], ...]:
-    """The contents of a resource; those without URI or MIME type get the resource's own.
+    """Return the contents of a resource, validated. Contents without URI or MIME type get those of the resource.
 
     Raises:
-        ResourceValidationError: one is not of the protocol's form, or has a MIME type neither itself nor by the
-            resource.
+        ResourceValidationError: an element does not have the protocol's form, or neither it nor the resource has a MIME
+            type.
     """
 
     def check(item: object, where: str, faults: Faults) -> dict[str, object]:
@@ -73,19 +73,19 @@ def validate_contents(raw: object, *, uri: str, mime_type: str | None) -> tuple[
 
 
 def validate_messages(raw: object) -> tuple[dict[str, object], ...]:
-    """The messages of a prompt.
+    """Return the messages of a prompt, validated.
 
     Raises:
-        PromptValidationError: one is not of the protocol's form, or of another role than user and assistant.
+        PromptValidationError: a message does not have the protocol's form, or its role is neither user nor assistant.
     """
     return _read_all(raw, PromptValidationError, "messages", _check_message)
 
 
 def declare_contents(raw: object) -> tuple[dict[str, object], ...]:
-    """Contents as a handler declares them: URI and MIME type may be left to the resource.
+    """Return contents as a handler declares them, validated. URI and MIME type may be left to the resource.
 
     Raises:
-        ResourceValidationError: one is not of the protocol's form otherwise.
+        ResourceValidationError: an element breaks the protocol's form in another way.
     """
 
     def check(item: object, where: str, faults: Faults) -> dict[str, object]:
@@ -96,10 +96,10 @@ def declare_contents(raw: object) -> tuple[dict[str, object], ...]:
 
 
 def declare_messages(raw: object) -> tuple[dict[str, object], ...]:
-    """Messages as a handler declares them: an embedded resource may be only named, to be read when it is asked for.
+    """Return messages as a handler declares them, validated. An embedded resource may be only named by its URI.
 
     Raises:
-        PromptValidationError: one is not of the protocol's form otherwise.
+        PromptValidationError: a message breaks the protocol's form in another way.
     """
 
     def check(item: object, where: str, faults: Faults) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What a form may ask of a user: the flat schemas that clients can show (MCP, elicitation)."""
+"""Elicitation form schemas: the flat subset of JSON Schema that clients can show to a user (MCP, elicitation)."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -23,11 +23,11 @@ _FORMATS = ("email", "uri", "date", "date-time")
 _MOST_CHOICES = 500
 _MEMBER = "requestedSchema"
 _COMPILED = 256
-"""Compiled forms that are kept; one takes tens of microseconds to compile."""
+"""Limit on cached compiled forms; compiling one takes tens of microseconds."""
 
 
 def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -> None:
-    """Note what a client could not show as a form."""
+    """Add a fault for each part of the schema that a client could not show as a form."""
     form = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
     form.choice("type", ("object",), required=True)
     properties = form.members("properties", required=True) or {}
@@ -42,14 +42,14 @@ def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -
 
 
 def compile_ask_schema(schema: object) -> Validator:
-    """The validator of what a user fills in.
+    """Return the validator for the values that a user enters.
 
     Raises:
-        ValueError: it is no schema that can be checked here, such as one with a pattern that looks around.
+        ValueError: the schema cannot be checked here, for example because a pattern uses look-around.
     """
     try:
         return _compile(msgspec.json.encode({_MEMBER: schema}))
-    except TypeError as error:  # it comes from code
+    except TypeError as error:  # a schema from code may hold values that are not JSON
         raise ValueError(str(error)) from error
 
 

@@ -1,4 +1,4 @@
-"""What all primitives may carry beside what they are: title, description, icons, annotations and `_meta`."""
+"""Metadata fields that all primitives share: title, description, icons, annotations and `_meta`."""
 
 import base64
 import binascii
@@ -32,17 +32,17 @@ _OURS = "gateway"
 
 
 def read_title(form: FieldReader) -> str | None:
-    """The title."""
+    """Read the title."""
     return form.text("title", longest=LONGEST_TITLE)
 
 
 def read_description(form: FieldReader, *, required: bool = False) -> str | None:
-    """The description."""
+    """Read the description."""
     return form.text("description", longest=LONGEST_DESCRIPTION, required=required)
 
 
 def read_mime_type(form: FieldReader) -> str | None:
-    """The MIME type."""
+    """Read the MIME type."""
     value = form.text("mimeType", longest=300)
     if value is not None and not _MIME.fullmatch(value):
         form.refuse("mimeType", "is not a MIME type, such as text/plain")
@@ -51,7 +51,7 @@ def read_mime_type(form: FieldReader) -> str | None:
 
 
 def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
-    """The icons: over https, or as data of a kind of image that carries no script."""
+    """Read the icons. A source is an https URL, or base64 data of an image type that cannot contain script."""
     if not form.has("icons"):
         return None
     icons: list[Mapping[str, object]] = []
@@ -70,7 +70,7 @@ def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
 
 
 def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
-    """For whom something is, how much it matters, and when it changed."""
+    """Read the annotations: audience, priority and time of the last change."""
     annotations = form.form("annotations", ANNOTATION_FIELDS)
     if annotations is None:
         return None
@@ -85,7 +85,7 @@ def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
 
 
 def read_meta(form: FieldReader) -> Mapping[str, object] | None:
-    """Metadata under keys that nobody has reserved."""
+    """Read `_meta`. Keys with a reserved prefix are faults: the protocol's, and our own `gateway`."""
     meta = form.members("_meta")
     for key in meta or {}:
         found = _META_KEY.fullmatch(key)
@@ -99,7 +99,7 @@ def read_meta(form: FieldReader) -> Mapping[str, object] | None:
 
 
 def is_mime_type(value: str) -> bool:
-    """Whether the text is a MIME type."""
+    """True if the text is a MIME type."""
     return _MIME.fullmatch(value) is not None
 
 

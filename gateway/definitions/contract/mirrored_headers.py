@@ -1,4 +1,4 @@
-"""Whether clients can mirror arguments into headers (`x-mcp-header`) as a tool asks; one bad mark hides the tool."""
+"""Validation of `x-mcp-header` marks (arguments mirrored into headers). Clients ignore a tool with one invalid mark."""
 
 import re
 
@@ -13,7 +13,7 @@ _TYPES = ("string", "integer", "boolean")
 
 
 def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None:
-    """Note every mark that clients would refuse (MCP 2026-07-28, transports)."""
+    """Add a fault for each mark that clients would refuse (MCP 2026-07-28, transports)."""
     seen: set[str] = set()
     for node in tree.nodes:
         if KEYWORD not in node.schema:

@@ -27,7 +27,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptDefinition:
-    """A prompt as clients see it; `arguments` is None when the definition does not speak of any."""
+    """A prompt as clients see it; `arguments` is None when the definition has no such field."""
 
     name: str
     title: str | None = None
@@ -38,11 +38,11 @@ class PromptDefinition:
 
     @property
     def required_arguments(self) -> tuple[str, ...]:
-        """The names of the arguments without which the prompt cannot be had."""
+        """The names of the arguments that a request for the prompt must contain."""
         return tuple(argument.name for argument in self.arguments or () if argument.required)
 
     def to_wire(self) -> dict[str, object]:
-        """The protocol's own object, of which the caller may do what it likes."""
+        """Return the protocol's object. Its containers are copies, which the caller may change."""
         fields: dict[str, object] = {
             "name": self.name,
             "title": self.title,
@@ -55,10 +55,11 @@ class PromptDefinition:
 
 
 def validate_prompt_definition(raw: object) -> PromptDefinition:
-    """The prompt that an object of the protocol's form describes.
+    """Return the prompt that an object of the protocol's form describes.
 
     Raises:
-        PromptValidationError: it breaks the contract; the message names the field, the faults point at each place.
+        PromptValidationError: the object breaks the contract. The message names the first field; the faults point at
+            each position.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)

@@ -39,7 +39,7 @@ class ResourceDefinition:
     meta: Mapping[str, object] | None = None
 
     def to_wire(self) -> dict[str, object]:
-        """The protocol's own object, of which the caller may do what it likes."""
+        """Return the protocol's object. Its containers are copies, which the caller may change."""
         return _wire({"uri": self.uri, "name": self.name, "size": self.size}, self)
 
 
@@ -58,19 +58,20 @@ class ResourceTemplateDefinition:
 
     @property
     def template(self) -> UriTemplate:
-        """The URI template, ready to match."""
+        """The URI template, parsed for matching."""
         return UriTemplate.parse(self.uri_template)
 
     def to_wire(self) -> dict[str, object]:
-        """The protocol's own object, of which the caller may do what it likes."""
+        """Return the protocol's object. Its containers are copies, which the caller may change."""
         return _wire({"uriTemplate": self.uri_template, "name": self.name}, self)
 
 
 def validate_resource_definition(raw: object) -> ResourceDefinition:
-    """The resource that an object of the protocol's form describes.
+    """Return the resource that an object of the protocol's form describes.
 
     Raises:
-        ResourceValidationError: it breaks the contract; the message names the field, the faults point at each place.
+        ResourceValidationError: the object breaks the contract. The message names the first field; the faults point at
+            each position.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
@@ -93,10 +94,10 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
 
 
 def validate_resource_template_definition(raw: object) -> ResourceTemplateDefinition:
-    """The resource template that an object of the protocol's form describes.
+    """Return the resource template that an object of the protocol's form describes.
 
     Raises:
-        ResourceValidationError: it breaks the contract, or its URI template could be matched in several ways.
+        ResourceValidationError: the object breaks the contract, or a URI could match its URI template in several ways.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)

@@ -1,4 +1,4 @@
-"""A store of tool definitions without a server: what is registered, under which name, and with what behind it."""
+"""In-memory store of tool definitions by name, each with an optional handler; independent of any server."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from gateway.errors import DuplicateToolError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A definition and whatever was registered beside it."""
+    """A definition and the handler that was registered with it, of any type."""
 
     definition: ToolDefinition
     handler: object = None
@@ -21,7 +21,7 @@ class RegisteredTool:
 
 
 class ToolRegistry:
-    """Definitions by name; each is checked in full when it is registered."""
+    """Tool definitions by name. Each definition is validated in full when it is registered."""
 
     def __init__(self) -> None:
         self._tools: dict[str, RegisteredTool] = {}
@@ -30,32 +30,32 @@ class ToolRegistry:
         """Add a tool, given as a definition or as the protocol's object.
 
         Raises:
-            ToolValidationError: it breaks the contract.
-            DuplicateToolError: its name is taken; the tool that has it stays.
+            ToolValidationError: the definition breaks the contract.
+            DuplicateToolError: the name is already registered; the registered tool stays unchanged.
         """
         raw = definition.to_wire() if isinstance(definition, ToolDefinition) else definition
         checked = validate_tool_definition(raw)
         tool = RegisteredTool(definition=checked, handler=handler)
-        if self._tools.setdefault(checked.name, tool) is not tool:  # one step: threads may register at the same time
+        if self._tools.setdefault(checked.name, tool) is not tool:  # atomic: several threads may register
             raise DuplicateToolError(checked.name)
         return checked
 
     def get_all(self) -> tuple[ToolDefinition, ...]:
-        """Every definition, in order of names."""
+        """All definitions, sorted by name."""
         return tuple(tool.definition for tool in self)
 
     def get_by_name(self, name: str) -> ToolDefinition | None:
-        """The definition of this name; None when there is none."""
+        """The definition with this name; None if there is none."""
         tool = self._find(name)
         return None if tool is None else tool.definition
 
     def handler_of(self, name: str) -> object:
-        """What was registered beside the tool of this name; None when there is nothing."""
+        """The handler registered with the tool of this name; None if there is none."""
         tool = self._find(name)
         return None if tool is None else tool.handler
 
     def to_mcp_tools(self) -> list[dict[str, object]]:
-        """Every tool as the protocol's own object, in order of names."""
+        """All tools as the protocol's objects, sorted by name."""
         return [tool.definition.to_wire() for tool in self]
 
     def _find(self, name: object) -> RegisteredTool | None:

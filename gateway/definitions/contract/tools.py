@@ -1,4 +1,4 @@
-"""The strict contract of tool definitions: what a tool must have, may have, and nothing else."""
+"""The strict contract of tool definitions: required fields, optional fields, and no others."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """A tool as clients see it; the schemas are listed keyword for keyword."""
+    """A tool as clients see it. The schemas are listed unchanged, with every keyword."""
 
     name: str
     description: str
@@ -31,7 +31,7 @@ class ToolDefinition:
     meta: Mapping[str, object] | None = None
 
     def to_wire(self) -> dict[str, object]:
-        """The protocol's own object, of which the caller may do what it likes."""
+        """Return the protocol's object. Its containers are copies, which the caller may change."""
         fields: dict[str, object] = {
             "name": self.name,
             "title": self.title,
@@ -46,10 +46,11 @@ class ToolDefinition:
 
 
 def validate_tool_definition(raw: object) -> ToolDefinition:
-    """The definition that an object of the protocol's form describes.
+    """Return the tool definition that an object of the protocol's form describes.
 
     Raises:
-        ToolValidationError: it breaks the contract; the message names the field, the faults point at each place.
+        ToolValidationError: the object breaks the contract. The message names the first field; the faults point at each
+            position.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)

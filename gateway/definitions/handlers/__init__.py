@@ -1,1 +1,1 @@
-"""Handler specs: declarations of tenants, parsed and judged."""
+"""Handler specs: handlers that tenants declare, parsed and rated for safety."""

@@ -1,4 +1,4 @@
-"""Fields that several kinds of handlers have: templates, trees, names of results, answers with places to fill."""
+"""Fields that several kinds of handlers share: templates, trees, names of results, answers with placeholders."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ LISTED: Mapping[Family, str] = {
     Family.TEMPLATE: "contents",
     Family.PROMPT: "messages",
 }
-"""The field that holds a family's answer in the protocol's own form."""
+"""The field that contains a family's answer in the protocol's form."""
 
 
 def read_template(form: FieldReader, name: str, *, required: bool = False) -> Template | None:
-    """A text with places to fill."""
+    """Read a text with placeholders."""
     if required:
         form.require(name)
     if not form.has(name):
@@ -48,7 +48,7 @@ def read_template(form: FieldReader, name: str, *, required: bool = False) -> Te
 
 
 def read_tree(form: FieldReader, name: str, *, required: bool = False) -> Tree | None:
-    """A JSON value with places to fill in its texts."""
+    """Read a JSON value whose texts may contain placeholders."""
     if required:
         form.require(name)
     if not form.has(name):
@@ -61,7 +61,7 @@ def read_tree(form: FieldReader, name: str, *, required: bool = False) -> Tree |
 
 
 def read_condition(form: FieldReader, name: str) -> Condition | None:
-    """A condition."""
+    """Read a condition."""
     text = form.text(name, longest=LONGEST_TEMPLATE, required=True)
     if text is None:
         return None
@@ -73,7 +73,7 @@ def read_condition(form: FieldReader, name: str) -> Condition | None:
 
 
 def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
-    """An answer in exactly one of the forms that the family has."""
+    """Read an answer, in exactly one of the forms that the family allows."""
     given = [name for name in ("text", "json", "content", "contents", "messages") if form.has(name)]
     allowed = _FORMS[family]
     for name in given:
@@ -96,13 +96,13 @@ def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
 
 
 def refuse_elsewhere(form: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
-    """Note a field that another family has."""
+    """Add a fault for a field that only other families have."""
     if form.has(name) and family not in families:
         form.refuse(name, f"is nothing that a {family.value} has")
 
 
 def read_kept_name(form: FieldReader) -> str | None:
-    """The name that a result is kept under."""
+    """Read the name under which a result is stored."""
     name = form.text("as", longest=64)
     if name is not None and (not _NAME.fullmatch(name) or name in _TAKEN):
         form.refuse("as", "has to be a name of letters, digits and _, and none that templates have already")

@@ -1,7 +1,7 @@
-"""Checks a declared handler against the output contract of its primitive, as far as possible without arguments.
+"""Checks of a declared handler against the output contract of its primitive, as far as possible without arguments.
 
-Texts with places to fill are open: no fault is found in them, nor below them. All else is checked as an answer is
-checked when it is made, so what is refused here could never be read, called or got.
+Texts with placeholders are open: faults in them or below them are ignored. Everything else is checked as at run time.
+So a handler that is refused here could never return a valid answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,14 +38,14 @@ from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
 _INNER = ("content", "resource")
-"""Members that hold the block of a message, and the resource of a block."""
+"""Members that contain the block of a message, and the resource of a block."""
 
 _NO_STRUCTURE = "the definition's outputSchema promises structured content, and this answer never has any; {}"
 _BROKEN = "does not match the definition's outputSchema: {}"
 
 
 def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handler") -> Sequence[Fault]:
-    """Everything that makes an answer impossible, with pointers below `where`; none where the handler may do."""
+    """Return the faults that make a valid answer impossible, with pointers below `where`; empty if none is found."""
     match spec.action:
         case StaticSpec() as static:
             return _of_static(definition, static, where)
@@ -58,7 +58,7 @@ def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handle
 
 
 def with_text(block: Mapping[str, object]) -> dict[str, object]:
-    """A block whose text is text, also where one place that keeps its type is all of it; so in what it holds."""
+    """Return the block with `text` as text, also in nested blocks; a placeholder may have filled in another type."""
     found = dict(block)
     if "text" in found and not isinstance(found["text"], str):
         found["text"] = write_out(found["text"], RenderingBudget(RenderingLimits()))
@@ -107,7 +107,7 @@ def _of_answer(definition: Definition, answer: TemplateSpec, where: str) -> Sequ
 
 
 def _listed(answer: TemplateSpec) -> tuple[str, Tree | None]:
-    """The field with the answer, and its blocks; none where it is one text."""
+    """The field with the answer, and its blocks; `("text", None)` if the answer is one text."""
     fields = (("content", answer.content), ("contents", answer.contents), ("messages", answer.messages))
     return next(((name, tree) for name, tree in fields if tree is not None), ("text", None))
 
@@ -119,14 +119,14 @@ def _untyped(definition: Definition, answer: TemplateSpec, where: str) -> Sequen
 
 
 def _promised(definition: Definition, is_error: bool) -> ToolDefinition | None:
-    """The tool whose output schema the answer is held to; None where it is held to none."""
+    """The tool whose output schema the answer has to match; None if there is no such schema."""
     if not isinstance(definition, ToolDefinition) or definition.output_schema is None or is_error:
         return None
     return definition
 
 
 def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
-    """Faults of a list of blocks, contents or messages, one after the other: each error holds only so many."""
+    """Return the faults of a list of blocks, each validated alone: one error contains at most 20 faults."""
     blocks = as_list(tree.source) or ()
     if len(blocks) > MOST_BLOCKS:
         return [Fault(pointer=where, reason=f"has more than {MOST_BLOCKS} elements")]
@@ -134,7 +134,7 @@ def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
 
 
 def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fault]:
-    """Faults of one block, but for those in its open texts."""
+    """Return the faults of one block, except those in its open texts."""
     places: set[str] = set()
     closed = _closed(block, where, places)
     members = as_object(closed)
@@ -150,7 +150,7 @@ def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fau
 
 
 def _closed(value: object, where: str, places: set[str]) -> object:
-    """The value with an empty text for each open one, whose place is noted."""
+    """Return the value with each open text replaced by an empty one; the pointers of those are added to `places`."""
     members, elements = as_object(value), as_list(value)
     if members is not None:
         return {name: _closed(member, where + point(name), places) for name, member in members.items()}
@@ -163,7 +163,7 @@ def _closed(value: object, where: str, places: set[str]) -> object:
 
 
 def _found(definition: Definition, blocks: Sequence[object], where: str, *, index: str = "") -> Sequence[Fault]:
-    """Faults of these blocks, with pointers below `where`; `{index}` in it is replaced by each block's index."""
+    """Return the faults of these blocks, with pointers below `where`; the prefix `index` is removed from each."""
     try:
         _validate(definition, list(blocks))
     except DefinitionInvalid as wrong:
@@ -184,7 +184,7 @@ def _validate(definition: Definition, blocks: list[object]) -> None:
 
 
 def _broken_promises(promised: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
-    """Faults of structured content by the output schema; none if the check exceeds its budget."""
+    """Return the violations of the output schema; none if the check exceeds its budget."""
     found = () if promised is None else compile_output(orjson.dumps(promised.to_wire())).check(structured)
     if isinstance(found, Costly):
         return ()

@@ -1,4 +1,4 @@
-"""How a handler that was declared as JSON becomes a spec: strict, nothing unknown, every fault with its place."""
+"""Strict parser of handlers declared as JSON. Unknown fields are refused; every fault has a JSON Pointer."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -47,12 +47,13 @@ _DECLARED: Mapping[str, Callable[[object], tuple[dict[str, object], ...]]] = {
 def parse_handler(
     raw: object, family: Family, *, arguments: Collection[str] | None = None, where: str = "/handler"
 ) -> HandlerSpec:
-    """The handler that was declared for a primitive of this family.
+    """Return the spec of a handler that was declared for a primitive of this family.
 
     `arguments` are the names that completions may be declared for: those of the prompt or the URI template.
 
     Raises:
-        HandlerInvalid: it is not of a known kind's form; the faults point at each place, below `where`.
+        HandlerInvalid: the declaration does not have the form of a known kind. The faults point at each position, below
+            `where`.
     """
     faults = Faults()
     sent = _copied(raw, where, faults)

@@ -1,4 +1,4 @@
-"""How a declared HTTP request is read: of an `http` handler, of a step, of a completion."""
+"""Reader of declared HTTP requests: of an `http` handler, of a step, or of a completion."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _LONGEST_NAME = 64
 
 
 def read_request(form: FieldReader) -> HttpSpec | None:
-    """A request, or a lookup, which has no method and no body and is a GET; None when its URL is not usable."""
+    """Read a request; None if its URL is unusable. A completion's lookup has no method and no body, and is a GET."""
     is_lookup = not form.has("method") and "method" not in form.known
     method = "GET" if is_lookup else form.choice("method", METHODS, required=True)
     if form.has("body") and method in _BODILESS:
@@ -52,7 +52,7 @@ def read_request(form: FieldReader) -> HttpSpec | None:
 
 
 def read_url(form: FieldReader, name: str) -> UrlTemplate | None:
-    """A URL with places to fill."""
+    """Read a URL with placeholders."""
     form.require(name)
     if not form.has(name):
         return None
@@ -68,7 +68,7 @@ def read_url(form: FieldReader, name: str) -> UrlTemplate | None:
 
 
 def read_result(form: FieldReader) -> ResultSpec:
-    """How a JSON answer is cut."""
+    """Read the projection of a JSON response."""
     result = form.form("result", RESULT_FIELDS)
     if result is None:
         return ResultSpec()
@@ -104,7 +104,7 @@ def _headers(form: FieldReader) -> list[tuple[str, Template]]:
 
 
 def _objection(name: str) -> str | None:
-    """Why a header cannot be declared."""
+    """Return the reason why a header cannot be declared; None if it can."""
     lower = name.lower()
     if not _TOKEN.fullmatch(name):
         return "is not the name of a header"

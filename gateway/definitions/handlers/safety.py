@@ -1,4 +1,4 @@
-"""How much harm a declared handler can do, judged by what it is made of."""
+"""Safety level of a declared handler, derived from its parts."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -29,10 +29,10 @@ _RANKS = {Safety.SAFE: 0, Safety.MODERATE: 1, Safety.DANGEROUS: 2}
 def assess(
     spec: HandlerSpec, safety_of: Callable[[str], Safety | None] | None = None
 ) -> tuple[Safety, tuple[str, ...]]:
-    """The level of a handler and the reasons for it: the highest of its parts.
+    """Return the handler's safety level, the highest of its parts, and the reasons.
 
-    `safety_of` tells the level of a tool that is called, or of an operation that is run, by name; one that it does not
-    know counts as moderate. Without it such parts are left to whoever knows them.
+    `safety_of` returns the level of a called tool, or of an imported operation, by name. A name it does not know counts
+    as moderate. Without `safety_of` such parts are skipped; the caller rates them.
     """
     parts = list(_parts(spec, safety_of))
     level = max((level for level, _ in parts), key=_RANKS.__getitem__, default=Safety.SAFE)
@@ -40,7 +40,7 @@ def assess(
 
 
 def safety_of_method(method: str) -> Safety:
-    """What a request can do, by its method."""
+    """The safety level of a request, by its method."""
     if method.upper() in _SAFE_METHODS:
         return Safety.SAFE
     return Safety.DANGEROUS if method.upper() == "DELETE" else Safety.MODERATE
@@ -84,7 +84,7 @@ def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
 
 
 def _override(spec: HttpSpec) -> str | None:
-    """Declared value of the field from which frameworks take the method."""
+    """The declared value of the field from which web frameworks take the method; None if there is none."""
     body: object = None if spec.body is None else spec.body.source
     members = as_object(body)
     if members is not None and METHOD_FIELD in members:

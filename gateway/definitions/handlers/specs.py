@@ -1,7 +1,7 @@
-"""What a tenant can declare to stand behind a primitive: one frozen value per kind of handler, templates compiled.
+"""Specs of declared handlers: one frozen value per kind of handler, with compiled templates.
 
-`handler_parsing.parse_handler` makes them from JSON. Templates see the call's arguments by name and, together, as
-`arguments`; in a list of steps they also see what earlier steps kept under their `as`.
+`parser.parse_handler` builds them from JSON. Templates see each argument of the call by its name, and all of them as
+`arguments`. In a list of steps they also see the results that earlier steps stored under `as`.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class HandlerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticSpec:
-    """The same answer always: `content` of a tool, `contents` of a resource or `messages` of a prompt, validated."""
+    """A constant, validated answer: `content` of a tool, `contents` of a resource or `messages` of a prompt."""
 
     content: tuple[dict[str, object], ...] = ()
     contents: tuple[dict[str, object], ...] = ()
@@ -37,7 +37,7 @@ class StaticSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateSpec:
-    """An answer with places to fill; exactly one of `text`, `json`, `content`, `contents` and `messages` is there.
+    """An answer with placeholders; exactly one of `text`, `json`, `content`, `contents` and `messages` is set.
 
     Trees are validated after they are filled, by `contents.validate_content`, `validate_contents` or
     `validate_messages`.
@@ -54,7 +54,7 @@ class TemplateSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSpec:
-    """How a JSON answer is cut: the value at a pointer, then only some paths of it, then without some."""
+    """Projection of a JSON response: the value at `pointer`, then only the paths in `keep`, then without `drop`."""
 
     pointer: str | None = None
     keep: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class HttpSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenApiSpec:
-    """An imported operation under a new name: what `arguments` fills in wins over what the caller gave."""
+    """An imported operation under a new name. Values in `arguments` override those of the caller."""
 
     source: str
     operation: str
@@ -85,7 +85,7 @@ class OpenApiSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressStep:
-    """Tell the client how far the call is."""
+    """Send the client a progress notification."""
 
     progress: Tree
     total: Tree | None = None
@@ -103,14 +103,14 @@ class LogStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SleepStep:
-    """Wait."""
+    """Pause for a number of seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskStep:
-    """Ask the user through the client; kept as `{"action", "content"}`. With `url` the user is sent there instead."""
+    """Ask the user through the client; stored as `{"action", "content"}`. With `url` the user is sent there instead."""
 
     key: str
     message: Template
@@ -121,7 +121,7 @@ class AskStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleStep:
-    """Ask the client's model; kept as the result of `sampling/createMessage`."""
+    """Sample the client's model; stored as the result of `sampling/createMessage`."""
 
     key: str
     messages: Tree
@@ -133,7 +133,7 @@ class SampleStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootsStep:
-    """Ask the client for its roots; kept as a list of `{"uri", "name"?}`."""
+    """Request the client's roots; stored as a list of `{"uri", "name"?}`."""
 
     key: str
     keep_as: str | None = None
@@ -144,14 +144,14 @@ Question: TypeAlias = AskStep | SampleStep | RootsStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatherStep:
-    """Ask several things in one round, where the protocol has rounds."""
+    """Send several questions in one round, where the protocol has rounds."""
 
     questions: tuple[Question, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStep:
-    """Call another tool of the tenant, through all its gates; kept as its result."""
+    """Call another tool of the tenant with all checks of a client's call; its result is stored."""
 
     tool: str
     arguments: Tree
@@ -160,7 +160,7 @@ class CallStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpStep:
-    """Make a request; kept as its cut result."""
+    """Send an HTTP request; its projected result is stored."""
 
     http: HttpSpec
     keep_as: str | None = None
@@ -168,7 +168,7 @@ class HttpStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IfStep:
-    """Go on with one list of steps or the other."""
+    """Continue with one list of steps or the other."""
 
     when: Condition
     then: tuple["Step", ...]
@@ -209,19 +209,19 @@ Action: TypeAlias = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | OpenApiSp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedValues:
-    """A completion from a fixed list: those that begin with what was typed."""
+    """A completion from a fixed list: the values that begin with the typed text."""
 
     values: tuple[str, ...]
 
     def matching(self, typed: str) -> tuple[str, ...]:
-        """The values that begin with the typed text, whatever its case, in the declared order."""
+        """The values that begin with the typed text, case-insensitively, in declared order."""
         wanted = typed.casefold()
         return tuple(value for value in self.values if value.casefold().startswith(wanted))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedValues:
-    """A completion by HTTP; templates see `value` (what was typed) and `arguments` (what was chosen before)."""
+    """A completion by HTTP. Templates see `value` (the typed text) and `arguments` (the arguments chosen before)."""
 
     http: HttpSpec
 
@@ -231,7 +231,7 @@ Completion: TypeAlias = ListedValues | FetchedValues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSpec:
-    """A stored declaration, read: its kind, what it does, and how its arguments are completed."""
+    """A parsed handler declaration: its kind, its action, and the completions of its arguments."""
 
     kind: HandlerKind
     family: Family

@@ -1,4 +1,4 @@
-"""How a list of steps is read: each an object with exactly one verb, and all of them within bounds."""
+"""Reader of a list of steps: each is an object with exactly one verb; number, depth and sleep time are bounded."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -44,14 +44,14 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 ASK_FIELDS = ("message", "schema", "url", "key")
 SAMPLE_FIELDS = ("messages", "maxTokens", "systemPrompt", "temperature", "key")
 KEEPING = ("ask", "sample", "roots", "call", "http")
-"""Verbs whose result can be kept with `as`."""
+"""Verbs whose result can be stored with `as`."""
 QUESTIONS = ("ask", "sample", "roots")
 
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class StepsReader:
-    """Reads one handler's steps and counts them."""
+    """Reads the steps of one handler and counts them against its limits."""
 
     def __init__(self, family: Family, faults: Faults) -> None:
         self._family = family
@@ -61,7 +61,7 @@ class StepsReader:
         self._keys: set[str] = set()
 
     def read(self, form: FieldReader, name: str, depth: int = 1) -> tuple[Step, ...]:
-        """The steps under a field."""
+        """Read the steps under a field."""
         if depth > DEEPEST:
             form.refuse(name, f"is nested more than {DEEPEST} deep")
             return ()
@@ -94,7 +94,7 @@ class StepsReader:
         return form, given[0]
 
     def progress(self, form: FieldReader) -> Step | None:
-        """Tell how far the call is."""
+        """Read a progress notification."""
         if as_object(form.raw("progress")) is None:
             progress = _number(form, "progress")
             return None if progress is None else ProgressStep(progress=progress)
@@ -106,7 +106,7 @@ class StepsReader:
         return None if progress is None else ProgressStep(progress=progress, total=total, message=message)
 
     def log(self, form: FieldReader) -> Step | None:
-        """Send a log message."""
+        """Read a log message."""
         if as_object(form.raw("log")) is None:
             text = read_tree(form, "log")
             if text is not None and not isinstance(text.source, str):
@@ -119,7 +119,7 @@ class StepsReader:
         return None if data is None else LogStep(level=level, text=data, logger=logger)
 
     def sleep(self, form: FieldReader) -> Step | None:
-        """Wait; all sleeps together are bounded."""
+        """Read a pause; the total of all pauses is bounded."""
         seconds = form.number("sleep", least=0, most=LONGEST_SLEEP_S)
         self._sleep_s += seconds or 0
         if self._sleep_s > LONGEST_SLEEP_S:
@@ -127,7 +127,7 @@ class StepsReader:
         return None if seconds is None else SleepStep(seconds=seconds)
 
     def ask(self, form: FieldReader) -> Question | None:
-        """Ask the user."""
+        """Read a question to the user."""
         asked = FieldReader(form.raw("ask"), ASK_FIELDS, where=form.at("ask"), faults=self._faults)
         key = self._key(asked, form, "ask")
         message = read_template(asked, "message", required=True)
@@ -143,7 +143,7 @@ class StepsReader:
         return None if message is None else AskStep(key=key, message=message, schema=schema, url=url, keep_as=keep_as)
 
     def sample(self, form: FieldReader) -> Question | None:
-        """Ask the client's model."""
+        """Read a sampling request to the client's model."""
         asked = FieldReader(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
         key = self._key(asked, form, "sample")
         messages = _messages(asked)
@@ -163,12 +163,12 @@ class StepsReader:
         )
 
     def roots(self, form: FieldReader) -> Question | None:
-        """Ask for the client's roots."""
+        """Read a request for the client's roots."""
         asked = FieldReader(form.raw("roots"), ("key",), where=form.at("roots"), faults=self._faults)
         return RootsStep(key=self._key(asked, form, "roots"), keep_as=read_kept_name(form))
 
     def gather(self, form: FieldReader) -> Step | None:
-        """Ask several things at once."""
+        """Read several questions that are sent in one round."""
         questions: list[Question] = []
         for index, raw in enumerate(form.items("gather", most=MOST_QUESTIONS, least=1)):
             inner, verb = self._verb(raw, form.at("gather") + point(index), QUESTIONS)
@@ -178,7 +178,7 @@ class StepsReader:
         return GatherStep(questions=tuple(questions))
 
     def call(self, form: FieldReader) -> Step | None:
-        """Call another tool."""
+        """Read a call of another tool."""
         called = FieldReader(form.raw("call"), ("tool", "arguments"), where=form.at("call"), faults=self._faults)
         tool = called.text("tool", longest=LONGEST_NAME, required=True)
         arguments = read_tree(called, "arguments") or Tree.parse({})
@@ -188,7 +188,7 @@ class StepsReader:
         return None if tool is None else CallStep(tool=tool, arguments=arguments, keep_as=keep_as)
 
     def http(self, form: FieldReader) -> Step | None:
-        """Make a request."""
+        """Read an HTTP request."""
         request = read_request(
             FieldReader(form.raw("http"), REQUEST_FIELDS, where=form.at("http"), faults=self._faults)
         )
@@ -196,7 +196,7 @@ class StepsReader:
         return None if request is None else HttpStep(http=request, keep_as=keep_as)
 
     def return_(self, form: FieldReader) -> Step | None:
-        """End with an answer."""
+        """Read the answer that ends the steps."""
         answer = FieldReader(form.raw("return"), ANSWER_FIELDS, where=form.at("return"), faults=self._faults)
         return ReturnStep(answer=read_answer(answer, self._family))
 
@@ -208,7 +208,7 @@ class StepsReader:
         return None if when is None else IfStep(when=when, then=then, otherwise=otherwise)
 
     def _key(self, asked: FieldReader, form: FieldReader, verb: str) -> str:
-        """What the question is called between gateway and client; unique in the handler."""
+        """Return the key that identifies the question between gateway and client; unique in the handler."""
         key = asked.text("key", longest=64)
         if key is not None and not _KEY.fullmatch(key):
             asked.refuse("key", "may have letters, digits and the characters _ . - only")
@@ -222,7 +222,7 @@ class StepsReader:
 
 
 def _number(form: FieldReader, name: str, *, required: bool = False) -> Tree | None:
-    """A number, or a text that is exactly one place to fill."""
+    """Read a number, or a text with placeholders."""
     tree = read_tree(form, name, required=required)
     if tree is None:
         return None
@@ -234,7 +234,7 @@ def _number(form: FieldReader, name: str, *, required: bool = False) -> Tree | N
 
 
 def _messages(form: FieldReader) -> Tree | None:
-    """Messages for a model; one text stands for one message of the user."""
+    """Read messages for a model; a text is one message with the role user."""
     form.require("messages")
     raw = form.raw("messages")
     if not isinstance(raw, str):

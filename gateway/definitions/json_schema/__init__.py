@@ -1,1 +1,1 @@
-"""JSON Schema: dialects, checks of schemas, bounds on the work of validation, validators."""
+"""JSON Schema: dialects, acceptance checks of schemas, bounds on the work of validation, validators."""

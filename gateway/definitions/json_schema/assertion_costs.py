@@ -1,7 +1,7 @@
-"""Costs of single JSON Schema keywords: units of work, and values that their violations copy.
+"""Costs of single JSON Schema keywords: units of work, and the number of values that their violations copy.
 
-Measured with jsonschema-rs 0.60 on one core; the dear ones are numbers that are compared exactly, values that are
-compared part by part, and patterns. `docs/decisions/0018` has the table.
+Measured with jsonschema-rs 0.60 on one core. The expensive keywords compare numbers exactly, compare values part by
+part, or match patterns. `docs/decisions/0018` has the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from gateway.definitions.json_schema.pattern_costs import BYTE, cost_of_pattern
 
 
 class Load(NamedTuple):
-    """Units for one object or list, for one other value and for 64 bytes; copies that violations of both make."""
+    """Units per object or list, per other value, per 64 bytes; copies by violations per object or list, per value."""
 
     container: int
     plain: int
@@ -29,14 +29,14 @@ class Load(NamedTuple):
         return Load(*map(max, self, other))
 
     def capped(self, most: int) -> "Load":
-        """The same, no number above this."""
+        """Return the load with each number limited to `most`."""
         return Load(*(min(most, number) for number in self))
 
 
 NOTHING = Load(0, 0, 0, 0, 0)
 
 _VISIT = Load(1, 1, 0, 1, 1)
-"""Looking at a schema; where it is `false`, one violation."""
+"""Visiting a schema. A `false` schema causes one violation."""
 
 _TEXT = Load(0, 2, BYTE // 8, 0, 1)
 _NUMBER = Load(0, 90, 0, 0, 1)
@@ -53,12 +53,12 @@ _NAME = 2
 _EQUAL_PART = 30
 """Units to compare one part of a list or object with one of the schema's."""
 _EQUAL_NUMBER = 200
-"""An exact comparison with a float takes up to 5 µs."""
+"""Units of an exact comparison with a float, which takes up to 5 µs."""
 _EQUAL_TEXT = 2
 _FINE_STEP = 3_000
 _STEP = 150
 _STEP_BYTE = 20 * BYTE
-"""Exact division takes up to 60 µs for a float of many digits, and grows with the digits of an integer."""
+"""Units of an exact division: up to 60 µs for a float of many digits; grows with the digits of an integer."""
 _EVERY_PART: Mapping[str, int] = {
     "additionalProperties": 2,
     "contains": 12,
@@ -69,7 +69,7 @@ _EVERY_PART: Mapping[str, int] = {
 }
 _UNIQUE_TEXT = 10
 _UNIQUE = 700
-"""Up to fifteen elements are compared pair by pair, floats exactly."""
+"""Units per element. Up to fifteen elements are compared pairwise, floats exactly."""
 _PAIRWISE_BYTE = 32 * BYTE
 _PATTERN = 10
 _QUICK = frozenset({"string", "boolean", "null"})
@@ -84,15 +84,15 @@ def load_of(schema: Object) -> Load:
             load += known
         elif keyword in _COUNTED:
             load += _COUNTED[keyword](value)
-    if "patternProperties" in schema:  # the names of an object are part of it
+    if "patternProperties" in schema:  # the names of an object count as part of its bytes
         load += Load(0, 0, _of_patterns(schema), 0, 0)
     if schema.get("uniqueItems") is True and not _has_plain_items(schema):
-        load += Load(0, 0, _PAIRWISE_BYTE, 0, 0)  # up to fifteen elements are compared pair by pair, all through
+        load += Load(0, 0, _PAIRWISE_BYTE, 0, 0)  # up to fifteen elements are compared pairwise, in every part
     return load
 
 
 def loads_of_parts(schema: Object) -> Load:
-    """Cost of a schema's own keywords at each part, without the schemas that they apply to it."""
+    """Cost of a schema's own keywords at each part, without the subschemas that apply to the part."""
     units = sum(cost for keyword, cost in _EVERY_PART.items() if keyword in schema)
     units += _PATTERN * len(as_object(schema.get("patternProperties")) or ())
     if schema.get("uniqueItems") is True:
@@ -129,7 +129,7 @@ def _const(value: object) -> Load:
 
 
 def _any_of(values: Sequence[object]) -> Load:
-    """Texts alone are looked up; numbers are compared exactly, one after the other; lists and objects part by part."""
+    """Texts alone are looked up in a set. Numbers are compared exactly, one by one; lists and objects part by part."""
     parts = sum(_parts(value) for value in values)
     has_containers = any(isinstance(value, dict | list | tuple) for value in values)
     numbers = sum(1 for value in values if is_number(value))
@@ -140,7 +140,7 @@ def _any_of(values: Sequence[object]) -> Load:
 
 
 def _parts(value: object) -> int:
-    """Number of values in a value, itself and its names included."""
+    """Number of values in a value, including itself and the names of members."""
     count = 0
     left: list[object] = [value]
     while left:

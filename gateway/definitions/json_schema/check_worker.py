@@ -1,7 +1,7 @@
 """Child process that checks one value against one schema (`python -I -m gateway.definitions.json_schema.check_worker`).
 
-A task, the definition and the value come by standard input, the violations leave by standard output. Nothing here is
-shared with anything, and memory and CPU time are bounded before anything is read.
+It reads a task, the definition and the value from standard input, and writes the violations to standard output. It
+shares no state with other processes. Memory and CPU time are limited before the definition and the value are read.
 """
 
 import os
@@ -18,7 +18,7 @@ LENGTH_BYTES = 4
 OUT_OF_MEMORY = 3
 
 _COURTESY = 10
-"""Niceness of the process, below the replica that started it."""
+"""Niceness of the process, so that it yields the CPU to the replica that started it."""
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckAnswer(msgspec.Struct, frozen=True):
-    """The violations; none for a value that conforms."""
+    """The violations; empty for a value that conforms."""
 
     faults: tuple[Fault, ...]
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def serve(source: BinaryIO, sink: BinaryIO) -> None:
-    """Read one task and what belongs to it, and write the violations."""
+    """Read one task with its definition and value, and write the violations."""
     isolate()
     task = _decode_task(source.read(int.from_bytes(source.read(LENGTH_BYTES), "big")))
     limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)

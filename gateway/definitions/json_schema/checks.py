@@ -1,4 +1,4 @@
-"""Whether a schema of a tenant's own can be listed and checked: a dialect we know, nothing fetched, work bounded."""
+"""Acceptance checks of tenants' JSON Schemas: a known dialect, no external references, bounded work."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
 
 
 def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> SchemaTree | None:
-    """Note what makes a schema unusable, each with its place; the schema read, unless it is too large for that."""
+    """Add a fault for each unusable part of the schema. Return its tree; None if it is too large to read."""
     size = len(orjson.dumps(schema))
     if size > LARGEST:
         faults.add(where, f"has {size} bytes of JSON; at most {LARGEST} are allowed")
@@ -41,7 +41,7 @@ def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> Sc
 
 
 def check_root(schema: Mapping[str, object], where: str, faults: Faults) -> None:
-    """Note what an input schema lacks: it is an object with properties."""
+    """Add a fault for each field that an input schema lacks: it has to be an object schema with `properties`."""
     if "type" not in schema:
         faults.add(where + "/type", "is missing; it has to be 'object'")
     elif schema["type"] != "object":
@@ -53,7 +53,7 @@ def check_root(schema: Mapping[str, object], where: str, faults: Faults) -> None
 
 
 class _Checker:
-    """Looks at every schema of a tree."""
+    """Checks every subschema of a tree."""
 
     def __init__(self, tree: SchemaTree, where: str, faults: Faults) -> None:
         self._tree = tree

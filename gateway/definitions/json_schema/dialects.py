@@ -1,4 +1,4 @@
-"""Which dialects of JSON Schema are understood, and how a schema of each is compiled: offline, patterns linear-time."""
+"""Supported dialects of JSON Schema and their compilers: no external fetches, patterns in linear time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import jsonschema_rs
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One dialect: its name, the identifier that `$schema` gives it, and its compiler."""
+    """One dialect: its name, its identifier in `$schema`, and its compiler."""
 
     name: str
     uri: str
@@ -17,10 +17,10 @@ class Dialect:
     validator: Any
 
     def compile(self, schema: Mapping[str, object], *, registry: jsonschema_rs.Registry | None = None) -> Any:
-        """The compiled schema; formats are asserted, nothing is fetched.
+        """Compile a schema. Formats are asserted; no reference is fetched.
 
         Raises:
-            ValueError: it is not a valid schema of this dialect.
+            ValueError: the schema is not valid in this dialect.
         """
         return self.validator(
             dict(schema),
@@ -50,21 +50,21 @@ DIALECTS = (
 
 
 def find_dialect(uri: str) -> Dialect | None:
-    """The dialect with this identifier; an empty fragment and the scheme make no difference."""
+    """Return the dialect with this identifier. The scheme and an empty fragment are ignored."""
     plain = uri.removesuffix("#").removeprefix("https://").removeprefix("http://")
     return next((dialect for dialect in DIALECTS if dialect.uri.partition("://")[2] == plain), None)
 
 
 def dialect_of(schema: Mapping[str, object]) -> Dialect:
-    """The dialect that a schema names; 2020-12 if it names none that we know."""
+    """Return the dialect that a schema names; 2020-12 if it names no known one."""
     named = schema.get("$schema")
     return (find_dialect(named) if isinstance(named, str) else None) or DEFAULT
 
 
 def compile_schema(schema: Mapping[str, object]) -> Any:
-    """A schema compiled in its own dialect.
+    """Compile a schema in its own dialect.
 
     Raises:
-        ValueError: it is not a valid schema of its dialect.
+        ValueError: the schema is not valid in its dialect.
     """
     return dialect_of(schema).compile(schema)

@@ -1,13 +1,13 @@
 """Upper bound of the cost of matching a pattern, per byte of text, derived from the pattern alone.
 
-`regex` builds states as it meets them and keeps a bounded number; a pattern with few characters and repetitions has few
-states. Others can make it follow all of them at once: about 10 ns for each of them and each byte.
+`regex` builds its automaton lazily and caches a bounded number of states. A pattern with few characters and repetitions
+has few states. Other patterns can make it follow all states at once: about 10 ns per state and byte.
 """
 
 import re
 
 BYTE = 64
-"""One unit for each byte, as a load is written."""
+"""One unit per byte, in the scale of a load (units per 64 bytes)."""
 
 _FEW = 10
 _MOST = 2**20
@@ -23,13 +23,13 @@ _FREE = frozenset("^$|*+?")
 
 
 def cost_of_pattern(pattern: str) -> int:
-    """Units for 64 bytes of text."""
+    """Units per 64 bytes of text."""
     states = count_states(pattern)
     return BYTE // 8 if states <= _FEW else BYTE * states
 
 
 def count_states(pattern: str) -> int:
-    """Number of states of the pattern, counted repetitions written out; at most a million."""
+    """Number of states of the pattern with counted repetitions expanded; at most 2^20."""
     open_groups: list[int] = []
     states = last = 0
     for token in _TOKEN.finditer(pattern):

@@ -1,8 +1,7 @@
-"""What it costs to check a value against a schema: how often one part of a value can be looked at.
+"""Bound on the recursion of a schema: the number of checks that one part of a value can need.
 
-`jsonschema-rs` remembers what it found where a definition leads straight back to itself. It remembers nothing else:
-twenty definitions that each name the next one twice are checked a million times. And when it explains a failure it
-remembers nothing at all.
+`jsonschema-rs` caches results only where a definition refers directly to itself. Twenty definitions that each refer to
+the next one twice are checked a million times. While it explains a failure, it caches nothing at all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from gateway.definitions.json_schema.tree import Reach, SchemaNode, SchemaTree
 
 MOST_CHECKS = 1_000
-"""How many schemas may apply to one part of a value."""
+"""Limit on the number of schemas that may apply to one part of a value."""
 
 
 def most_checks(tree: SchemaTree, *, stop: int = MOST_CHECKS) -> int:
-    """How many schemas are applied to one part of a value at most; counting ends above `stop`."""
+    """Return the largest number of schemas that apply to one part of a value; counting ends above `stop`."""
     groups = _groups(tree.nodes)
     counted: list[_Counts] = [_Counts()] * len(tree.nodes)
     for number in sorted(range(len(tree.nodes)), key=lambda number: groups[number]):
@@ -25,7 +24,7 @@ def most_checks(tree: SchemaTree, *, stop: int = MOST_CHECKS) -> int:
 
 
 def applies_to_itself(tree: SchemaTree) -> SchemaNode | None:
-    """A schema that has to be checked before it can be checked: it leads back to itself at the same value."""
+    """Return a schema that leads back to itself at the same value, so that its check never ends; None without one."""
     nodes = tree.nodes
     ahead = [[*(edge.target for edge in node.edges if edge.reach is Reach.HERE), *node.refs] for node in nodes]
     groups = components(ahead)
@@ -38,7 +37,7 @@ def applies_to_itself(tree: SchemaTree) -> SchemaNode | None:
 
 
 def multiplies(tree: SchemaTree) -> bool:
-    """Whether several definitions lead to each other in more than one way: the deeper a value, the dearer its check."""
+    """True if mutually recursive definitions refer to each other in several ways: costs multiply with each level."""
     groups = _groups(tree.nodes)
     meant: dict[int, dict[int, int]] = {}
     for number, node in enumerate(tree.nodes):
@@ -50,12 +49,12 @@ def multiplies(tree: SchemaTree) -> bool:
 
 
 def components(ahead: Sequence[Sequence[int]]) -> list[int]:
-    """The strongly connected components of a graph, by number; what a component leads to has a lower number."""
+    """The strongly connected component of each node; a component has a higher number than those it leads to."""
     return _CostWalk(ahead).components()
 
 
 class _Counts:
-    """How often one schema leads to checks of its value, of each named part of it, and of every part."""
+    """Number of checks that one schema causes: at its value, at each named part of it, and at every part."""
 
     __slots__ = ("every", "here", "most", "parts")
 
@@ -66,14 +65,14 @@ class _Counts:
         self.most = 1
 
     def add(self, other: "_Counts") -> None:
-        """Take in a schema that applies to the same value."""
+        """Add the counts of a schema that applies to the same value."""
         self.here += other.here
         self.every += other.every
         for part, count in other.parts.items():
             self.parts[part] = self.parts.get(part, 0) + count
 
     def settle(self) -> None:
-        """Work out the worst of it."""
+        """Compute the worst case."""
         self.most = max(self.here, self.every + max(self.parts.values(), default=0))
 
 
@@ -100,14 +99,14 @@ def _count(number: int, nodes: Sequence[SchemaNode], groups: Sequence[int], coun
 
 
 def _groups(nodes: Sequence[SchemaNode]) -> list[int]:
-    """Which schemas lead to each other: one number per group, lower ones first where one group leads to another."""
+    """Group numbers of the schemas: those in a cycle share one; a group's number is above those it leads to."""
     return components(
         [[*(edge.target for edge in node.edges if edge.reach is not Reach.NOTHING), *node.refs] for node in nodes]
     )
 
 
 class _CostWalk:
-    """Tarjan's walk over a graph, without recursion."""
+    """Tarjan's algorithm, without recursion."""
 
     def __init__(self, ahead: Sequence[Sequence[int]]) -> None:
         self._ahead = ahead

@@ -1,7 +1,7 @@
-"""Every schema inside a schema, where it stands, what it applies to and what it refers to; read once, bounded.
+"""Tree of all subschemas of a schema: positions, applied values and references. Read once; size and depth are bounded.
 
-The keywords of 2020-12, 2019-09 and draft-07 are read together: a keyword that a dialect does not have only makes the
-tree larger than it needs to be.
+The keywords of 2020-12, 2019-09 and draft-07 are read together. A keyword that the dialect does not have only makes the
+tree larger than necessary.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,16 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 class Reach(Enum):
-    """Which value a schema inside another applies to."""
+    """The value that a subschema applies to."""
 
     HERE = auto()
-    """The same value."""
+    """The value of the containing schema."""
     PART = auto()
-    """One named member or element of it."""
+    """One named member or element of that value."""
     PARTS = auto()
-    """Any member or element of it."""
+    """Any member or element of that value."""
     NOTHING = auto()
-    """None, until something refers to it."""
+    """No value, unless a reference leads to the subschema."""
 
 
 _ONE: Mapping[str, Reach] = {
@@ -65,7 +65,7 @@ _ANCHORING = ("$anchor", "$dynamicAnchor")
 
 @dataclass(frozen=True, slots=True)
 class SchemaEdge:
-    """From a schema to one inside it: what it applies to (a property's name, an element's index) and its number."""
+    """An edge to a subschema: its reach, its part (a property's name, an element's index) and its number."""
 
     reach: Reach
     part: str | int | None
@@ -74,7 +74,7 @@ class SchemaEdge:
 
 @dataclass(slots=True)
 class SchemaNode:
-    """One schema: where it stands, its keywords (none for `true` and `false`), and what is inside it."""
+    """One schema: its position, its keywords (none for `true` and `false`), its subschemas and its references."""
 
     place: Place
     schema: Object
@@ -83,7 +83,7 @@ class SchemaNode:
 
 
 class TooLarge(Exception):
-    """A schema with more schemas in it, or deeper ones, than we look at; the message is the reason."""
+    """A schema with too many subschemas, or nested too deeply; the message is the reason."""
 
     def __init__(self, reason: str, place: Place) -> None:
         super().__init__(reason)
@@ -92,13 +92,13 @@ class TooLarge(Exception):
 
 
 class SchemaTree:
-    """A schema with everything in it, by number; number 0 is the schema itself."""
+    """A schema and all its subschemas, by number; number 0 is the schema itself."""
 
     def __init__(self, schema: object, *, most: int = MOST_SCHEMAS) -> None:
-        """Read it all.
+        """Read the schema.
 
         Raises:
-            TooLarge: it has too many schemas or they are too deep.
+            TooLarge: it has too many subschemas, or they are nested too deeply.
         """
         self._most = most
         self.nodes: list[SchemaNode] = []
@@ -110,7 +110,7 @@ class SchemaTree:
 
     @property
     def has_references(self) -> bool:
-        """Whether any schema refers to another."""
+        """True if any schema refers to another."""
         return any(node.refs for node in self.nodes)
 
     def _read(self, schema: object) -> None:
@@ -136,7 +136,7 @@ class SchemaTree:
             if isinstance(anchor, str):
                 self._anchors.setdefault(anchor, number)
         name = node.schema.get("$id")
-        if place and isinstance(name, str) and name.startswith("#"):  # how draft-07 writes an anchor
+        if place and isinstance(name, str) and name.startswith("#"):  # an anchor in draft-07
             self._anchors.setdefault(name[1:], number)
         return number
 
@@ -160,7 +160,7 @@ class SchemaTree:
 
 
 def _inside(node: SchemaNode) -> Iterator[tuple[Reach, str | int | None, Place, object]]:
-    """The schemas directly inside one: what each applies to, where it stands, and itself."""
+    """Return the direct subschemas of a schema: reach, part, position and schema of each."""
     for keyword, value in node.schema.items():
         place = (*node.place, keyword)
         elements, members = as_list(value), as_object(value)

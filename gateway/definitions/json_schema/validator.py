@@ -1,11 +1,11 @@
-"""Validators: a schema compiled, with the most that checking and explaining can take known before either begins.
+"""Validators: compiled schemas with an upper bound on the work of checking and explaining, known before either begins.
 
-Three bounds, in this order. A value that takes at most `IN_LOOP` units is checked at once. One that takes more is
-handed back as `Costly`, for a child process with limits of its own. One beyond `IN_CHILD` is refused unchecked.
+Three ranges apply, in this order. A check of at most `IN_LOOP` units runs at once. A larger one is returned as
+`Costly`, for a child process with limits of its own. One beyond `IN_CHILD` is refused unchecked.
 
-`jsonschema-rs` makes every violation before it returns the first, each with a copy of the value that it is about. So it
-explains only values of at most 16 KiB whose violations hold few copies; for all others, `violations` says which
-argument is wrong.
+`jsonschema-rs` creates all violations before it returns the first, each with a copy of the value that it concerns. So
+it explains only values of at most 16 KiB whose violations hold few copies. For all others, `violations` finds the
+missing and wrong arguments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,20 +21,20 @@ from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBou
 from gateway.errors import Fault
 
 IN_LOOP = 1_000_000
-"""Units that are spent on the event loop: at most 40 ms, 2 to 15 for most schemas."""
+"""Units that may be spent on the event loop: at most 40 ms, and 2 to 15 ms for most schemas."""
 
 IN_CHILD = 200_000_000
-"""Units beyond which nothing is tried: seconds of work, which its limit of CPU time would break off."""
+"""Units beyond which a check is refused: seconds of work, which the child's CPU limit would interrupt."""
 
 MOST_COPIES = 40_000
-"""Values that the violations of one explanation may copy: about 180 bytes and 0.5 µs each."""
+"""Limit on the values that the violations of one explanation may copy: about 180 bytes and 0.5 µs each."""
 
 LARGEST_TOLD = 16 * 1024
-"""Bytes of a value that violations are collected of."""
+"""Largest value, in bytes of JSON, whose violations are collected."""
 
 MOST_CONTAINERS_READ = 50_000
 MOST_VALUES_READ = 200_000
-"""Largest JSON that is decoded on the event loop; 20 ms."""
+"""Limits on the JSON that is decoded on the event loop; 20 ms."""
 
 _MOST_SCHEMAS = 20_000
 _MOST_MEASURED = 2_000
@@ -45,20 +45,20 @@ _UNCHECKED = (
 
 
 class CompiledSchema(Protocol):
-    """A schema as `jsonschema-rs` compiles it."""
+    """A schema compiled by `jsonschema-rs`."""
 
     def is_valid(self, instance: object) -> bool:
         """True if the instance conforms."""
         ...
 
     def iter_errors(self, instance: object) -> Any:
-        """Every violation, all made before the first is returned."""
+        """Return every violation; all are created before the first is returned."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costly:
-    """A check that is too dear for the event loop: the definition and the value, as JSON."""
+    """A check that is too expensive for the event loop: the definition and the value, as JSON."""
 
     definition: bytes
     member: str
@@ -67,14 +67,14 @@ class Costly:
 
     @property
     def refusal(self) -> Fault | None:
-        """The refusal of a check beyond every bound; None when a child process may run it."""
+        """The fault that refuses a check beyond `IN_CHILD`; None if a child process may run it."""
         if self.units <= IN_CHILD:
             return None
         return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), most=IN_CHILD))
 
 
 class Validator:
-    """A compiled schema. It keeps the definition's text, which the tool has anyway, and its work."""
+    """A compiled schema with its work bound. It keeps the definition's text, which the tool holds anyway."""
 
     __slots__ = ("_compiled", "_free", "_member", "_text", "work")
 
@@ -87,7 +87,7 @@ class Validator:
         self._free = _free_size(self.work)
 
     def check(self, instance: object) -> tuple[Fault, ...] | Costly:
-        """The violations, none for a value that conforms; or the check itself, where it is too dear to be made here."""
+        """Return the violations, empty for a conforming value; or `Costly` if the check is too expensive here."""
         try:
             raw = msgspec.json.encode(instance)
         except (TypeError, ValueError, OverflowError, RecursionError):
@@ -101,7 +101,7 @@ class Validator:
         return self._explain(instance, raw)
 
     def check_text(self, raw: bytes) -> tuple[Fault, ...] | Costly:
-        """The same for a value as JSON, which is not even read here when it has very many parts."""
+        """Check a value given as JSON text, like `check`. A text with very many parts is not even decoded here."""
         containers, values = _count(raw)
         if containers > MOST_CONTAINERS_READ or values > MOST_VALUES_READ:
             units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
@@ -109,7 +109,7 @@ class Validator:
         return self.check(msgspec.json.decode(raw))
 
     def examine(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
-        """The violations, whatever they cost: for a process that can be killed."""
+        """Return the violations, whatever they cost; for a process that can be killed."""
         return () if self._compiled.is_valid(instance) else self._explain(instance, raw)
 
     def _units(self, instance: object, raw: bytes) -> int:
@@ -136,17 +136,17 @@ class Validator:
 
 
 def compile_input(definition: bytes) -> Validator:
-    """The validator of a listed definition's input schema, in its own dialect (patterns linear-time, offline)."""
+    """Compile a listed definition's input schema, in its own dialect (patterns linear-time, offline)."""
     return Validator(definition, "inputSchema")
 
 
 def compile_output(definition: bytes) -> Validator:
-    """The validator of a listed definition's output schema."""
+    """Compile a listed definition's output schema."""
     return Validator(definition, "outputSchema")
 
 
 def find_faults(validator: Validator, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
-    """The violations, at most ten; a check that is too dear for the event loop is one, too."""
+    """Return the violations, at most ten. A check too expensive for the event loop counts as one."""
     found = validator.check(arguments)
     if isinstance(found, Costly):
         return (Fault(pointer="", reason=_UNCHECKED.format(units=min(found.units, ENDLESS), most=IN_LOOP)),)
@@ -168,13 +168,13 @@ def depth_of(value: object) -> int:
 
 
 def _count(raw: bytes) -> tuple[int, int]:
-    """Lists and objects, and values of any kind, at most: what stands in texts is counted along."""
+    """Upper bounds of the lists and objects, and of all values: punctuation inside texts is counted too."""
     containers = raw.count(b"{") + raw.count(b"[")
     return containers, containers + raw.count(b",") + 1
 
 
 def _free_size(work: WorkBound) -> int:
-    """Bytes of JSON that are within the budget however they are made: a value takes at least two of them."""
+    """Bytes of JSON within which any value fits the budget (a value takes at least two); negative if work grows."""
     if work.growth > 1:
         return -1
     each = 64 * (work.load.container + work.load.plain) + work.load.byte

@@ -1,7 +1,7 @@
-"""Validators of all tools of this replica: one compiled validator per distinct schema.
+"""Cache of compiled validators for all tools of this replica: one per distinct definition.
 
-Compiling costs tens of microseconds to milliseconds and a validator holds about 10 kB, so validators are kept by the
-digest of the definition that they came from, bounded, and shared by all tenants: a schema holds nothing of anybody's.
+Compiling costs tens of microseconds to milliseconds, and a validator holds about 10 kB. So validators are cached by the
+digest of their definition, up to a capacity. Tenants share them, because a schema contains no tenant data.
 """
 
 import hashlib
@@ -17,18 +17,18 @@ _INLINE_BYTES = 8 * 1024
 
 
 class Validators:
-    """Compiled validators by definition, least recently used dropped first."""
+    """Compiled validators by definition; the least recently used is evicted first."""
 
     def __init__(self, *, capacity: int = 4096) -> None:
         self._capacity = capacity
         self._compiled: OrderedDict[bytes, Validator] = OrderedDict()
 
     async def of(self, definition: bytes) -> Validator:
-        """The validator of a definition's input schema; a large one is compiled off the event loop."""
+        """Return the validator of a definition's input schema; a large one is compiled off the event loop."""
         return await self._find(definition, b"input", compile_input)
 
     async def of_output(self, definition: bytes) -> Validator | None:
-        """The validator of a definition's output schema; None when it declares none."""
+        """Return the validator of a definition's output schema; None if it declares none."""
         if b'"outputSchema"' not in definition or "outputSchema" not in msgspec.json.decode(definition):
             return None
         return await self._find(definition, b"output", compile_output)

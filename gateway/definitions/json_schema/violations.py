@@ -1,4 +1,4 @@
-"""Violations of a refused value: all of them where that is cheap, else the missing and wrong arguments."""
+"""Violations of a refused value: all of them if that is cheap, otherwise the missing and wrong arguments."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,9 +17,10 @@ MOST_FAULTS = 10
 _WHOLE = "urn:gateway:schema"
 _MOST_TRIED = 20
 _MOST_CPU_S = 0.01
-"""Compiling the schema of one argument may take milliseconds; what was found by then is returned.
+"""CPU time of the thread after which the search stops and returns the faults found so far.
 
-CPU time of the thread, so that a busy machine does not change what is found."""
+Compiling the schema of one argument may take milliseconds. CPU time makes the result independent of the machine's load.
+"""
 _UNEXPLAINED = "does not match its schema; it is too large or too intricate to say where"
 
 
@@ -28,7 +29,7 @@ class _Collecting(Protocol):
 
 
 def tell_all(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = ()) -> tuple[Fault, ...]:
-    """The first violations that `jsonschema-rs` finds; only for values that were found to be small enough."""
+    """Return the first violations that `jsonschema-rs` finds; only for values that were found small enough."""
     errors = islice(compiled.iter_errors(instance), MOST_FAULTS)
     return tuple(
         Fault(pointer=point(*at, *error.instance_path), reason=_bounded(str(error.message))) for error in errors
@@ -38,7 +39,7 @@ def tell_all(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = (
 def tell_roughly(
     schema: Mapping[str, object], instance: object, *, is_told_whole: Callable[[object], bool]
 ) -> tuple[Fault, ...]:
-    """The arguments that are missing or wrong; inside one only where it is small by itself."""
+    """Return the missing and wrong arguments; violations within an argument only if it is small by itself."""
     members = as_object(instance) or {}
     found = [*_missing(schema, members)][:MOST_FAULTS]
     for fault in _wrong(schema, members, is_told_whole):

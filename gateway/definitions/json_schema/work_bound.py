@@ -1,13 +1,13 @@
-"""Work of checking one value against one schema, bounded from the schema alone; counted once per compiled schema.
+"""Upper bound on the work of checking a value against a schema, derived from the schema alone, once per schema.
 
-A unit is about 20 ns of `jsonschema-rs`. `Work` says how many units one object
-or list, one other value and one byte of text can cost at most, whatever the value is. It counts assertions, not only
-schemas: each name in `required`, each value of an `enum`. Three things multiply and are followed exactly:
+A unit is about 20 ns of `jsonschema-rs`. `WorkBound` has the units that one object or list, one other value and one
+byte of text can cost at most, whatever the value is. It counts assertions, not only schemas: each name in `required`,
+each value of an `enum`. Three factors multiply and are followed exactly:
 
 - a schema that is reached in several ways is counted once for each of them;
 - `unevaluatedProperties` and `unevaluatedItems` check every subschema of the same value a second time, so nested ones
   double the work per level;
-- definitions that lead back to each other in several ways multiply the work with the depth of the value (`growth`).
+- definitions that refer back to each other in several ways multiply the work with the depth of the value (`growth`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,36 +22,36 @@ ENDLESS = 10**15
 _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _OF_LISTS = frozenset({"additionalItems", "contains", "items", "unevaluatedItems"})
 _MEMBERS, _ELEMENTS = object(), object()
-"""Names for every member of an object and every element of a list, beside single ones."""
+"""Keys for every member of an object and every element of a list, besides single ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkBound:
-    """Upper bounds for one value of each kind, and how they multiply with each level of depth."""
+    """Upper bounds for one value of each kind, and their growth with each level of depth."""
 
     load: Load
     growth: int = 1
-    """Visits of a part for each visit of its container; 1 where nothing multiplies."""
+    """Visits of a part per visit of its container; 1 if nothing multiplies."""
     telling_growth: int = 1
-    """The same while violations are collected, which remembers nothing."""
+    """Visits of a part per visit of its container while violations are collected, which caches nothing."""
 
     def units(self, *, containers: int, values: int, size: int, depth: int) -> int:
-        """The units that checking a value of this size takes at most."""
+        """Return the most units that checking a value of this size takes."""
         once = containers * self.load.container + values * self.load.plain + size * self.load.byte // 64
         return once if self.growth == 1 else min(ENDLESS, once * self.growth**depth)
 
     def copies(self, *, values: int, depth: int) -> int:
-        """Upper bound of the values that all violations together copy: each copies its own instance."""
+        """Return an upper bound of the values that all violations together copy; each copies its own instance."""
         once = values * (self.load.telling_container * depth + self.load.telling_plain)
         return once if self.telling_growth == 1 else min(ENDLESS, once * self.telling_growth**depth)
 
 
 UNKNOWN = WorkBound(load=Load(ENDLESS, ENDLESS, ENDLESS, ENDLESS, ENDLESS))
-"""A schema that is too large to be counted."""
+"""Bound of a schema that is too large to be counted."""
 
 
 def work_of(tree: SchemaTree) -> WorkBound:
-    """The work of checking a value against this schema."""
+    """Return the bound on the work of checking a value against this schema."""
     return _Counting(tree).work()
 
 
@@ -67,7 +67,7 @@ class _Expansion:
         self.back: dict[object, int] = {}
 
     def add(self, other: "_Expansion") -> None:
-        """Take in what else is checked at the same value."""
+        """Add further checks of the same value."""
         self.here += other.here
         self.every += other.every
         for part, load in other.parts.items():
@@ -76,14 +76,14 @@ class _Expansion:
             self.back[part] = self.back.get(part, 0) + times
 
     def most(self) -> Load:
-        """The worst of it for one value: this one, or one part of it."""
+        """Return the largest load at one value: this one, or one part of it."""
         part = NOTHING
         for load in self.parts.values():
             part = part | load
         return self.here | (self.every + part)
 
     def ways_back(self) -> int:
-        """Visits of one part by the cycle that this schema is in."""
+        """Return the number of visits of one part by the cycle that contains this schema."""
         named = [times for part, times in self.back.items() if isinstance(part, str)]
         placed = [times for part, times in self.back.items() if isinstance(part, int)]
         of_object = self.back.get(_MEMBERS, 0) + max(named, default=0)
@@ -91,7 +91,7 @@ class _Expansion:
 
 
 class _Counting:
-    """One pass over a tree: what a schema leads to is counted before the schema itself."""
+    """One pass over a tree in which a schema is counted after those it leads to."""
 
     def __init__(self, tree: SchemaTree) -> None:
         self._tree = tree
@@ -108,8 +108,8 @@ class _Counting:
         self._growth = 1
 
     def _order_nodes(self) -> None:
-        """Number the groups of schemas that lead to each other, and within a group what applies to the same value."""
-        if not self._tree.has_references:  # a tree, in which what is inside stands behind
+        """Number the groups of schemas in a cycle and, within a group, those that apply to the same value."""
+        if not self._tree.has_references:  # a tree, in which subschemas follow the schemas that contain them
             self._here = self._groups = range(len(self._nodes), 0, -1)
             self._is_endless = False
             return
@@ -168,7 +168,7 @@ class _Counting:
         self._checked[number], self._marked[number] = checked, marked
 
     def _step(self, number: int, edge: SchemaEdge, keyword: str, into: _Expansion) -> None:
-        """Count what a schema for parts leads to; of its own cycle only how often it is entered again."""
+        """Add the load of a schema for parts. A schema of the same cycle only adds an entry back into the cycle."""
         part: object = edge.part
         if edge.reach is Reach.PARTS:
             part = _ELEMENTS if keyword in _OF_LISTS else _MEMBERS
@@ -184,7 +184,7 @@ class _Counting:
             into.parts[part] = into.parts.get(part, NOTHING) + load
 
     def _settle(self, group: Sequence[int]) -> None:
-        """Close a group of schemas that lead to each other: a part may meet the dearest of them."""
+        """Close a group of schemas in a cycle. Any of them may apply to a part, so the most expensive one counts."""
         dearest = _dearest(self._checked[number].here for number in group)
         most = NOTHING
         for number in group:
@@ -208,5 +208,5 @@ def _dearest(loads: Iterable[Load]) -> Load:
 
 
 def _keyword(node: SchemaNode, inner: SchemaNode) -> str:
-    """The keyword under which a schema stands in another."""
+    """Return the keyword of `node` under which `inner` is found."""
     return str(inner.place[len(node.place)])

@@ -1,4 +1,4 @@
-"""The published JSON Schemas of definitions and of what primitives answer with, as far as JSON Schema can say it."""
+"""Published JSON Schemas of definitions and of primitives' answers, as far as JSON Schema can express the rules."""
 
 from collections.abc import Mapping
 
@@ -12,19 +12,19 @@ Schema = dict[str, object]
 
 
 def text(longest: int, **more: object) -> Schema:
-    """A text that is not empty."""
+    """Schema of a text that is not empty."""
     return {"type": "string", "minLength": 1, "maxLength": longest, "pattern": r"\S", **more}
 
 
 def closed(required: tuple[str, ...] = (), /, **properties: object) -> Schema:
-    """An object with these properties and no others; a name that Python cannot write ends in `_`."""
+    """Schema of an object with these properties and no others; a trailing `_` in a Python name is removed."""
     named = {name.rstrip("_") if name != "_meta" else name: schema for name, schema in properties.items()}
     found: Schema = {"type": "object", "properties": named, "additionalProperties": False}
     return {**found, "required": list(required)} if required else found
 
 
 def ref(name: str) -> Schema:
-    """A reference to one of the shared definitions."""
+    """Reference to one of the shared definitions."""
     return {"$ref": f"#/$defs/{name}"}
 
 
@@ -113,7 +113,7 @@ SHARED: Mapping[str, Schema] = {
     "content": {"type": "array", "maxItems": MOST_BLOCKS, "items": ref("block")},
     "messages": {"type": "array", "maxItems": MOST_BLOCKS, "items": ref("message")},
 }
-"""What the schemas refer to under `$defs`."""
+"""Shared definitions that the schemas refer to under `$defs`."""
 
 TOOL = closed(
     ("name", "description", "inputSchema"),

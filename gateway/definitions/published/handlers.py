@@ -1,4 +1,4 @@
-"""The published JSON Schemas of handlers, one per kind, as far as JSON Schema can say it."""
+"""Published JSON Schemas of handlers, one per kind, as far as JSON Schema can express the rules."""
 
 from collections.abc import Mapping
 
@@ -89,7 +89,7 @@ STEP_PARTS: Mapping[str, Schema] = {
     },
     "steps": {"type": "array", "minItems": 1, "maxItems": MOST_STEPS, "items": ref("step")},
 }
-"""What the schema of steps refers to under `$defs`."""
+"""Shared definitions that the schema of steps refers to under `$defs`."""
 
 _COMPLETIONS: Schema = {
     "type": "object",

@@ -1,7 +1,7 @@
-"""Which JSON Schemas are published for definitions and handlers, each whole in itself.
+"""Index of the published JSON Schemas for definitions and handlers; each schema is self-contained.
 
-A schema says what JSON Schema can say; what is left to the validators (templates, URI templates, schemas inside tools,
-what a family may have, budgets) only ever refuses more.
+Some rules are left to the validators: templates, URI templates, schemas inside tools, the fields a family may have,
+budgets. They only refuse more than the schemas do.
 """
 
 import copy
@@ -22,11 +22,11 @@ _SCHEMAS: Mapping[str, Schema] = {
 _PARTS: Mapping[str, Schema] = {**SHARED, **STEP_PARTS}
 
 NAMES = tuple(_SCHEMAS)
-"""What schemas there are: definitions by family, handlers by kind."""
+"""Names of the published schemas: definitions by family, handlers by kind."""
 
 
 def schema_of(name: str) -> dict[str, object] | None:
-    """The published schema of this name, with everything it refers to; None when there is none."""
+    """Return the published schema of this name, with every definition it refers to; None if there is none."""
     schema = _SCHEMAS.get(name)
     if schema is None:
         return None
@@ -44,7 +44,7 @@ def schema_of(name: str) -> dict[str, object] | None:
 
 
 def _names_in(value: object) -> Iterator[str]:
-    """The shared parts that a schema refers to."""
+    """Return the names of the shared definitions that a schema refers to."""
     for name, member in (as_object(value) or {}).items():
         if name == "$ref" and isinstance(member, str):
             yield member.rpartition("/")[2]

@@ -1,7 +1,7 @@
-"""Texts and JSON trees with places to fill: Liquid with limits on everything it can use.
+"""Texts and JSON trees with placeholders: Liquid with limits on all resources.
 
-Only plain JSON values are in scope, so a template can reach neither Python nor a secret. `budget` says how work is
-counted; `Template.render` never takes longer than its steps, whatever the template and the variables are.
+Only plain JSON values are in scope, so a template can reach neither Python objects nor secrets. `budget` defines the
+units of work. `Template.render` is bounded by its steps, whatever the template and the variables are.
 """
 
 from collections.abc import Mapping
@@ -25,43 +25,43 @@ _MOST_NODES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with places to fill."""
+    """A text with placeholders."""
 
     source: str
     block: Block = field(compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> "Template":
-        """Read a template.
+        """Parse a template.
 
         Raises:
-            TemplateInvalid: it is not well-formed, or uses a tag or filter that there is not; the fault has the line.
+            TemplateInvalid: the text is not well-formed, or uses an unknown tag or filter; the fault has the line.
         """
         return cls(text, parse_template(text))
 
     @property
     def is_constant(self) -> bool:
-        """Whether it says the same thing always."""
+        """True if the template has no outputs and no tags, so its text is always the same."""
         return all(isinstance(node, TextNode) for node in self.block)
 
     def render(self, variables: Mapping[str, object], *, escape: Escape | None = None) -> str:
-        """The text with its places filled; `escape` is applied to what is filled in, never to the text around it.
+        """Return the text with its placeholders filled. `escape` is applied to the filled values only.
 
         Raises:
-            TemplateFailed: it came to a limit, or met a value that it cannot use.
+            TemplateFailed: a limit was exceeded, or a value cannot be used.
         """
         return Rendering(variables, RenderingBudget(_TEXT_LIMITS), escape).text(self.block)
 
     def value(self, variables: Mapping[str, object]) -> object:
-        """What the template yields: the typed value if it is exactly one `{{ … }}`, else its text.
+        """Return the typed value if the template is exactly one `{{ … }}`, otherwise its text.
 
         Raises:
-            TemplateFailed: it came to a limit, or met a value that it cannot use.
+            TemplateFailed: a limit was exceeded, or a value cannot be used.
         """
         return self.fill(variables, RenderingBudget(_TREE_LIMITS))
 
     def fill(self, variables: Mapping[str, object], budget: RenderingBudget) -> object:
-        """What `value` yields, paid for from a budget that others share."""
+        """Return the same result as `value`, charged to a shared budget."""
         rendering = Rendering(variables, budget)
         if len(self.block) != 1 or not isinstance(self.block[0], OutputNode):
             return rendering.text(self.block)
@@ -72,25 +72,25 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A Liquid condition that stands alone, such as `answer.action == "accept"`."""
+    """A Liquid condition without a tag, such as `answer.action == "accept"`."""
 
     source: str
     test: Test = field(compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> "Condition":
-        """Read a condition.
+        """Parse a condition.
 
         Raises:
-            TemplateInvalid: it is none.
+            TemplateInvalid: the text is not a condition.
         """
         return cls(text, parse_test(text))
 
     def holds(self, variables: Mapping[str, object]) -> bool:
-        """Whether it is true of these variables.
+        """True if the condition holds for these variables.
 
         Raises:
-            TemplateFailed: it compares what cannot be compared.
+            TemplateFailed: a limit was exceeded, or two values cannot be compared.
         """
         return Rendering(variables, RenderingBudget(_TEXT_LIMITS)).holds(self.test)
 
@@ -102,7 +102,7 @@ _Node: TypeAlias = "Template | dict[str, _Node] | list[_Node] | str | int | floa
 class Tree:
     """A JSON value whose texts are templates; filling them never changes its structure.
 
-    A text that is exactly one `{{ … }}` becomes the value itself, with its type.
+    A text that is exactly one `{{ … }}` is replaced by the value, with its type.
     """
 
     source: object
@@ -111,20 +111,20 @@ class Tree:
 
     @classmethod
     def parse(cls, value: object) -> "Tree":
-        """Read every text of a JSON value.
+        """Parse every text of a JSON value.
 
         Raises:
-            TemplateInvalid: a text is not well-formed, or the value is too deep, too large or no JSON; the fault
+            TemplateInvalid: a text is not well-formed, or the value is too deep, too large or not JSON. The fault
                 points at it.
         """
         reader = _TreeReader()
         return cls(value, reader.read(value, (), _DEEPEST), reader.is_constant)
 
     def render(self, variables: Mapping[str, object]) -> object:
-        """The value with its texts filled; a constant tree is returned as it is, so treat it as read-only.
+        """Return the value with its texts filled. A constant tree is returned itself; treat it as read-only.
 
         Raises:
-            TemplateFailed: it came to a limit, or met a value that it cannot use.
+            TemplateFailed: a limit was exceeded, or a value cannot be used.
         """
         return self.source if self.is_constant else _fill(self.node, variables, RenderingBudget(_TREE_LIMITS))
 
@@ -135,17 +135,17 @@ def is_open(text: str) -> bool:
 
 
 def render_tree(tree: object, variables: Mapping[str, object]) -> object:
-    """A JSON value with its texts filled: `Tree.parse` and `render` in one.
+    """Return a JSON value with its texts filled: `Tree.parse` and `render` in one call.
 
     Raises:
-        TemplateInvalid: a text of it is not well-formed.
-        TemplateFailed: it came to a limit, or met a value that it cannot use.
+        TemplateInvalid: a text is not well-formed.
+        TemplateFailed: a limit was exceeded, or a value cannot be used.
     """
     return Tree.parse(tree).render(variables)
 
 
 class _TreeReader:
-    """One pass over a value, counting its nodes."""
+    """One pass over a value that counts its nodes."""
 
     def __init__(self) -> None:
         self._nodes = 0

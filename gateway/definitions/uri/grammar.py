@@ -1,4 +1,4 @@
-"""How a URI template (RFC 6570) falls into literal text and expressions."""
+"""Parser of URI templates (RFC 6570): splits a template into literal text and expressions."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from gateway.errors import Fault, ResourceValidationError
 
 LONGEST = 2048
 RESERVED = ":/?#[]@!$&'()*+,;="
-"""Characters that a simply expanded value never has, because they are encoded in it (RFC 3986, 2.2)."""
+"""Characters that a simply expanded value never contains, because they are percent-encoded in it (RFC 3986, 2.2)."""
 
 _FUTURE_OPERATORS = "=,!@|"
 _LITERAL = re.compile(r"""(?:%[0-9A-Fa-f]{2}|[^\x00-\x20"%<>\\^`{|}\x7f-\x9f\ud800-\udfff])*""")
@@ -21,7 +21,7 @@ _VARIABLE = re.compile(rf"({_NAME})(?:(\*)|:([1-9][0-9]{{0,3}}))?")
 
 @dataclass(frozen=True, slots=True)
 class ExpressionOperator:
-    """How an expression is written out (RFC 6570, appendix A)."""
+    """Expansion rules of an operator (RFC 6570, appendix A)."""
 
     first: str
     separator: str
@@ -44,7 +44,7 @@ OPERATORS: Mapping[str, ExpressionOperator] = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable in an expression; `prefix` is how many characters of it are taken, `explodes` is `*`."""
+    """A variable in an expression; `prefix` is the number of characters used, `explodes` is the modifier `*`."""
 
     name: str
     explodes: bool = False
@@ -61,7 +61,7 @@ class Expression:
 
     @property
     def operator(self) -> ExpressionOperator:
-        """How it is written out."""
+        """The expansion rules of its operator."""
         return OPERATORS[self.sign]
 
 
@@ -69,10 +69,10 @@ Part: TypeAlias = str | Expression
 
 
 def parse_parts(template: str) -> tuple[Part, ...]:
-    """Literals, encoded as they stand in a URI, and expressions in turn.
+    """Return the literals, percent-encoded as in a URI, and the expressions, in order.
 
     Raises:
-        ResourceValidationError: it is not a URI template.
+        ResourceValidationError: the text is not a URI template.
     """
     if len(template) > LONGEST:
         raise refuse(f"a URI template has at most {LONGEST} characters")
@@ -95,7 +95,7 @@ def parse_parts(template: str) -> tuple[Part, ...]:
 
 
 def refuse(reason: str) -> ResourceValidationError:
-    """The error for a URI template that cannot be used."""
+    """Return the error for an unusable URI template."""
     return ResourceValidationError(f"uriTemplate: {reason}", faults=[Fault(pointer="", reason=reason)])
 
 

@@ -1,7 +1,7 @@
-"""Which values a URI has for the variables of a template: read once from left to right, with one possible answer.
+"""Matching of URIs against a template: one pass from left to right, with one possible result.
 
-RFC 6570 defines expansion only; most templates could be matched in several ways. Those are refused when they are
-declared: what is left can be read without trying, because a simply expanded value never holds a reserved character.
+RFC 6570 defines expansion only; most templates could be matched in several ways. Ambiguous templates are refused when
+they are declared. The others need no backtracking, because a simply expanded value never contains a reserved character.
 """
 
 import re
@@ -20,7 +20,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A literal that must stand here, then the value of a variable; the last step may have no variable."""
+    """A required literal, followed by the value of a variable; the last step may have no variable."""
 
     literal: str
     variable: str | None
@@ -29,10 +29,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """A template that can be matched in one way only.
+    """The matcher of an unambiguous template.
 
-    `steps` cover the path; `query` are the variables that follow as `name=value` in any order, beginning with
-    `query_sign`; `fragment` is the variable after `#`.
+    `steps` cover the path. `query` contains the variables that follow as `name=value` in any order, beginning with
+    `query_sign`. `fragment` is the variable after `#`.
     """
 
     steps: tuple[Step, ...]
@@ -42,7 +42,7 @@ class Matcher:
     fragment: str | None = None
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The values of the variables, decoded; None when the URI is not of this form."""
+        """Return the decoded values of the variables; None if the URI does not match."""
         if len(uri) > _LONGEST_URI or not _URI.fullmatch(uri):
             return None
         found: dict[str, str] = {}
@@ -55,7 +55,7 @@ class Matcher:
         return _decode(found) if is_found else None
 
     def _split(self, uri: str) -> tuple[str, str]:
-        """The part that the steps cover, and the query variables as written."""
+        """Return the part that the steps cover, and the undecoded query variables."""
         if self.query_sign == "?":
             path, _, query = uri.partition("?")
             return path, query if query or not uri.endswith("?") else "?"
@@ -78,10 +78,11 @@ class Matcher:
 
 
 def make_matcher(parts: tuple[Part, ...]) -> Matcher:
-    """The matcher of a template.
+    """Return the matcher of a template.
 
     Raises:
-        ResourceValidationError: it could be matched in several ways; the message says where.
+        ResourceValidationError: the template could be matched in several ways; the message names the position and an
+            alternative.
     """
     maker = _Maker()
     for part in parts:
@@ -93,7 +94,7 @@ def make_matcher(parts: tuple[Part, ...]) -> Matcher:
 
 
 class _Maker:
-    """Puts a matcher together and refuses what would make it ambiguous, with the form that works."""
+    """Builds a matcher and refuses an ambiguous template, with an alternative in the message."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -211,7 +212,7 @@ def _written(sign: str, names: Sequence[str]) -> str:
 
 
 def _unexploded(sign: str, names: Sequence[str]) -> str:
-    """The forms for one value and, where a path may have that many, for several segments."""
+    """Return the alternatives: for one value and, where a path allows it, for several segments."""
     one = _written(sign, names)
     if sign not in {"", "/"} or len(names) > 1:
         return one
@@ -219,7 +220,7 @@ def _unexploded(sign: str, names: Sequence[str]) -> str:
 
 
 def _walk(steps: tuple[Step, ...], path: str, found: dict[str, str]) -> bool:
-    """Read the path step by step; each variable ends where the next literal must begin."""
+    """Match the path step by step; each variable ends where the next literal must begin."""
     position = 0
     for step, following in zip(steps, (*steps[1:], None), strict=True):
         if not path.startswith(step.literal, position):
@@ -236,7 +237,7 @@ def _walk(steps: tuple[Step, ...], path: str, found: dict[str, str]) -> bool:
 
 
 def _end_of_value(step: Step, following: Step, path: str, position: int) -> int:
-    """Where the value ends: before the text that must follow it."""
+    """Return the end of the value: the start of the text that must follow it."""
     if step.is_greedy:
         return len(path) - len(following.literal)
     stop = _STOP.search(path, position)

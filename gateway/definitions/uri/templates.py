@@ -1,4 +1,4 @@
-"""URI templates (RFC 6570): expanded at all four levels, and matched where a URI can mean one thing only."""
+"""URI templates (RFC 6570): expansion at all four levels, and matching of unambiguous templates."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,19 +22,19 @@ _TRIPLET = re.compile(r"(%[0-9A-Fa-f]{2})")
 
 
 def expand(template: str, variables: Mapping[str, object]) -> str:
-    """The URI reference that a template makes of texts, numbers, booleans, lists and maps of them.
+    """Return the URI reference for these variables: texts, numbers, booleans, lists and maps of them.
 
-    What is null, missing or an empty list or map is undefined and leaves no trace.
+    A value that is null, missing, an empty list or an empty map is undefined and expands to nothing.
 
     Raises:
-        ResourceValidationError: it is not a URI template, or a value cannot be written as it asks.
+        ResourceValidationError: the text is not a URI template, or a value cannot be written as it requires.
     """
     return _expand(parse_parts(template), variables)
 
 
 @dataclass(frozen=True, slots=True)
 class UriTemplate:
-    """A URI template that can be matched as well as expanded."""
+    """A URI template that supports matching and expansion."""
 
     text: str
     variables: tuple[str, ...] = field(compare=False)
@@ -43,10 +43,11 @@ class UriTemplate:
 
     @classmethod
     def parse(cls, text: str) -> "UriTemplate":
-        """Read a template for matching.
+        """Parse a template for matching.
 
         Raises:
-            ResourceValidationError: it is no URI template, has no variable, or could be matched in several ways.
+            ResourceValidationError: the text is not a URI template, has no variable, or could be matched in several
+                ways.
         """
         parts = parse_parts(text)
         names = [variable.name for part in parts if isinstance(part, Expression) for variable in part.variables]
@@ -55,17 +56,17 @@ class UriTemplate:
         return cls(text, tuple(dict.fromkeys(names)), parts, make_matcher(parts))
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The values that the URI has for the variables, decoded; None when it is not of this form.
+        """Return the decoded values of the variables; None if the URI does not match.
 
-        A value never holds a control character. Variables of the query and the fragment may be absent.
+        A value never contains a control character. Variables of the query and the fragment may be absent.
         """
         return self.matcher.match(uri)
 
     def expand(self, variables: Mapping[str, object]) -> str:
-        """The URI for these values.
+        """Return the URI for these values.
 
         Raises:
-            ResourceValidationError: a value cannot be written as the template asks.
+            ResourceValidationError: a value cannot be written as the template requires.
         """
         return _expand(self.parts, variables)
 
@@ -97,7 +98,7 @@ def _write(expression: Expression, variables: Mapping[str, object]) -> str:
 
 
 def _write_variable(operator: ExpressionOperator, variable: Variable, value: object) -> list[str]:
-    """What one variable contributes: nothing, one text, or one per element when it explodes."""
+    """Return the expansion of one variable: empty, one text, or one text per element if it explodes."""
     members = as_object(value)
     elements = as_list(value)
     if members is None and elements is None:

@@ -1,7 +1,7 @@
-"""Where an `http` handler sends its request: a fixed origin, a path and query with places to fill.
+"""URL templates of declared HTTP requests: a fixed origin, and placeholders in path and query.
 
-What is filled in is percent-encoded whole, so a value stays within its segment or parameter; a value that is empty, or
-that would make a dot segment, may not stand in the path.
+Filled values are percent-encoded completely, so a value stays within its segment or parameter. In the path, an empty
+value and one that would make a dot segment are refused.
 """
 
 import re
@@ -25,7 +25,7 @@ _HIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 @dataclass(frozen=True, slots=True)
 class UrlTemplate:
-    """A URL with places to fill behind its origin."""
+    """A URL with placeholders after its origin."""
 
     source: str
     origin: str
@@ -33,10 +33,11 @@ class UrlTemplate:
 
     @classmethod
     def parse(cls, text: str) -> "UrlTemplate":
-        """Read a URL template.
+        """Parse a URL template.
 
         Raises:
-            HandlerInvalid: the origin is missing or not literal, or the text around the places cannot stand in a URL.
+            HandlerInvalid: the origin is missing or not literal, or the text around the placeholders is not valid in a
+                URL.
             TemplateInvalid: its Liquid is not well-formed.
         """
         origin = _read_origin(text)
@@ -54,10 +55,10 @@ class UrlTemplate:
         return cls(text, origin, Template.parse(rest))
 
     def render(self, variables: Mapping[str, object], *, check: Callable[[str], None] | None = None) -> str:
-        """The URL for these variables; `check` is asked about each value that lands in the path.
+        """Return the URL for these variables; `check` is called with each value in the path.
 
         Raises:
-            TemplateFailed: a value may not stand where it would land, or the URL grows too long.
+            TemplateFailed: a value is not allowed at its position, or the URL is too long.
         """
         written = self.rest.render(variables, escape=_escape)
         path, mark, query = written.partition("?")
@@ -105,7 +106,7 @@ def _bare(text: str) -> str:
 
 
 def _check_segments(path: str) -> None:
-    """Refuse a path that a server could resolve to another, also after decoding a value twice more."""
+    """Refuse a path that a server could resolve to another path, even if it decodes a value twice more."""
     form = path
     for _ in range(_DECODINGS):
         form = unquote(form)

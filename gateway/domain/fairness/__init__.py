@@ -1,1 +1,1 @@
-"""Places, queues and caches of one replica, shared fairly between tenants."""
+"""Slots, queues and caches of one replica, shared fairly between tenants."""

@@ -1,7 +1,7 @@
-"""A least-recently-used cache of one replica that no tenant fills.
+"""A least-recently-used cache of one replica that a single tenant cannot fill.
 
-One tenant holds at most a quarter of the room: above that its own oldest entry goes first, so that a tenant with many
-entries evicts itself and not the others. Weights are counts or bytes, as the owner of the cache says.
+One tenant holds at most a quarter of the capacity. Above that its own oldest entry is evicted first, so a tenant with
+many entries evicts itself and not the others. Weights are counts or bytes, as the owner of the cache defines.
 """
 
 from collections import OrderedDict
@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 
 class FairCache(Generic[_Key, _Value]):
-    """Entries by tenant and key; the newest entry of a tenant stays, whatever its weight."""
+    """Entries by tenant and key. The entry stored last always stays, whatever its weight."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -25,15 +25,15 @@ class FairCache(Generic[_Key, _Value]):
         self._used_by: dict[str, int] = {}
 
     def __len__(self) -> int:
-        """The number of entries."""
+        """Number of entries."""
         return len(self._entries)
 
     def used_by(self, tenant: str) -> int:
-        """The weight of the tenant's entries."""
+        """Total weight of the tenant's entries."""
         return self._used_by.get(tenant, 0)
 
     def get(self, tenant: str, key: _Key) -> _Value | None:
-        """The entry, which is the most recently used one then."""
+        """Return the entry and mark it as the most recently used; None if there is none."""
         found = self._entries.get((tenant, key))
         if found is None:
             return None
@@ -42,7 +42,7 @@ class FairCache(Generic[_Key, _Value]):
         return found[0]
 
     def put(self, tenant: str, key: _Key, value: _Value, weight: int = 1) -> None:
-        """Keep an entry, and evict until the tenant is within its share and all are within the room."""
+        """Store an entry, then evict until the tenant is within its share and the total within the capacity."""
         self.drop(tenant, key)
         self._entries[tenant, key] = value, weight
         own = self._of.setdefault(tenant, OrderedDict())
@@ -55,7 +55,7 @@ class FairCache(Generic[_Key, _Value]):
             self.drop(*next(iter(self._entries)))
 
     def drop(self, tenant: str, key: _Key) -> None:
-        """Forget an entry, if it is there."""
+        """Remove an entry if it exists."""
         found = self._entries.pop((tenant, key), None)
         if found is None:
             return
@@ -66,12 +66,12 @@ class FairCache(Generic[_Key, _Value]):
             del self._of[tenant], self._used_by[tenant]
 
     def drop_tenant(self, tenant: str) -> None:
-        """Forget everything of a tenant."""
+        """Remove all entries of a tenant."""
         for key in tuple(self._of.get(tenant, ())):
             self.drop(tenant, key)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._entries.clear()
         self._of.clear()
         self._used_by.clear()

@@ -1,7 +1,7 @@
-"""Items of many tenants that wait to be handled in groups.
+"""Queue of many tenants' items that are processed in batches.
 
-Taken round-robin by tenant, first in first out inside one tenant, so that the items of a busy tenant do not delay those
-of the others. One tenant fills at most a quarter of the queue. A lone tenant has every place of a group.
+Items are taken round-robin by tenant, first in first out within a tenant, so a busy tenant does not delay the others.
+One tenant fills at most a quarter of the queue. A tenant alone in the queue gets the whole batch.
 """
 
 from collections import OrderedDict, deque
@@ -15,28 +15,28 @@ _Item = TypeVar("_Item")
 
 
 class FairQueue(Generic[_Item]):
-    """The items that wait; `name` is a plural noun for messages."""
+    """The waiting items; `name` is a plural noun for messages."""
 
     def __init__(self, name: str, *, size: int) -> None:
         self.name = name
         self.size = size
         self.share = share_of(size)
-        """The most items of one tenant."""
+        """Limit on the items of one tenant."""
         self.refused = 0
         self._count = 0
         self._queues: OrderedDict[str, deque[_Item]] = OrderedDict()
 
     def __len__(self) -> int:
-        """The number of items that wait."""
+        """Number of waiting items."""
         return self._count
 
     def __iter__(self) -> Iterator[_Item]:
-        """Every item, by tenant."""
+        """All items, grouped by tenant."""
         return (item for queue in self._queues.values() for item in queue)
 
     @property
     def busy(self) -> int:
-        """The number of items that wait."""
+        """Number of waiting items."""
         return self._count
 
     def put(self, tenant: str, item: _Item) -> None:
@@ -55,7 +55,7 @@ class FairQueue(Generic[_Item]):
         self._count += 1
 
     def take(self, most: int) -> list[_Item]:
-        """Remove up to so many items, one of each tenant in turn."""
+        """Remove and return up to `most` items, one of each tenant in turn."""
         if len(self._queues) == 1:
             return self._take_alone(most)
         taken: list[_Item] = []

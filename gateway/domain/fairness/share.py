@@ -1,9 +1,11 @@
-"""Bounded places of one replica, shared fairly between tenants.
+"""Bounded slots of one replica, shared fairly between tenants.
 
-The bulkhead of every replica-wide pool: workers, threads, database connections, webhook deliveries. One tenant holds
-at most a quarter of the places (at least one), and at most a quarter of the queue. Freed places go round-robin to the
-tenants that wait, first in first out inside one tenant. A wait is bounded in time; a refused or cancelled waiter holds
-nothing. All calls belong to the event loop's thread.
+The bulkhead of every replica-wide pool: workers, threads, database connections, webhook deliveries. One tenant holds at
+most a quarter of the slots (at least one), and at most a quarter of the queue. Freed slots go round-robin to the
+waiting tenants, first in first out within a tenant.
+
+A wait is bounded in time; a refused or cancelled waiter holds no slot. All calls must come from the event loop's
+thread.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ from typing import Final, TypeAlias
 from gateway.errors import LimitExceeded
 
 TENANTS_AT_LEAST: Final = 4
-"""The number of tenants that it takes to fill a pool."""
+"""Number of tenants that it takes to fill a pool."""
 
 _RETRY_S: Final = 5.0
 
@@ -23,22 +25,22 @@ _Waiter: TypeAlias = asyncio.Future[None]
 
 
 def share_of(size: int) -> int:
-    """The most that one tenant holds of a pool of this size: a quarter, at least one."""
+    """Return the limit of one tenant in a pool of this size: a quarter, at least one."""
     return max(1, size // TENANTS_AT_LEAST)
 
 
 class FairShare:
-    """The places of one pool; `name` is a short plural noun for messages and metrics, such as `document workers`.
+    """The slots of one pool; `name` is a short plural noun for messages and metrics, such as `document workers`.
 
     `queue` bounds the waiters of all tenants together, `patience_s` the wait of each. A pool that is not keyed by
-    tenant may pass any other string that names the party to be kept from filling it, such as a client address.
+    tenant may use another string that identifies a party, such as a client address.
     """
 
     def __init__(self, name: str, *, places: int, queue: int | None = None, patience_s: float = 5.0) -> None:
         self.name = name
         self.places = places
         self.share = share_of(places)
-        """The most places that one tenant holds."""
+        """Limit on the slots of one tenant."""
         self.queue = 4 * places if queue is None else queue
         self.refused = 0
         self._patience_s = patience_s
@@ -47,28 +49,28 @@ class FairShare:
         self._held: dict[str, int] = {}
         self._queues: dict[str, deque[_Waiter]] = {}
         self._turns: OrderedDict[str, None] = OrderedDict()
-        """The tenants that wait and are below their share, in order of their turns; empty while a place is free."""
+        """Waiting tenants below their share, in order of their turns; empty while a slot is free."""
 
     @property
     def busy(self) -> int:
-        """The places that are held now."""
+        """Number of slots in use."""
         return self.places - self._free
 
     @property
     def waiting(self) -> int:
-        """The waiters of all tenants."""
+        """Number of waiters of all tenants."""
         return self._waiting
 
     def held(self, tenant: str) -> int:
-        """The places that the tenant holds now."""
+        """Number of slots that the tenant holds."""
         return self._held.get(tenant, 0)
 
     @asynccontextmanager
     async def hold(self, tenant: str) -> AsyncGenerator[None]:
-        """Hold a place for as long as the block runs.
+        """Hold a slot while the block runs.
 
         Raises:
-            LimitExceeded: no place came free in time, or too many wait; the block was not entered.
+            LimitExceeded: no slot was released in time, or too many waiters exist; the block was not entered.
         """
         await self.take(tenant)
         try:
@@ -77,7 +79,7 @@ class FairShare:
             self.free(tenant)
 
     def try_take(self, tenant: str) -> bool:
-        """Take a place if the tenant may have one at once."""
+        """Acquire a slot without waiting; return False if the tenant cannot have one now."""
         held = self._held.get(tenant, 0)
         if not self._free or held >= self.share:
             return False
@@ -86,10 +88,10 @@ class FairShare:
         return True
 
     async def take(self, tenant: str) -> None:
-        """Take a place, in turn; it is held until `free`.
+        """Acquire a slot, waiting in turn; it is held until `free`.
 
         Raises:
-            LimitExceeded: no place came free in time, or too many wait; nothing is held.
+            LimitExceeded: no slot was released in time, or too many waiters exist; no slot is held.
         """
         if self.try_take(tenant):
             return
@@ -105,7 +107,7 @@ class FairShare:
             raise
 
     def refuse(self, tenant: str) -> LimitExceeded:
-        """The error for a party that has no place, counted."""
+        """Count a refusal and return its error."""
         self.refused += 1
         if self.held(tenant) >= self.share:
             said = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.places})"
@@ -114,7 +116,7 @@ class FairShare:
         return LimitExceeded(f"{said}; retry later", retry_after_s=_RETRY_S)
 
     def free(self, tenant: str) -> None:
-        """Return a place; the next waiter in turn has it before this returns."""
+        """Release a slot; the next waiter in turn holds it before this returns."""
         held = self._held[tenant] - 1
         if held:
             self._held[tenant] = held
@@ -130,7 +132,7 @@ class FairShare:
         while self._free and self._turns:
             tenant, _ = self._turns.popitem(last=False)
             waiter = self._leave_queue(tenant)
-            if not waiter.done():  # else it is cancelled, and its task has not run since
+            if not waiter.done():  # otherwise it was cancelled, and its task has not run since
                 waiter.set_result(None)
                 self._free -= 1
                 self._held[tenant] = self.held(tenant) + 1
@@ -146,7 +148,7 @@ class FairShare:
         return waiter
 
     def _leave_queue(self, tenant: str, waiter: _Waiter | None = None) -> _Waiter:
-        """Remove one waiter, by default the first."""
+        """Remove and return one waiter, by default the first."""
         queue = self._queues[tenant]
         if waiter is None:
             waiter = queue.popleft()
@@ -159,7 +161,7 @@ class FairShare:
         return waiter
 
     def _give_up(self, tenant: str, waiter: _Waiter) -> None:
-        if waiter.done() and not waiter.cancelled():  # the place came together with the cancellation
+        if waiter.done() and not waiter.cancelled():  # the slot was granted at the moment of the cancellation
             self.free(tenant)
         elif waiter in self._queues.get(tenant, ()):
             self._leave_queue(tenant, waiter)

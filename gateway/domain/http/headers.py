@@ -1,6 +1,6 @@
-"""Which request headers belong to the connection or to the gateway, so that no caller's argument may fill them.
+"""Request headers that belong to the connection or to the gateway, so no caller's argument may fill them.
 
-The import asks, so that they are not offered; the door asks again, so that they are not sent.
+Checked twice: at import, so that they are not offered as arguments, and before a request is sent.
 """
 
 FRAMING = frozenset(
@@ -19,13 +19,13 @@ FRAMING = frozenset(
         "upgrade",
     }
 )
-"""They describe the message or the connection: only the pool itself writes them."""
+"""Headers that describe the message or the connection; only the connection pool writes them."""
 
 DESCRIBED = frozenset({"accept", "authorization", "content-type"})
-"""OpenAPI describes them elsewhere than among parameters (OpenAPI 3.x, Parameter Object, `in: header`)."""
+"""Headers that OpenAPI describes elsewhere than among parameters (OpenAPI 3.x, Parameter Object, `in: header`)."""
 
 PRIVATE = frozenset({"cookie", "forwarded", "set-cookie", "via", "x-real-ip"})
-"""They say who asks and which way a request came."""
+"""Headers that identify the sender or the route of a request."""
 
 PRIVATE_PREFIXES = ("proxy-", "x-forwarded-")
 
@@ -41,10 +41,10 @@ OVERRIDES = frozenset(
         "x-rewrite-url",
     }
 )
-"""Servers and frameworks take the method or the target from them, which would not be the ones that were judged."""
+"""Headers from which servers and frameworks take the method or target. Those would differ from the checked ones."""
 
 METHOD_FIELD = "_method"
-"""The field of a query or form from which frameworks take the method."""
+"""The query or form field from which frameworks take the method."""
 
 
 def is_private(name: str) -> bool:

@@ -1,6 +1,6 @@
-"""How one operation becomes one HTTP request: everything about it that does not depend on a call's arguments.
+"""Request plan of an operation: everything about its HTTP request that does not depend on a call's arguments.
 
-A plan is made once, when a document is imported, and stored with its operation; a call reads nothing of the document.
+A plan is compiled once, when a document is imported, and stored with its operation. A call does not read the document.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Location(StrEnum):
-    """Where OpenAPI puts a parameter; `querystring` is the whole query (OpenAPI 3.2)."""
+    """Location of an OpenAPI parameter; `querystring` is the whole query (OpenAPI 3.2)."""
 
     PATH = "path"
     QUERY = "query"
@@ -18,7 +18,7 @@ class Location(StrEnum):
 
 
 class Style(StrEnum):
-    """How a value is written out (OpenAPI 3.x Style Values)."""
+    """Serialization style of a value (OpenAPI 3.x Style Values)."""
 
     SIMPLE = "simple"
     LABEL = "label"
@@ -32,7 +32,7 @@ class Style(StrEnum):
 
 
 class BodyKind(StrEnum):
-    """How the `body` argument becomes bytes."""
+    """Encoding of the `body` argument."""
 
     JSON = "json"
     JSON_LINES = "jsonLines"
@@ -44,7 +44,7 @@ class BodyKind(StrEnum):
 
 
 class SchemeKind(StrEnum):
-    """How a security scheme puts its credential on the request."""
+    """Kind of a security scheme: the position of its credential in the request."""
 
     API_KEY_HEADER = "apiKey:header"
     API_KEY_QUERY = "apiKey:query"
@@ -57,12 +57,13 @@ class SchemeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
-    """How one property of a form or multipart body is written when it differs from the default.
+    """Serialization of one property of a form or multipart body, if it differs from the default.
 
-    In a multipart body a field is one part; a list is one part per member. `style` counts there only when `is_styled`;
-    otherwise `media_type` says how the part is written: several types and ranges may stand in it, divided by commas.
-    The members of an array that is a multipart body of its own are described by fields without a name: in their order,
-    the last one for all that follow.
+    In a multipart body a field is one part, and a list is one part per member. There, `style` counts only if
+    `is_styled`; otherwise `media_type` selects the encoding and may list several types and ranges, separated by commas.
+
+    The members of an array that is itself a multipart body are described by fields without a name, in their order. The
+    last one applies to all further members.
     """
 
     name: str
@@ -74,18 +75,18 @@ class FieldPlan:
     is_list: bool = False
     is_styled: bool = False
     is_verbatim: bool = False
-    """Whether texts are in the media type already."""
+    """True if texts are already encoded in the media type."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Headers of the part whose value the document fixes."""
+    """Headers of the part with values that the document fixes."""
     xml: int | None = None
-    """Where the field is written as XML: its node among those of the body."""
+    """Index of the field's node among the XML nodes of the body, if it is written as XML."""
     fields: tuple["FieldPlan", ...] = ()
-    """Of a part that is a body of its own, its fields; of a list of lists, one without a name for each level inside."""
+    """Fields of a part that is itself a body. For nested lists: one field without a name per inner level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterPlan:
-    """One parameter: the tool argument that feeds it and the form it takes on the wire."""
+    """One parameter: the tool argument that supplies it, and its serialization."""
 
     argument: str
     name: str
@@ -95,13 +96,13 @@ class ParameterPlan:
     required: bool = False
     allow_reserved: bool = False
     media_type: str | None = None
-    """Set for a `content` parameter: the value is serialised in this media type first."""
+    """Set for a `content` parameter: the value is serialized in this media type first."""
     fields: tuple[FieldPlan, ...] = ()
-    """How the properties of one that is serialised as a form are written."""
+    """Serialization of the properties, if the value is serialized as a form."""
 
 
 class XmlKind(StrEnum):
-    """What a value becomes in an XML document (OpenAPI 3.2 `nodeType`)."""
+    """Kind of XML node that a value becomes (OpenAPI 3.2 `nodeType`)."""
 
     ELEMENT = "element"
     ATTRIBUTE = "attribute"
@@ -112,10 +113,10 @@ class XmlKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XmlNode:
-    """How the values of one schema are written as XML.
+    """Serialization of the values of one schema as XML.
 
-    `members` names the node of each property and `items` that of list members, as indexes into the nodes of the body,
-    so that schemas may refer to each other in circles. Without `name` a value is called like its property.
+    `members` maps each property to its node and `items` is the node of list members, as indexes into the nodes of the
+    body. So schemas may be recursive. Without `name` the property's name is used.
     """
 
     kind: XmlKind = XmlKind.ELEMENT
@@ -126,7 +127,7 @@ class XmlNode:
     members: tuple[tuple[str, int], ...] = ()
     items: int | None = None
     others: int | None = None
-    """The node of properties that are not declared."""
+    """The node of undeclared properties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,19 +139,19 @@ class BodyPlan:
     required: bool = False
     argument: str = "body"
     takes: tuple[str, ...] = ()
-    """The JSON types of the values it carries, where several media types are offered; none means any."""
+    """JSON types of the values it accepts, if several media types are offered; empty means any."""
     fields: tuple[FieldPlan, ...] = ()
     root: str | None = None
-    """The root element of an XML body."""
+    """Name of the root element of an XML body."""
     xml: tuple[XmlNode, ...] = ()
-    """What an XML body is made of, its root first."""
+    """Nodes of an XML body, its root first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemePlan:
     """One security scheme: its name in the document, its kind, and the header, parameter or cookie it fills.
 
-    For other HTTP schemes `field` is the name of the scheme. A token that is fetched comes from `token_url`.
+    For other HTTP schemes `field` is the name of the scheme. An OAuth 2.0 token is requested from `token_url`.
     """
 
     name: str
@@ -164,9 +165,9 @@ class SchemePlan:
 class RequestPlan:
     """One operation, ready to be filled with arguments.
 
-    `origin` is scheme, host and port; `path` is the encoded path with `{n}` standing for parameter n of
-    `parameters`, literal braces doubled; `query` is the encoded query of the base URL without `?`;
-    `security` lists alternatives, each a set of schemes that must all be applied; an empty alternative means none.
+    `origin` is scheme, host and port. `path` is the encoded path with `{n}` for parameter n of `parameters`, literal
+    braces doubled. `query` is the encoded query of the base URL without `?`. `security` lists alternatives, each a set
+    of schemes that must all be applied; an empty alternative means none.
     """
 
     method: str
@@ -176,7 +177,7 @@ class RequestPlan:
     parameters: tuple[ParameterPlan, ...] = ()
     body: BodyPlan | None = None
     bodies: tuple[BodyPlan, ...] = ()
-    """Further media types the caller may choose with the argument that `choice` names."""
+    """Further media types, selectable by the caller with the argument that `choice` names."""
     choice: str = "content_type"
     accept: str = "application/json, */*;q=0.5"
     security: tuple[tuple[SchemePlan, ...], ...] = ()

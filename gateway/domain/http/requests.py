@@ -1,6 +1,6 @@
-"""One HTTP request as it will go out, and the answer as it came back.
+"""One HTTP request before it is sent, and its response.
 
-Every call makes one of each, so they are structs: made in a tenth of the time of frozen dataclasses.
+Every call creates one of each, so they are structs: created in a tenth of the time of frozen dataclasses.
 """
 
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ import msgspec
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request ready for the wire; the URL is absolute and fully encoded.
+    """A request ready to be sent; the URL is absolute and fully encoded.
 
-    `credential` is the digest of the secrets on it (`upstream.auth.credentials.digest_of`): requests with other secrets
-    use other connections.
+    `credential` is the digest of its secrets (`upstream.auth.credentials.digest_of`): requests with different secrets
+    use different connections.
     """
 
     method: str
@@ -23,30 +23,30 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     credential: bytes = b""
 
     def __repr__(self) -> str:
-        """Without what may be secret: headers and body."""
+        """Omits headers and body, which may be secret."""
         return f"UpstreamRequest(method={self.method!r}, url={self.url!r})"
 
 
 class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the upstream said: status, content type as sent, the body inflated."""
+    """The upstream's response: status, content type as sent, decompressed body."""
 
     status: int
     content_type: str
     body: bytes
     retry_after: str | None = None
     location: str | None = None
-    """Where a redirect points; it is never followed."""
+    """Target of a redirect; it is never followed."""
     cut: str | None = None
-    """What is missing of a stream that went on; None where the body is whole."""
+    """Description of the missing rest of an unfinished stream; None if the body is complete."""
 
     def __repr__(self) -> str:
-        """Without the body."""
+        """Omits the body."""
         return f"UpstreamAnswer(status={self.status!r}, content_type={self.content_type!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """A stored secret for one security scheme; a user name only where the scheme has one."""
+    """A stored secret for one security scheme; a user name only if the scheme has one."""
 
     value: str = field(repr=False)
     username: str | None = field(default=None, repr=False)
@@ -54,9 +54,9 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedCredential:
-    """A stored secret of a tenant by name, where it goes on a request, and the only origins it may be sent to.
+    """A tenant's stored secret by name, its position in a request, and the only origins it may be sent to.
 
-    `place` is `header`, `query`, `bearer` or `basic`; `field` is the header or query parameter where there is one.
+    `place` is `header`, `query`, `bearer` or `basic`; `field` is the header or query parameter, if there is one.
     """
 
     place: str
@@ -67,7 +67,7 @@ class NamedCredential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
-    """A token that an authorization server gave, until when it is good (epoch seconds), and how long that was."""
+    """A token issued by an authorization server, with its expiry (epoch seconds) and its lifetime."""
 
     value: str = field(repr=False)
     expires_at: float

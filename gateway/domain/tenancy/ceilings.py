@@ -1,7 +1,7 @@
-"""Ceilings of one tenant's limits: the most that each limit may be, set by the operator only.
+"""Ceilings of a tenant's limits: the maximum of each limit, set only by the operator.
 
-The limit in force is the smaller of the stored limit and its ceiling, so a lowered ceiling binds at once and a raised
-one restores what the tenant had stored.
+The limit in force is the smaller of the stored limit and its ceiling. So a lowered ceiling applies at once, and a
+raised one restores the tenant's stored limit.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,11 @@ from gateway.errors import BrokenSetting
 DEFAULT_CEILINGS: Final = Limits(
     calls_per_second=200.0, burst=400, concurrency=128, sessions=2000, streams=200, primitives=20_000
 )
-"""Twice the default limits. 200 calls a second are an eighth of what one replica on two cores serves; a tenant at 400
-was measured to triple another tenant's median on a busy machine (`python -m benchmarks.fair_share`)."""
+"""Twice the default limits.
+
+200 calls a second are an eighth of what one replica on two cores serves. A tenant at 400 was measured to triple another
+tenant's median on a busy machine (`python -m benchmarks.fair_share`).
+"""
 
 HIGHEST: Final = 1_000_000
 """The highest value of any limit."""
@@ -36,14 +39,14 @@ class Ceilings:
     version: int = 1
 
     def resolve(self, defaults: Limits) -> Limits:
-        """The ceilings in force, with the installation's default where none is set."""
+        """Return the ceilings in force, with the installation's default for each unset one."""
         own = {name: value for name in LIMIT_NAMES if (value := getattr(self, name)) is not None}
         return Limits(**(asdict(defaults) | own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CeilingsInForce:
-    """The ceilings of one tenant, and the installation's defaults behind them."""
+    """The ceilings of one tenant, and the installation's defaults."""
 
     own: Ceilings
     defaults: Limits
@@ -61,7 +64,7 @@ class CeilingsInForce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedPolicy:
-    """A stored policy and the ceilings over it."""
+    """A stored policy and its ceilings."""
 
     stored: Policy
     ceilings: CeilingsInForce
@@ -73,10 +76,10 @@ class BoundedPolicy:
 
 
 def read_ceilings(given: Iterable[str]) -> Limits:
-    """The installation's default ceilings from `limit=number` texts, over those that the gateway comes with.
+    """Return the installation's default ceilings: `limit=number` texts that override `DEFAULT_CEILINGS`.
 
     Raises:
-        BrokenSetting: a text names no limit or gives no positive number.
+        BrokenSetting: a text names no limit, or its value is not a positive number within `HIGHEST`.
     """
     found: dict[str, Any] = asdict(DEFAULT_CEILINGS)
     for text in given:
@@ -93,6 +96,6 @@ def read_ceilings(given: Iterable[str]) -> Limits:
 
 
 def least(limits: Limits, ceilings: Limits) -> Limits:
-    """The smaller of each limit and its ceiling."""
+    """Return the smaller of each limit and its ceiling."""
     bounds: Mapping[str, float] = asdict(ceilings)
     return Limits(**{name: min(value, bounds[name]) for name, value in asdict(limits).items()})

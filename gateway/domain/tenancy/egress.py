@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Egress:
-    """A tenant's allow-list: exact `host:port` entries beside those that every tenant may reach."""
+    """A tenant's allow-list: exact `host:port` entries, in addition to those of every tenant."""
 
     allow: tuple[str, ...] = ()
-    """Each entry once, in its one spelling, sorted."""
+    """Canonical entries, sorted, without duplicates."""
     version: int = 1

@@ -1,7 +1,7 @@
-"""What an API key looks like: `mcpg_<environment>_<id>_<secret><checksum>`.
+"""API keys of the form `mcpg_<environment>_<id>_<secret><checksum>`.
 
-The id finds the key, the secret (32 random bytes) proves it, the CRC-32 tells a mistyped key from a wrong one
-without asking the database.
+The id locates the key and the secret (32 random bytes) proves it. The CRC-32 detects a mistyped key without a database
+query.
 """
 
 import re
@@ -18,7 +18,7 @@ _FORM = re.compile(r"mcpg_[a-z]{2,12}_(?P<id>[0-9a-z]{20})_[A-Za-z0-9-]{43}(?P<c
 
 
 class Scope(StrEnum):
-    """What a key may be used for."""
+    """Permission of a key."""
 
     MCP = "mcp"
     ADMIN = "admin"
@@ -37,7 +37,7 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A tenant's API key as it is stored: everything but the secret, which only its digest stands for."""
+    """A tenant's API key as stored: without the secret, of which only a digest is kept."""
 
     tenant: TenantId
     id: KeyId
@@ -54,14 +54,14 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MintedKey:
-    """A new key in full; its text is shown once and kept nowhere."""
+    """A new key in full; its text is shown once and never stored."""
 
     id: KeyId
     text: str
 
 
 def mint_key(environment: str = "live", *, key: KeyId | None = None) -> MintedKey:
-    """A new random key, or a new secret for the key of this id. The text form is the only place where the secret is."""
+    """Return a new random key, or a new secret for an existing key id. Only the text form contains the secret."""
     random_part = (key or mint("key")).removeprefix("key_")
     secret = urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=").replace("_", "-")
     body = f"mcpg_{environment}_{random_part}_{secret}"
@@ -69,7 +69,7 @@ def mint_key(environment: str = "live", *, key: KeyId | None = None) -> MintedKe
 
 
 def key_id_of(text: str) -> KeyId | None:
-    """The id inside a well-formed key text; None for anything that cannot be a key of ours."""
+    """Return the id inside a well-formed key text; None for any other text."""
     found = _FORM.fullmatch(text)
     if found is None or _checksum(text[:-8]) != found["crc"]:
         return None

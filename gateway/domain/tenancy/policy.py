@@ -1,11 +1,11 @@
-"""How dangerous a call may be and what a tenant wants done about it."""
+"""Safety levels of calls, and a tenant's policy for them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Safety(StrEnum):
-    """How much harm a call can do."""
+    """Potential harm of a call."""
 
     SAFE = "safe"
     MODERATE = "moderate"
@@ -13,11 +13,11 @@ class Safety(StrEnum):
 
 
 Levels = tuple[Safety, Safety]
-"""A level that was declared, and the one that was assessed."""
+"""The declared and the assessed level."""
 
 
 class Decision(StrEnum):
-    """What a call of some safety level needs before it runs."""
+    """Requirement for a call of some safety level."""
 
     ALLOW = "allow"
     CONFIRM = "confirm"
@@ -26,12 +26,12 @@ class Decision(StrEnum):
 
 
 WORKING = (Decision.ALLOW, Decision.CONFIRM, Decision.DENY)
-"""The decisions that a policy of this version may hold."""
+"""The decisions that a policy of this version may contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of everything one tenant may use; rates per second, the rest counts."""
+    """Limits of one tenant; rates per second, the rest counts."""
 
     calls_per_second: float = 100.0
     burst: int = 200
@@ -43,16 +43,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What each safety level needs in one tenant, and the tenant's limits."""
+    """The decision for each safety level in one tenant, and the tenant's limits."""
 
     safe: Decision = Decision.ALLOW
     moderate: Decision = Decision.ALLOW
     dangerous: Decision = Decision.ALLOW
     limits: Limits = Limits()
     http_origins: tuple[str, ...] | None = None
-    """The only origins that declared `http` handlers may call, sorted; None: any that the gateway may dial."""
+    """The only origins that declared `http` handlers may call, sorted; None: any that the gateway may connect to."""
     version: int = 1
 
     def decision_for(self, safety: Safety) -> Decision:
-        """What a call of this level needs."""
+        """Return the decision for a call of this level."""
         return Decision(getattr(self, safety.value))

@@ -1,4 +1,4 @@
-"""Who is asking: a tenant's client or an operator."""
+"""Principals: a tenant's client or an operator."""
 
 from dataclasses import dataclass
 
@@ -17,17 +17,17 @@ class Principal:
     scopes: frozenset[Scope]
     profile: str | None = None
     version: int = 0
-    """Of the key: what was opened with an older secret of it is not what the key is good for now."""
+    """Version of the key. What was opened with an older secret of the key is not valid for the current one."""
 
     @property
     def name(self) -> str:
-        """How logs and audit entries call this principal."""
+        """The name in logs and audit entries."""
         return f"key:{self.key}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """Whoever holds the operator key: runs the gateway, owns no tenant."""
+    """The holder of the operator key, which runs the gateway and owns no tenant."""
 
     name: str = "operator"
 

@@ -10,7 +10,7 @@ DEFAULT_PROFILE = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What a primitive must be to match; every member that is set narrows, a rule with none matches everything.
+    """Conditions on a primitive. All set members must match; a rule without any matches everything.
 
     `names` are shell patterns over the name (of resources: the URI), `methods` HTTP methods of imported operations.
     """
@@ -25,7 +25,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A primitive is in when some include rule matches (or there is none) and no exclude rule does."""
+    """A selection of primitives: those that match an include rule (or there is none) and no exclude rule."""
 
     id: ProfileId
     name: str

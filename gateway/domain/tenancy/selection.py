@@ -1,4 +1,4 @@
-"""Whether a profile shows a primitive: its rules, compiled once, asked of each primitive and of nothing else."""
+"""Compiled selection of a profile: its rules, compiled once and applied to each primitive alone."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ Selection = Callable[[Tool | Primitive], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """What rules may ask about a primitive; source, method and tags are there for imported operations only."""
+    """Properties of a primitive that rules can test; only imported operations have source, method and tags."""
 
     family: Family
     name: str
@@ -29,7 +29,7 @@ _Test = Callable[[Facets], bool]
 
 
 def compile_selection(profile: Profile) -> Selection:
-    """Tells of each primitive whether some include rule matches (or there is none) and no exclude rule does."""
+    """Return a predicate: True if an include rule matches (or there is none) and no exclude rule does."""
     include = [_test_of(rule) for rule in profile.include]
     exclude = [_test_of(rule) for rule in profile.exclude]
 
@@ -41,7 +41,7 @@ def compile_selection(profile: Profile) -> Selection:
 
 
 def facets_of(item: Tool | Primitive) -> Facets:
-    """What rules may ask about this one."""
+    """Return the testable properties of a primitive."""
     if isinstance(item, Primitive):
         return Facets(family=item.family, name=item.name, safety=item.safety)
     return Facets(
@@ -55,7 +55,7 @@ def facets_of(item: Tool | Primitive) -> Facets:
 
 
 def _test_of(rule: Rule) -> _Test:
-    """Tells whether every member of the rule that is set is met; in a shell pattern, no `*` backtracks into another."""
+    """Return a predicate for one rule: all set members must match. No `*` of a pattern backtracks into another."""
     patterns = [re.compile(translate(name)) for name in rule.names]
     methods = frozenset(method.upper() for method in rule.methods)
     tags = frozenset(rule.tags)

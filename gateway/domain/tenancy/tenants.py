@@ -1,4 +1,4 @@
-"""The isolated customer."""
+"""Tenants: the isolated customers."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """One customer; `slug` stands in its URL, `revision` rises with every change of its catalog."""
+    """One customer; `slug` is part of its URL, `revision` rises with every change of its catalog."""
 
     id: TenantId
     slug: str

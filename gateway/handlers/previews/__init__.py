@@ -1,1 +1,1 @@
-"""Requests and calls as a user reads them before confirming."""
+"""Previews: requests and calls in readable form, for the user's confirmation."""

@@ -1,7 +1,8 @@
-"""Calls as a person reads them before confirming: the request as it will be sent, in full up to stated lengths.
+"""Previews of requests for the user's confirmation: the request as it will be sent, up to fixed lengths.
 
 Values under names of credentials are replaced by `***`, and so are stored credentials wherever they occur. Characters
-that are not printable are escaped, so no text of a caller can look like another line or reverse the reading direction.
+that are not printable are escaped. So a caller's text can neither imitate another line nor reverse the reading
+direction.
 """
 
 import re
@@ -13,7 +14,7 @@ from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
 
 LONGEST = 12_000
-"""Characters of one preview."""
+"""Limit on the characters of one preview."""
 
 _LONGEST_URL = 2_000
 _LONGEST_BODY = 4_000
@@ -21,20 +22,20 @@ _LONGEST_VALUE = 500
 _MOST_HEADERS = 20
 _MOST_PARTS = 20
 _BYTES_EXAMINED = 8
-"""Bytes of a body that are escaped for each character that is shown: more than any has, and few for the loop."""
+"""Bytes of a body escaped per shown character: more than any character has, few enough for the event loop."""
 _HIDDEN = "***"
 _SECRET = re.compile(
     r"pass(word|wd|phrase|code)|secret|token|authori[sz]ation|credential|cookie|(api|access|private)[-_]?key",
     re.IGNORECASE,
 )
 _MEMBER = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(?:(\s*+:\s*+)"(?:[^"\\]|\\.)*+(?:"|\Z))?', re.DOTALL)
-"""A text and, where it is a name, the text behind it: no character is read twice, however the quotes are placed."""
+"""A text and, if it is a name, its value. No character is read twice, however the quotes are placed."""
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _UNREMARKABLE = frozenset({"accept"})
 
 
 def show_request(request: UpstreamRequest, *, longest_body: int = _LONGEST_BODY) -> str:
-    """Method and URL, then headers and body on lines of their own."""
+    """Return method and URL on one line, then headers and body on lines of their own."""
     lines = [f"{request.method} {cut(_blank_query(escape(request.url)), _LONGEST_URL)}", *_headers(request)]
     if request.body:
         lines += ["", *_body(request.body, _type_of(request), longest_body)]
@@ -42,12 +43,12 @@ def show_request(request: UpstreamRequest, *, longest_body: int = _LONGEST_BODY)
 
 
 def show_json(written: bytes, longest: int = _LONGEST_BODY) -> str:
-    """JSON on one line, such as the arguments of a call."""
+    """Return JSON on one line, for example the arguments of a call."""
     return _content(written, "json", longest)
 
 
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
-    """The preview without stored credentials, no longer than it may be."""
+    """Return the preview with stored credentials redacted, cut to `LONGEST`."""
     if credentials:
         said = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
         text = (await redaction.apply(said, credentials)).body.decode("utf-8", "replace")
@@ -55,17 +56,17 @@ async def finish(text: str, redaction: Redaction, credentials: Credentials) -> s
 
 
 def escape(text: str) -> str:
-    """The text with everything that is not printable as `\\n` or `\\u202e`."""
+    """Return the text with each unprintable character escaped, such as `\\n` or `\\u202e`."""
     return _UNPRINTABLE.sub(_escaped, text)
 
 
 def cut(text: str, longest: int) -> str:
-    """The text up to a length; a cut is marked with the size."""
+    """Return the text up to a length; a cut is marked with the total size."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
 
 
 def blank_members(text: str) -> str:
-    """JSON without the texts of members that are named like credentials."""
+    """Return JSON with the texts of members blanked that are named like credentials."""
     return _MEMBER.sub(_blanked, text)
 
 
@@ -96,7 +97,7 @@ def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
 
 
 def _content(body: bytes, content_type: str, longest: int) -> str:
-    """The text of a body, or its size."""
+    """Return the text of a body, or its size if it is not text."""
     head = body[: _BYTES_EXAMINED * longest]
     if not is_utf8(head):
         return f"({len(body)} bytes that are no text)"

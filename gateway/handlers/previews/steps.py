@@ -1,7 +1,7 @@
-"""The requests and calls of a list of steps, as a person reads them before confirming the list.
+"""Previews of the requests and calls of a list of steps.
 
-A request is shown as it will be sent where its places need arguments only, and as it is declared where they need what
-an earlier step gets. A tool that is called is judged and confirmed by itself as well.
+A request whose placeholders need arguments only is shown as it will be sent. One that needs results of earlier steps is
+shown as declared. A called tool is also checked and confirmed by itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,20 +19,20 @@ from gateway.handlers.previews.requests import cut, escape, show_json, show_requ
 from gateway.handlers.response_body.reading import JSON
 
 _MOST = 20
-"""Requests and calls that are shown."""
+"""Limit on the requests and calls that are shown."""
 _ROOM, _LEAST_ROOM = 6_000, 300
-"""Characters of all that is shown, and of each: a long body hides no later request."""
+"""Characters of the whole preview, and the minimum for each request: a long body hides no later request."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepPreview:
-    """One list of steps."""
+    """Preview of one list of steps."""
 
     spec: StepsSpec
     way: EgressContext
 
     def show(self, arguments: Mapping[str, object]) -> str:
-        """Each request and call in order; empty where the list makes none."""
+        """Return each request and call in order; empty if the list makes none."""
         found = list(_acts(self.spec.steps, frozenset()))
         room = max(_ROOM // max(len(found), 1), _LEAST_ROOM)
         known = variables_of(arguments)
@@ -41,10 +41,10 @@ class StepPreview:
         return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])
 
     async def credentials(self) -> tuple[Credential, ...]:
-        """The stored credentials of the requests that the list makes in any case.
+        """Return the stored credentials of the requests that the list makes unconditionally.
 
         Raises:
-            CredentialMissing: one is not stored, or not for its request's origin.
+            CredentialMissing: a credential is not stored, or not for its request's origin.
         """
         found = [
             await HttpRequester(step.http, self.way).credential(step.http.url.origin)
@@ -62,14 +62,14 @@ class StepPreview:
         verb = "may send" if may else "sends"
         try:
             request = HttpRequester(step.http, self.way).request(variables)
-        except (_Unknown, TemplateFailed, EgressDenied):  # what fails is not sent
+        except (_Unknown, TemplateFailed, EgressDenied):  # a request that fails here is not sent
             request = _declared(step.http)
         return f"{verb} {show_request(request, longest_body=room)}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Act:
-    """A step that does something outside, and the names whose values are known only once earlier steps were done."""
+    """A step that sends or calls something, and the names whose values only earlier steps provide."""
 
     step: HttpStep | CallStep
     is_conditional: bool
@@ -77,7 +77,7 @@ class _Act:
 
 
 class _Unknown(Exception):
-    """A place needs what an earlier step gets."""
+    """A placeholder needs the result of an earlier step."""
 
 
 class _Variables(Mapping[str, object]):
@@ -109,7 +109,7 @@ def _acts(steps: tuple[Step, ...], unknown: frozenset[str], *, is_conditional: b
 
 
 def _kept(step: Step) -> frozenset[str]:
-    """The names under which a step keeps something, in any of its branches."""
+    """Return the names under which a step stores a result, in any of its branches."""
     if isinstance(step, IfStep):
         return frozenset[str]().union(*(_kept(inner) for inner in (*step.then, *step.otherwise)))
     if isinstance(step, GatherStep):
@@ -127,7 +127,7 @@ def _arguments(tree: Tree, variables: Mapping[str, object], room: int) -> str:
 
 
 def _declared(spec: HttpSpec) -> UpstreamRequest:
-    """The request with its places as they are declared."""
+    """Return the request with its placeholders as declared."""
     headers = [(name, template.source) for name, template in spec.headers]
     source = None if spec.body is None else spec.body.source
     body = None if source is None else source.encode("utf-8", "replace") if isinstance(source, str) else _json(source)

@@ -1,1 +1,1 @@
-"""Handlers written in Python: what a function receives, how it runs, and what it may return."""
+"""Handlers written in Python: the function's input, its execution, and its allowed return values."""

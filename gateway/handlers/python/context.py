@@ -1,4 +1,4 @@
-"""What a Python handler knows of its call and may do during it."""
+"""Context of a Python handler's call: its arguments and principal, and its requests to client, tools and upstreams."""
 
 import asyncio
 import concurrent.futures
@@ -20,26 +20,28 @@ _ACTIONS = ("accept", "decline", "cancel")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientReply:
-    """What the user did with a question, and what was filled in where that was a form and it was accepted."""
+    """The user's reaction to a question, and the form's values if it was accepted."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any]
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the user said yes."""
+        """True if the user accepted."""
         return self.action == "accept"
 
 
 class Context:
-    """One call, as the function behind a primitive of code sees it.
+    """One call, as the function of a primitive written in Python sees it.
 
-    A plain function runs in a thread, where `context.wait(context.progress(0.5))` does what `await` does elsewhere.
+    A plain function runs in a thread, where `context.wait(context.progress(0.5))` replaces `await`.
 
     With clients of 2026-07-28 a question ends the request, and the function runs again from its start when the answer
-    has come. Questions, `invoke` and `http` requests that were answered before are not made again; whatever else the
-    function does before a question is done in each round. A function that asks must let exceptions it does not know
-    through, and ask the same questions in the same order for the same answers.
+    arrives. Questions, `invoke` and `http` requests that were answered before are not repeated. Everything else before
+    a question is done again in each round.
+
+    A function that asks questions must not swallow exceptions it does not know. It must ask the same questions in the
+    same order after the same answers.
     """
 
     def __init__(
@@ -55,72 +57,72 @@ class Context:
         self._is_over = False
         self._waiting: set[concurrent.futures.Future[Any]] = set()
         self.http = HttpClient(upstream, call.principal.tenant, self._memory)
-        """Sends requests through the gateway's own door: private addresses are refused unless the operator allows."""
+        """Sends requests through the upstream client, which refuses private addresses unless the operator allows."""
 
     @property
     def tenant(self) -> str:
-        """The tenant whose call this is, by its slug."""
+        """The tenant of this call, by its slug."""
         return self._call.principal.slug
 
     @property
     def principal(self) -> Principal:
-        """Who calls."""
+        """The principal of the call."""
         return self._call.principal
 
     @property
     def correlation_id(self) -> str:
-        """What to quote in logs."""
+        """The correlation id for logs."""
         return self._call.correlation_id
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments, valid by the definition; of a resource template: its variables."""
+        """The arguments, valid by the definition; of a resource template, its variables."""
         return self._arguments
 
     @property
     def uri(self) -> str | None:
-        """The URI that is read; None unless this is a resource."""
+        """The URI that is read; None unless the primitive is a resource."""
         return self._uri
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the answer any more; a plain function should look now and then."""
+        """True if the caller no longer waits for the answer; a plain function should check it from time to time."""
         return self._is_over
 
     def can(self, kind: str) -> bool:
-        """Whether the client says that it can be asked this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
+        """True if the client declared this capability: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
         return self._call.peer.can(kind)
 
     async def end_stream(self) -> None:
-        """End the stream on which this call tells and asks; the client of a session comes back for the rest.
+        """End the stream that carries this call's messages; the client of a session reconnects for the rest.
 
-        Nothing happens where the client cannot come back, as in 2026-07-28.
+        Does nothing if the client cannot reconnect, as in 2026-07-28.
         """
         await self._call.peer.end_stream()
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the call is; each value must be larger than the one before."""
+        """Send the client a progress notification; each value must be larger than the one before."""
         await self._call.peer.progress(progress, total, message)
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Send the client a log message, if it wants that level."""
+        """Send the client a log message, if it subscribed to that level."""
         await self._call.peer.log(level, data, logger)
 
     async def read_resource(self, uri: str) -> Contents:
         """Read another resource as this principal.
 
         Raises:
-            NotFound: there is none, or not for this principal.
-            GatewayError: it was refused, or reading failed.
+            NotFound: there is no such resource, or not for this principal.
+            GatewayError: the request was refused, or reading failed.
         """
         return await self._call.read_resource(uri)
 
     async def invoke(self, name: str, arguments: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """Call another tool as this principal, through all gates: its result object as the protocol has it.
+        """Call another tool as this principal through the call pipeline; return the protocol's result object.
 
         Raises:
             NotFound: there is no such tool, or not for this principal.
-            GatewayError: it was refused.
+            GatewayError: the call was refused.
         """
         self._invoked += 1
         key = f"invoke/{self._invoked}"
@@ -135,7 +137,7 @@ class Context:
     ) -> ClientReply:
         """Ask the user to fill in a form; without a schema, for a plain yes or no.
 
-        Never ask for secrets: the client sees what is filled in.
+        Never ask for secrets: the client sees the entered values.
 
         Raises:
             CapabilityMissing: the client cannot ask its user.
@@ -147,10 +149,11 @@ class Context:
         return _reply(answer)
 
     async def ask_url(self, message: str, url: str, *, key: str | None = None) -> ClientReply:
-        """Ask the user to open a page; accepting says that it was opened, not what came of it.
+        """Ask the user to open a page. Acceptance means that the page was opened, not that its task was completed.
 
         Raises:
-            CapabilityMissing, ClientSilent: as above.
+            CapabilityMissing: the client cannot ask its user.
+            ClientSilent: no answer in time.
         """
         return _reply(await self._ask("elicitation", {"mode": "url", "message": message, "url": url}, key))
 
@@ -163,10 +166,11 @@ class Context:
         options: Mapping[str, object] | None = None,
         key: str | None = None,
     ) -> Mapping[str, Any]:
-        """Ask the client's model; `options` are further members of `sampling/createMessage`.
+        """Sample the client's model; `options` are further members of `sampling/createMessage`.
 
         Raises:
-            CapabilityMissing, ClientSilent: as above.
+            CapabilityMissing: the client offers no sampling.
+            ClientSilent: no answer in time.
         """
         params: dict[str, object] = {**(options or {}), "messages": list(messages), "maxTokens": max_tokens}
         if system_prompt is not None:
@@ -174,10 +178,12 @@ class Context:
         return await self._ask("sampling", params, key)
 
     async def roots(self, *, key: str | None = None) -> Sequence[Mapping[str, Any]]:
-        """The folders that the client works on.
+        """Return the client's roots.
 
         Raises:
-            CapabilityMissing, ClientSilent: as above.
+            CapabilityMissing: the client offers no roots.
+            ClientSilent: no answer in time.
+            HandlerFailed: the answer contains no list of roots.
         """
         found = (await self._ask("roots", {}, key)).get("roots")
         if not isinstance(found, list):
@@ -185,10 +191,10 @@ class Context:
         return cast("list[Mapping[str, Any]]", found)
 
     def wait(self, awaitable: Awaitable[_T]) -> _T:
-        """From a plain function: do this on the event loop and wait for what comes of it.
+        """Run an awaitable on the event loop from a plain function's thread, and return its result.
 
         Raises:
-            HandlerFailed: the call is over.
+            HandlerFailed: the call has ended.
         """
         if self._is_over:
             if asyncio.iscoroutine(awaitable):
@@ -206,7 +212,7 @@ class Context:
             self._waiting.discard(future)
 
     def close(self) -> None:
-        """The call has ended: what the function still waits for is given up."""
+        """End the context: cancels everything that the function still waits for."""
         self._is_over = True
         for future in tuple(self._waiting):
             future.cancel()

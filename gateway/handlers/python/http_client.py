@@ -1,4 +1,4 @@
-"""The HTTP client that Python handlers are given: the gateway's one door out, in a convenient form."""
+"""HTTP client for Python handlers: a convenience interface of the gateway's upstream client."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _FIRST_ERROR = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """A whole answer; a redirect is an answer like any other."""
+    """A complete response; redirects are returned, not followed."""
 
     status: int
     content_type: str
@@ -32,19 +32,19 @@ class HttpResponse:
 
     @property
     def is_error(self) -> bool:
-        """Whether the status says that the request failed."""
+        """True if the status reports a failure."""
         return self.status >= _FIRST_ERROR
 
     @property
     def text(self) -> str:
-        """The body as UTF-8; what is none is replaced."""
+        """The body as UTF-8; invalid bytes are replaced."""
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The body as a JSON value; integers keep every digit.
+        """Return the body as a JSON value; integers keep every digit.
 
         Raises:
-            HandlerFailed: it is no JSON.
+            HandlerFailed: the body is not JSON.
         """
         try:
             return msgspec.json.decode(self.content)
@@ -53,8 +53,11 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Sends requests for one call. A request that may change something is not sent again when the call is run again
-    after a question to the client: it gives the answer of the first time."""
+    """Sends requests for one call.
+
+    When the call is run again after a question to the client, a request that may change something is not repeated. The
+    stored first response is returned instead.
+    """
 
     def __init__(self, upstream: UpstreamClient, tenant: TenantId, memory: CallMemo) -> None:
         self._upstream = upstream
@@ -87,11 +90,11 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
     ) -> HttpResponse:
-        """Send one request and read its whole answer.
+        """Send one request and return its complete response.
 
         Raises:
-            EgressDenied: the URL is not one that the gateway may dial.
-            UpstreamError: there is no whole answer.
+            EgressDenied: the gateway may not connect to the URL.
+            UpstreamError: there is no complete response.
         """
         request = _request(method.upper(), url, json=json, content=content, headers=headers or {})
         self._sent += 1
@@ -136,7 +139,7 @@ def _request(
 
 
 def _encoded(text: str) -> str:
-    """The URL as it goes out: names in ASCII, everything encoded, no fragment; the guard judges where it leads."""
+    """Return the URL in wire form: ASCII host, percent-encoded, no fragment. The egress guard checks its target."""
     try:
         url = URL(text)
         if url.user is not None or url.password is not None:

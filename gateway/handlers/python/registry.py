@@ -1,4 +1,4 @@
-"""Primitives that operators wrote in Python: where their functions are found."""
+"""Lookup of the functions that operators registered in Python."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonHandler:
-    """The function of one primitive of code; `is_async` says whether it runs on the event loop or in a thread.
+    """The function of one primitive; `is_async` is True if it runs on the event loop, otherwise it runs in a thread.
 
-    `complete` completes the arguments of a prompt or the variables of a template; `timeout_s` bounds both.
+    `complete` completes the arguments of a prompt or the variables of a template. `timeout_s` limits both functions.
     """
 
     function: Callable[[Context], object]
@@ -25,8 +25,8 @@ class PythonHandler:
 
 
 class PythonHandlers(Protocol):
-    """What was registered in code."""
+    """The primitives registered in Python."""
 
     def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
-        """The function behind a tenant's primitive of this family and name (of resources: URI or URI template)."""
+        """Return the function of a tenant's primitive of this family and name (of resources: URI or URI template)."""
         ...

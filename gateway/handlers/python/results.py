@@ -1,4 +1,4 @@
-"""Short ways for Python handlers to say what they answer."""
+"""Shortcuts for results of Python handlers."""
 
 from base64 import b64encode
 
@@ -8,12 +8,12 @@ from gateway.domain.results import Result
 
 
 def success(value: object) -> Result:
-    """The tool did its work: the value is structured content, and the same as text."""
+    """Return a successful result: the value as structured content and as text."""
     return json(value)
 
 
 def error(code: str, message: str, data: object = None) -> Result:
-    """The tool did not: the message is text for the model; code, message and data are in `_meta.error`."""
+    """Return an error result: the message is text for the model; code, message and data are in `_meta.error`."""
     failure: dict[str, object] = {"code": code, "message": message}
     if data is not None:
         failure["data"] = data
@@ -21,31 +21,31 @@ def error(code: str, message: str, data: object = None) -> Result:
 
 
 def text(value: str) -> Result:
-    """One block of text."""
+    """Return one block of text."""
     return Result(content=({"type": "text", "text": value},))
 
 
 def json(value: object) -> Result:
-    """One JSON value, as structured content and as text.
+    """Return one JSON value, as structured content and as text.
 
     Raises:
-        TypeError, ValueError: the value is no JSON.
+        TypeError, ValueError: the value is not JSON.
     """
     return Result(content=({"type": "text", "text": msgspec.json.encode(value).decode()},), structured=value)
 
 
 def image(content: bytes, mime_type: str = "image/png") -> Result:
-    """One picture."""
+    """Return one image."""
     return Result(content=({"type": "image", "data": b64encode(content).decode(), "mimeType": mime_type},))
 
 
 def audio(content: bytes, mime_type: str = "audio/wav") -> Result:
-    """One piece of sound."""
+    """Return one audio clip."""
     return Result(content=({"type": "audio", "data": b64encode(content).decode(), "mimeType": mime_type},))
 
 
 def embed(uri: str, content: str | bytes, mime_type: str | None = None) -> Result:
-    """One embedded resource: text as it is, bytes as a blob."""
+    """Return one embedded resource: text as it is, bytes as a blob."""
     resource: dict[str, object] = {"uri": uri}
     if isinstance(content, str):
         resource |= {"mimeType": mime_type or "text/plain", "text": content}

@@ -1,7 +1,7 @@
-"""Result objects of the protocol that a Python function returned as plain dictionaries: recognised and read.
+"""Recognition of protocol result objects that a Python function returned as plain dictionaries.
 
-Only the members are looked at here; what they hold is checked by the stations, like the content of any other answer. A
-member that is null counts as absent, because that is how the SDK writes its objects out.
+Only the members are checked here. The call pipeline checks their values, like the content of any other answer. A null
+member counts as absent, because the SDK serializes its objects that way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,21 @@ from gateway.domain.results import ABSENT, Messages, Result
 from gateway.errors import HandlerFailed
 
 _RESULT = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
-_CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway sets for how long it is valid
+_CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway itself sets the validity
 _MESSAGES = frozenset(("messages", "description", "resultType"))
 _TELLING = ("content", "isError", "is_error")
 _COMPLETE = "complete"
 _DEEPEST = 8
-"""Levels that are looked through; the protocol's own objects have fewer (messages, content, annotations, audience)."""
+"""Levels that are searched for nulls; the protocol's objects have fewer (messages, content, annotations, audience)."""
 
 
 def read_result(returned: Mapping[str, object]) -> Result | None:
-    """The result of a tool that a mapping is; None when it is any other JSON object.
+    """Return the tool result that a mapping represents; None if it is any other JSON object.
 
     A mapping with `isError: true` and `content` is a result or is refused: it never becomes a success.
 
     Raises:
-        HandlerFailed: it is meant as a result and has members that a result has not.
+        HandlerFailed: the mapping is a result, but has members that no result has.
     """
     if returned.keys().isdisjoint(_TELLING):
         return None
@@ -35,7 +35,7 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
     if not _is_result(members):
         return None
     _refuse_others(members, _RESULT)
-    found: dict[str, Any] = members  # of any type: what they are is checked before they are sent
+    found: dict[str, Any] = members  # of any type: the values are checked before they are sent
     return Result(
         content=_without_nulls(found.get("content", ()), _DEEPEST),
         structured=found.get("structuredContent", ABSENT),
@@ -45,10 +45,10 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
 
 
 def read_contents(returned: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
-    """The contents of a resource that a mapping has under `contents`, or is.
+    """Return the contents of a resource: those under `contents`, or the mapping itself.
 
     Raises:
-        HandlerFailed: it is neither.
+        HandlerFailed: the mapping is neither.
     """
     members = _given(returned)
     if "contents" in members:
@@ -60,36 +60,36 @@ def read_contents(returned: Mapping[str, object]) -> Sequence[Mapping[str, objec
 
 
 def read_messages(returned: Mapping[str, object] | Sequence[object]) -> Messages:
-    """The messages of a prompt that a list is, or a mapping has under `messages`, beside its own description.
+    """Return the messages of a prompt: a list, or those under `messages` of a mapping, with its own description.
 
     Raises:
-        HandlerFailed: it has none, or other members.
+        HandlerFailed: there are no messages, or there are other members.
     """
     members = _given(returned if isinstance(returned, Mapping) else {"messages": returned})
     if "messages" not in members:
         raise refuse(returned)
     _refuse_others(members, _MESSAGES)
-    description: Any = members.get("description")  # of any type, as above
+    description: Any = members.get("description")  # of any type, like the result's members above
     return Messages(messages=_listed(members["messages"]), description=description)
 
 
 def refuse(returned: object) -> HandlerFailed:
-    """The error for what no function of the family may return."""
+    """Return the error for a value that no function of the family may return."""
     error = HandlerFailed("the handler returned something that is no answer of its family")
     error.add_note(f"it returned {type(returned).__name__}")  # for the log, not for the client
     return error
 
 
 def _is_result(members: Mapping[str, object]) -> bool:
-    """True if a mapping is a result: only members of one, with blocks as content, or a failure with content.
+    """True if a mapping is a result: it has only result members and blocks as content, or it is a failure with content.
 
-    `is_error` is how the SDK's objects are written out under their Python names.
+    `is_error` is the Python name under which the SDK's objects may be serialized.
     """
     is_closed = members.keys() <= _RESULT
     if any(members.get(name, False) is not False for name in ("isError", "is_error")):
         return "content" in members or is_closed
     blocks = as_list(members.get("content"))
-    has_content = blocks is not None and (bool(blocks) or len(members) > 1)  # {"content": []} may well be a page
+    has_content = blocks is not None and (bool(blocks) or len(members) > 1)  # {"content": []} may be a page
     return has_content and is_closed and all(_is_block(block) for block in blocks or ())
 
 
@@ -100,10 +100,10 @@ def _is_block(block: object) -> bool:
 
 
 def _refuse_others(members: Mapping[str, object], known: frozenset[str]) -> None:
-    """Refuse members that would be lost, and an answer that is only a step on the way to one.
+    """Refuse members that would be lost, and an answer that is only an intermediate result.
 
     Raises:
-        HandlerFailed: there are such.
+        HandlerFailed: there are such members, or `resultType` is not `complete`.
     """
     others = sorted(str(name) for name in members.keys() - known)
     if others or members.get("resultType", _COMPLETE) != _COMPLETE:
@@ -125,7 +125,7 @@ def _listed(found: object) -> Sequence[Mapping[str, object]]:
 
 
 def _without_nulls(value: object, depth: int) -> Any:
-    """The value without members that are null; what lies under `_meta` is not the protocol's, and stays as it is."""
+    """Return the value without null members. `_meta` is not defined by the protocol and stays unchanged."""
     members, elements = as_object(value), as_list(value)
     if not depth or (members is None and elements is None):
         return value

@@ -1,4 +1,4 @@
-"""How Python functions run: within their time, on the event loop or in a thread, and only what is typed comes back."""
+"""Execution of Python functions: with a time limit, on the event loop or in a thread, with checked return types."""
 
 import asyncio
 import inspect
@@ -30,10 +30,10 @@ class PythonAction(Generic[_Answer]):
     threads: ThreadPool
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """The function's answer.
+        """Return the function's answer.
 
         Raises:
-            HandlerFailed: it took too long, or returned something else than its family may.
+            HandlerFailed: the function took too long, or returned a type that its family does not allow.
         """
         context = Context(call, arguments, upstream=self.upstream, uri=self.form.uri)
         try:
@@ -48,10 +48,10 @@ class PythonAction(Generic[_Answer]):
 
 
 async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, *, is_async: bool) -> object:
-    """What a function returns, awaited if need be.
+    """Return a function's return value, awaited if necessary.
 
     Raises:
-        RuntimeError: it raised what would end the gateway, or the task that it runs in.
+        RuntimeError: the function raised an exception that would end the gateway or its own task.
     """
     try:
         returned = function() if is_async else await threads.run(tenant, function)
@@ -61,7 +61,7 @@ async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, 
         if task is None or task.cancelling():
             raise
         raise RuntimeError("the function raised CancelledError, and nobody cancelled it") from None
-    except (Exception, GeneratorExit):  # the latter is how a coroutine that nobody goes on with is closed
+    except (Exception, GeneratorExit):  # GeneratorExit closes an abandoned coroutine
         raise
     except BaseException as error:
         raise RuntimeError(f"the function raised {type(error).__name__}") from error
@@ -70,10 +70,10 @@ async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, 
 async def completions(
     function: CompletionFunction, completing: Completing, threads: ThreadPool, *, is_async: bool
 ) -> Completions:
-    """The values that a completion function suggests.
+    """Return the values that a completion function suggests.
 
     Raises:
-        HandlerFailed: it returned something else.
+        HandlerFailed: the function returned another type.
     """
     returned = await run(lambda: function(completing), threads, completing.principal.tenant, is_async=is_async)
     kind = type(returned).__name__

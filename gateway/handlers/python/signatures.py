@@ -1,16 +1,16 @@
-"""How the Python functions behind primitives of code are typed: what they are handed and what they may return.
+"""Types of the Python functions behind primitives: their argument and their allowed return values.
 
-A function is plain or `async`; a plain one runs in a thread. It may return exactly what its alias names:
+A function is plain or `async`; a plain one runs in a thread. It may return exactly the types of its alias:
 
-- a tool: `Result` (see `handlers.python.results`), a string (one text block), or a mapping: the protocol's result
-  object, or else one JSON object, as structured content and as text;
+- a tool: `Result` (see `handlers.python.results`), a string (one text block), or a mapping. A mapping is the protocol's
+  result object, or else one JSON object, as structured content and as text;
 - a resource: `Contents`, a string or bytes in the MIME type of its definition, or a mapping: `{"contents": […]}` or one
   content object;
 - a prompt: `Messages`, a string (one message of the user), a list of messages, or a mapping: `{"messages": […]}` with
   or without a description;
-- a completion: the values, or `Completions` where there are more than those.
+- a completion: the values, or `Completions` if there are more values than those returned.
 
-Anything else is a wrong shape: the client gets a clean error, the log says what it was.
+Any other type fails the call: the client receives a neutral error, and the log contains the type.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ PromptFunction: TypeAlias = Callable[[Context], PromptAnswer] | Callable[[Contex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completing:
-    """What is being typed: the argument, its beginning so far, and the arguments already chosen."""
+    """A completion request: the argument, its typed text so far, and the arguments already chosen."""
 
     principal: Principal
     argument: str

@@ -1,7 +1,7 @@
-"""Threads for plain functions of operators' code, with a share of the places for each tenant.
+"""Threads for plain functions of operators' code, with a share of the slots per tenant.
 
-A thread cannot be stopped. When a call is given up its function goes on in the thread and keeps its place until it
-returns, so functions that hang can use up the places but nothing else; the threads do not keep the gateway from ending.
+A thread cannot be stopped. After a call is abandoned, its function continues in the thread and keeps its slot until it
+returns. So hanging functions can exhaust the slots, but nothing else. The threads do not keep the gateway from exiting.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ _T = TypeVar("_T")
 
 
 class ThreadPool:
-    """The places of one gateway."""
+    """The thread slots of one gateway."""
 
     def __init__(self, places: int = 64) -> None:
         self.places = FairShare("handler threads", places=places, queue=_WAITING, patience_s=_PATIENCE_S)
 
     @property
     def busy(self) -> int:
-        """How many functions run now, those nobody waits for included."""
+        """Number of running functions, including those of abandoned calls."""
         return self.places.busy
 
     async def run(self, tenant: str, function: Callable[[], _T]) -> _T:
-        """Run the function in a thread when a place is free; return or raise what it does.
+        """Run the function in a thread when a slot is free; return its result or raise its exception.
 
         Raises:
-            LimitExceeded: there was none in time for this tenant.
+            LimitExceeded: no slot was released in time for this tenant.
         """
         job = _Job(function, partial(self.places.free, tenant))
         await self.places.take(tenant)
@@ -47,7 +47,7 @@ class ThreadPool:
 
 
 class _Job(Generic[_T]):
-    """One function on its way through a thread."""
+    """One function run in a thread."""
 
     def __init__(self, function: Callable[[], _T], leave: Callable[[], None]) -> None:
         self._function = function
@@ -56,12 +56,12 @@ class _Job(Generic[_T]):
         self.done: asyncio.Future[_T] = self._loop.create_future()
 
     def run(self) -> None:
-        """Run the function, in its thread, and tell the event loop."""
+        """Run the function in its thread, then hand the outcome to the event loop."""
         try:
             answer = self._function()
-        except Exception as error:  # it belongs to whoever waits, whatever it is
+        except Exception as error:  # any exception is passed to the awaiting task
             self._tell(partial(self._fail, error))
-        except BaseException as error:  # such as SystemExit, which would end the gateway
+        except BaseException as error:  # for example SystemExit, which would end the gateway
             failure = RuntimeError(f"the function raised {type(error).__name__}")
             failure.__cause__ = error
             self._tell(partial(self._fail, failure))
@@ -82,5 +82,5 @@ class _Job(Generic[_T]):
     def _fail(self, error: Exception) -> None:
         self._leave()
         if not self.done.done():
-            stops = isinstance(error, StopIteration)  # which no future can carry
+            stops = isinstance(error, StopIteration)  # no future can carry StopIteration
             self.done.set_exception(RuntimeError("the function raised StopIteration") if stops else error)

@@ -1,7 +1,7 @@
-"""Escapes that servers write into text, decoded for comparison only: `redaction` looks for secrets behind them.
+"""Decoding of escapes in text, only for comparison: `redaction` searches for secrets behind them.
 
-Backslash escapes (JSON, JavaScript, Python), percent encoding and HTML references. Every pattern is bounded and begins
-with a literal byte, so that decoding is linear and text without that byte costs one `memchr`.
+Covers backslash escapes (JSON, JavaScript, Python), percent encoding and HTML references. Every pattern is bounded and
+begins with a literal byte. So decoding is linear, and text without that byte costs one `memchr`.
 """
 
 import re
@@ -11,11 +11,14 @@ from html.entities import html5
 from itertools import compress
 
 ROUNDS = 6
-"""Nested encodings that are undone."""
+"""Nested encodings that are decoded."""
 
 DROPPED = b" \t\r\n\v\f\0+=\\"
-"""Bytes that comparisons ignore: blanks and `+` stand for each other in forms, line breaks divide base64 and `=` ends
-it, NULs fill up UTF-16, and backslashes are what remains of escapes."""
+"""Bytes that comparisons ignore.
+
+Blanks and `+` are equivalent in forms; line breaks divide base64 and `=` ends it. NULs are padding in UTF-16, and
+backslashes are remains of escapes.
+"""
 
 _NUL = b"\0"
 _COMPARED = bytes(byte not in DROPPED for byte in range(256))
@@ -32,7 +35,7 @@ _ENTITY = re.compile(
 )
 _PERCENT_ASCII = re.compile(rb"%(?:u00)?([0-7][0-9a-fA-F])")
 _PERCENT = re.compile(rb"%(?:([0-9a-fA-F]{2})|u([0-9a-fA-F]{4}))")
-_BACKSLASH_ASCII = re.compile(  # with the backslashes that an encoding around this one has doubled
+_BACKSLASH_ASCII = re.compile(  # with the backslashes that a surrounding encoding has doubled
     rb"\\\\{0,15}+(?:u00([0-7][0-9a-fA-F])|x([0-7][0-9a-fA-F])|u\{0{0,8}([1-7]?[0-9a-fA-F])\}|U000000([0-7][0-9a-fA-F])|[nrt])"
 )
 _BACKSLASH = re.compile(
@@ -43,7 +46,7 @@ _BACKSLASH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Escape:
-    """One way to write characters: the byte that begins it, its pattern, and the bytes that a match stands for."""
+    """One kind of escape: its first byte, its pattern, and its decoder."""
 
     mark: bytes
     pattern: re.Pattern[bytes]
@@ -60,7 +63,7 @@ def _ascii(found: re.Match[bytes]) -> bytes:
 
 
 def _byte_or_character(found: re.Match[bytes]) -> bytes:
-    """A byte of UTF-8 for the two digits of the first group, a character for those of others."""
+    """Return a byte of UTF-8 for the two digits of the first group, a character for those of the others."""
     if found.lastindex is None:
         return b""
     if found.lastindex == 1:
@@ -91,7 +94,7 @@ ASCII_ESCAPES = (
     Escape(b"%", _PERCENT_ASCII, _ascii_byte),
     _REFERENCES,
 )
-"""Enough where all secrets are ASCII; the escapes of other scripts are passed over at the speed of the pattern."""
+"""Sufficient if all secrets are ASCII; escapes of other scripts are skipped at the speed of the pattern."""
 
 ALL_ESCAPES = (
     Escape(b"\\", _BACKSLASH, _byte_or_character),
@@ -103,7 +106,7 @@ Escapes = Sequence[Escape]
 
 
 def decode(text: bytes, escapes: Escapes) -> bytes:
-    """The text with one layer of escapes undone, and without NULs; the same object where there are none."""
+    """Return the text with one layer of escapes decoded, and without NULs; the same object if there are none."""
     if _NUL in text:
         text = text.translate(None, _NUL)
     for escape in escapes:
@@ -113,12 +116,12 @@ def decode(text: bytes, escapes: Escapes) -> bytes:
 
 
 def squeeze(text: bytes) -> bytes:
-    """The text without the bytes that comparisons ignore."""
+    """Return the text without the bytes that comparisons ignore."""
     return text.translate(None, DROPPED)
 
 
 class TracedText:
-    """A decoded text that knows from where in its source each byte comes."""
+    """A decoded text with the position of each byte in its source."""
 
     __slots__ = ("_ends", "_starts", "text")
 
@@ -129,15 +132,15 @@ class TracedText:
 
     @classmethod
     def of(cls, source: bytes) -> "TracedText":
-        """The source itself."""
+        """Return the source itself as traced text."""
         return cls(source, range(len(source)), range(1, len(source) + 1))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Span of these bytes in the source, extended to whole escapes."""
+        """Return the span of these bytes in the source, extended to whole escapes."""
         return self._starts[start], self._ends[end - 1]
 
     def decoded(self, escapes: Escapes) -> "TracedText":
-        """As `decode`."""
+        """Decode one layer of escapes, like the function `decode`."""
         traced = self._only(_WRITTEN) if _NUL in self.text else self
         for escape in escapes:
             if escape.mark in traced.text:
@@ -145,18 +148,18 @@ class TracedText:
         return traced
 
     def squeezed(self) -> "TracedText":
-        """As `squeeze`."""
+        """Remove ignored bytes, like the function `squeeze`."""
         return self._only(_COMPARED)
 
     def _only(self, kept: bytes) -> "TracedText":
-        """The bytes for which this table of 256 has a one."""
+        """Keep the bytes for which this table of 256 has a one."""
         mask = self.text.translate(kept)
         return TracedText(
             bytes(compress(self.text, mask)), list(compress(self._starts, mask)), list(compress(self._ends, mask))
         )
 
     def without(self, escape: Escape) -> "TracedText":
-        """The text with this one kind of escape decoded."""
+        """Return the text with this kind of escape decoded."""
         pieces: list[bytes] = []
         starts: list[int] = []
         ends: list[int] = []

@@ -1,8 +1,10 @@
-"""Redaction of stored credentials in upstream answers: some upstreams echo what they were sent.
+"""Redaction of stored credentials in upstream responses: some upstreams echo what they receive.
 
-Answers are compared after decoding (`escapes`) with every form of the credential (`secret_forms`): JSON value by value
-and name by name, text in its charset, bytes as they are. What is found is replaced by `***`, and the answer is compared
-once more: a value or text that still shows a credential is replaced whole. Decision 23 lists what is not found.
+Responses are decoded (`escapes`) and compared with every form of the credential (`secret_encodings`). JSON is compared
+value by value and name by name, text in its charset, other bodies as bytes. Matches are replaced by `***`.
+
+The response is then compared once more: a value or text that still shows a credential is replaced completely. Decision
+23 lists the forms that are not found.
 """
 
 import re
@@ -23,13 +25,13 @@ Span = tuple[int, int]
 
 _MARK = b"***"
 _WINDOW = 64 * 1024
-"""Bytes that are compared at once; longer answers are compared in a thread, window by window."""
+"""Bytes that are compared at once. Longer responses are compared in a thread, window by window."""
 _MOST_OVERLAP = _WINDOW // 2
 _GROWTH = 16
 """Windows overlap by the longest form times this: `%25%34%31` has nine bytes for one."""
 _MOST_KEPT = 8
 _MOST_PLACES = 1_000
-"""An answer that shows credentials in more places is replaced whole: it costs about 50 µs to redact one of them."""
+"""Limit on the matches redacted one by one (about 50 µs each). With more, the response is replaced completely."""
 _IN_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _HARMLESS = frozenset({"", "application/json", "application/json; charset=utf-8", "text/plain", "text/html"})
@@ -38,13 +40,13 @@ _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Redaction:
-    """The redactors of one handler, by the credentials that it sends; they die with it."""
+    """Cache of redactors of one handler, by the credentials that it sends; lives as long as the handler."""
 
     def __init__(self) -> None:
         self._known: dict[Credentials, Redactor] = {}
 
     async def apply(self, answer: UpstreamAnswer, credentials: Credentials) -> UpstreamAnswer:
-        """The answer without the credentials."""
+        """Return the response without the credentials."""
         redactor = self._known.get(credentials)
         if redactor is None:
             if len(self._known) >= _MOST_KEPT:
@@ -56,7 +58,7 @@ class Redaction:
 
 
 class Redactor:
-    """Finds and replaces some credentials."""
+    """Finds and replaces a set of credentials."""
 
     def __init__(self, credentials: Credentials) -> None:
         forms = encodings_of(credentials)
@@ -67,12 +69,12 @@ class Redactor:
         self._escapes = ASCII_ESCAPES if forms.is_ascii else ALL_ESCAPES
         lengths = [len(form) for form in (*self._squeezed, *self._exact)]
         longest, shortest = max(lengths, default=0), min(lengths, default=0)
-        # A charset may need one byte where UTF-8, in which the forms are, needs four.
+        # UTF-8, in which the forms are encoded, may need four bytes where another charset needs one.
         self._shortest = shortest if forms.is_ascii else shortest // 4
         self._overlap = min(_GROWTH * longest, _MOST_OVERLAP)
 
     def redact(self, answer: UpstreamAnswer) -> UpstreamAnswer:
-        """The answer without the credentials, in body and in every header that is shown."""
+        """Return the response without the credentials, in body and in all exposed headers."""
         if not self._squeezed and not self._exact:
             return answer
         if answer.content_type not in _HARMLESS or answer.retry_after is not None or answer.location is not None:
@@ -110,18 +112,18 @@ class Redactor:
         return replace(answer, body=self._bytes(body))
 
     def _in_utf8(self, body: bytes, kind: str, parameters: str) -> bytes | None:
-        """The text as it will be read, in UTF-8, where that differs from its bytes."""
+        """Return the text in UTF-8 as it will be read, or None if that equals its bytes."""
         is_xml = kind.endswith("xml")
         is_other = declared_charset(parameters) not in _UTF8 if parameters else False
         if not (is_other or is_xml or not self._is_ascii or body.startswith(_MARKS)):
             return None
         if is_json(kind) and b"\0" not in body and is_utf8(body):
-            return None  # JSON is read as UTF-8 whatever is declared
+            return None  # JSON is read as UTF-8 whatever charset is declared
         text = decode_text(body, parameters, is_xml=is_xml).encode("utf-8", "replace")
         return None if text == body else text
 
     def _json(self, body: bytes) -> bytes:
-        """The JSON with each text, name and number that shows a credential blanked."""
+        """Return the JSON with each text, name and number blanked that shows a credential."""
         suspects = [(start, start + len(window)) for start, window in self._windows(body) if self._is_in(window)]
         pieces: list[bytes] = []
         place = 0
@@ -148,7 +150,7 @@ class Redactor:
         return _MARK if self.finds(redacted) else redacted
 
     def _bytes(self, body: bytes) -> bytes:
-        """The body with as many asterisks in the place of what was found, so that what is behind stays where it is."""
+        """Return the body with each match replaced by as many asterisks, so that later bytes keep their offsets."""
         redacted = bytearray(body)
         for start, end in self._spans(body):
             redacted[start:end] = b"*" * (end - start)
@@ -178,7 +180,7 @@ class Redactor:
         return False
 
     def _is_read(self, text: bytes) -> bool:
-        """True if the text contains one of the forms, escapes as they are."""
+        """True if the text contains one of the forms, without decoding escapes."""
         squeezed = squeeze(text)
         for form in self._squeezed:  # a generator would cost as much as the search
             if form in squeezed:
@@ -186,7 +188,7 @@ class Redactor:
         return bool(self._exact) and any(form in text for form in self._exact)
 
     def _spans(self, text: bytes) -> list[Span]:
-        """Spans of the credentials in the text, in order, neither nested nor adjacent."""
+        """Return the spans of the credentials in the text, in order, neither nested nor adjacent."""
         found = sorted(
             (place + start, place + end)
             for place, window in self._windows(text)
@@ -197,7 +199,7 @@ class Redactor:
         for first, end in found:
             start = first
             while start and text[start - 1] == ord("\\"):
-                start -= 1  # no half of an escape stays
+                start -= 1  # no half of an escape remains
             if merged and start <= merged[-1][1]:
                 merged[-1] = merged[-1][0], max(end, merged[-1][1])
             else:
@@ -246,7 +248,7 @@ def _places(text: bytes, form: bytes) -> Iterator[Span]:
 
 
 def _widened(text: TracedText, start: int, end: int) -> Span:
-    """With the neighbours in base64 that hold some bits of the secret's first and last byte."""
+    """Include neighbouring base64 characters that hold bits of the secret's first and last byte."""
     before, after = start - 1, end + 1
     if start and text.text[before] in _IN_BASE64 and text.span(before, start)[1] == text.span(start, end)[0]:
         start = before

@@ -1,6 +1,6 @@
-"""The byte strings by which a credential is recognised in decoded text: itself, in base64 at any offset, and in hex.
+"""Byte strings by which a credential is recognised in decoded text: itself, in base64 at any offset, and in hex.
 
-`escapes` says what decoded text is; forms are squeezed as that is.
+`escapes` defines decoded text; the forms are squeezed in the same way.
 """
 
 from base64 import b64encode
@@ -13,16 +13,18 @@ from gateway.domain.http.requests import Credential
 from gateway.handlers.redaction.escapes import ALL_ESCAPES, ROUNDS, decode, squeeze
 
 SHORTEST = 6
-"""Shorter secrets are not looked for: they would be found in much that is none. A password counts with its user name
-where they are written as one text in base64."""
+"""Shorter secrets are ignored, because they would match much unrelated text.
+
+A password counts together with its user name where they form one text in base64.
+"""
 
 _EDGES = ((0, 0), (1, 2), (2, 3))
-"""For each offset in a group of three bytes: blanks to put before, and characters of base64 that they take part in."""
+"""For each offset in a group of three bytes: padding bytes in front, and the base64 characters that they affect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretEncodings:
-    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` where squeezing leaves too little."""
+    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` if squeezing leaves too little."""
 
     plain: tuple[bytes, ...]
     base64: tuple[bytes, ...]
@@ -31,7 +33,7 @@ class SecretEncodings:
 
 
 def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
-    """The forms of all credentials."""
+    """Return the forms of all credentials."""
     plain: dict[bytes, None] = {}
     in_base64: dict[bytes, None] = {}
     exact: dict[bytes, None] = {}
@@ -63,7 +65,7 @@ def _pair(credential: Credential) -> bytes:
 
 
 def _written(value: str, raw: bytes) -> Iterator[bytes]:
-    """The secret itself, as it is after decoding where it looks escaped, quoted-printable, in hex and UTF-16."""
+    """Return the spellings of a secret: itself, decoded if it looks escaped, quoted-printable, hex and UTF-16."""
     yield raw
     decoded = raw
     for _ in range(ROUNDS):
@@ -80,7 +82,7 @@ def _written(value: str, raw: bytes) -> Iterator[bytes]:
 
 
 def _b64_contents(value: str, raw: bytes) -> set[bytes]:
-    """Sources of base64: the secret, its URL and JSON spellings, and UTF-16 in both byte orders."""
+    """Return the sources of base64: the secret, its URL and JSON spellings, and UTF-16."""
     quoted = quote(raw, safe="")
     return {
         raw,
@@ -88,12 +90,12 @@ def _b64_contents(value: str, raw: bytes) -> set[bytes]:
         quoted.lower().encode() if "%" in quoted else raw,
         raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"'),
         raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"/", b"\\/"),
-        value.encode("utf-16-le", "surrogatepass").rstrip(b"\0"),  # the same bytes, in the other order one further
+        value.encode("utf-16-le", "surrogatepass").rstrip(b"\0"),  # other byte order: the same bytes, shifted by one
     }
 
 
 def _b64_forms(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
-    """The base64 of these bytes in both alphabets, at each of the three offsets."""
+    """Return the base64 of these bytes in both alphabets, at each of the three offsets."""
     for before, cut in _EDGES[:offsets]:
         whole = (before + len(raw)) * 8 // 6
         encoded = b64encode(b"\0" * before + raw)[cut:whole]

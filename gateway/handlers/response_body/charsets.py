@@ -1,4 +1,4 @@
-"""How the bytes of a text are read: in the charset they are declared in, if it is one that is safe to read."""
+"""Decoding of text bodies in their declared charset, if it is known to be safe to decode."""
 
 import codecs
 import re
@@ -7,7 +7,7 @@ _KNOWN = re.compile(
     r"utf-8(?:-sig)?|ascii|utf-(?:16|32)(?:-[bl]e)?|iso8859-\d{1,2}|cp(?:125\d|437|85\d|866|932|949|950)|koi8-[ru]|"
     r"mac-roman|shift_jis(?:_2004|x0213)?|euc_(?:jp|kr)|gb(?:2312|k|18030)|big5(?:hkscs)?|iso2022_(?:jp|kr)|tis-620"
 )
-"""Python's names. Its other codecs are no charsets, and some take time that grows with the square of the text."""
+"""Python's names. Its other codecs are not charsets, and some take time quadratic in the text's length."""
 _DECLARATION = re.compile(rb"""^\s*<\?xml[^>]{0,100}?\bencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _FALLBACK = "cp1252"
@@ -15,7 +15,7 @@ _HIGH = bytes(range(0x80, 0x100))
 
 
 def decode_text(body: bytes, parameters: str, *, is_xml: bool = False) -> str:
-    """The text: by its byte order mark, its declared charset, as UTF-8, else as browsers read what says nothing."""
+    """Decode by byte order mark, declared charset, UTF-8, or else the browsers' default (cp1252)."""
     charset = _marked(body) or declared_charset(parameters) or (_xml_charset(body) if is_xml else None)
     if charset is not None:
         return body.decode(charset, "replace")
@@ -28,7 +28,7 @@ def decode_text(body: bytes, parameters: str, *, is_xml: bool = False) -> str:
 
 
 def declared_charset(parameters: str) -> str | None:
-    """The charset that the parameters of a content type name, by Python's name; None for none that is known."""
+    """Return the charset in the parameters of a content type, by Python's name; None if there is no known one."""
     for part in parameters.split(";"):
         name, _, value = part.partition("=")
         if name.strip().lower() == "charset":
@@ -54,7 +54,7 @@ def _named(text: str) -> str | None:
 
 
 def _is_nearly_ascii(body: bytes) -> bool:
-    """Whether this is text with a few accents in an old charset, rather than UTF-8 with a fault in it."""
+    """True if this is text with a few accents in an old charset, rather than UTF-8 with an error."""
     head = body[:65536]
     high = len(head) - len(head.translate(None, _HIGH))
     return high * 4 < len(head) and b"\0" not in head

@@ -1,21 +1,21 @@
-"""What kind of body an answer has, by its content type and, where that says nothing, by its bytes."""
+"""Kind of a response body, by its content type or, without one, by its bytes."""
 
 from gateway.domain.http.requests import UpstreamAnswer
 
 
 def kind_of(answer: UpstreamAnswer) -> tuple[str, str]:
-    """The media type in lower case, and its parameters."""
+    """Return the media type in lower case, and its parameters."""
     kind, _, parameters = answer.content_type.partition(";")
     return kind.strip().lower(), parameters
 
 
 def is_json(kind: str) -> bool:
-    """Whether bodies of this type are JSON texts."""
+    """True if bodies of this type are JSON texts."""
     return kind == "application/json" or kind.endswith("+json") or kind in _JSON
 
 
 def is_text(kind: str) -> bool:
-    """Whether bodies of this type are something to read."""
+    """True if bodies of this type are readable text."""
     return kind.startswith("text/") or kind.endswith(_TEXT_ENDINGS) or kind in _TEXTUAL
 
 
@@ -43,7 +43,7 @@ _TEXTUAL = frozenset(
 
 
 def is_utf8(body: bytes) -> bool:
-    """Whether the bytes are UTF-8, but for a character that may be cut off at their end."""
+    """True if the bytes are UTF-8, except for a character that may be cut off at their end."""
     try:
         body.decode()
     except UnicodeDecodeError as error:

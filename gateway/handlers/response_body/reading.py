@@ -1,4 +1,4 @@
-"""How the body of an upstream's answer is read: whether it is text or JSON, and in which MIME type."""
+"""Reading of upstream responses: MIME type, and body as text or JSON."""
 
 import codecs
 
@@ -16,20 +16,20 @@ TEXT = "text/plain"
 
 _MOST_CONTAINERS = 150_000
 _MOST_VALUES = 500_000
-"""Objects and lists, and values in all, that are made Python values on the event loop: 50 ms at most."""
+"""Limits on objects and lists, and on all values, that are decoded on the event loop: 50 ms at most."""
 
 
 def kind_of(answer: UpstreamAnswer) -> str:
-    """The MIME type without parameters; empty when none was sent, or what was sent is none."""
+    """Return the MIME type without parameters; empty if none or an invalid one was sent."""
     kind, _ = kinds.kind_of(answer)
     return kind if is_mime_type(kind) else ""
 
 
 def read_json(answer: UpstreamAnswer) -> object:
-    """The body as a JSON value, integers of any size whole.
+    """Return the body as a JSON value; integers of any size are exact.
 
     Raises:
-        HandlerFailed: it is none, or has more values than are read on the event loop.
+        HandlerFailed: the body is not JSON, or has more values than may be decoded on the event loop.
     """
     _refuse_many(answer.body)
     try:
@@ -39,7 +39,7 @@ def read_json(answer: UpstreamAnswer) -> object:
 
 
 def _refuse_many(body: bytes) -> None:
-    if len(body) <= _MOST_CONTAINERS:  # the usual answer: each value takes a byte at least
+    if len(body) <= _MOST_CONTAINERS:  # the usual response: each value takes at least one byte
         return
     containers = body.count(b"{") + body.count(b"[")
     if containers > _MOST_CONTAINERS or containers + body.count(b",") > _MOST_VALUES:
@@ -50,7 +50,7 @@ def _refuse_many(body: bytes) -> None:
 
 
 def read_text(answer: UpstreamAnswer) -> str | None:
-    """The body as text, in the charset that it is in if that is one that is safe to read; None for what is no text."""
+    """Return the body as text, decoded in its charset if that is safe; None if it is not text."""
     kind = kind_of(answer)
     if kinds.is_text(kind):
         return decode_text(answer.body, kinds.kind_of(answer)[1], is_xml=kind.endswith("xml"))

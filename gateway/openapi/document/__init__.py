@@ -1,1 +1,1 @@
-"""Documents: read as JSON or YAML, unpacked, bundled, converted from Swagger 2, their references resolved."""
+"""Documents: read as JSON or YAML, unpacked, bundled, converted from Swagger 2, with their references resolved."""

@@ -1,7 +1,7 @@
-"""What files an uploaded archive holds: zip, tar and tar.gz, unpacked in memory and within limits.
+"""The files of an uploaded archive: zip, tar and tar.gz, unpacked in memory and within limits.
 
-Nothing is written anywhere. A member that is no plain file under the archive's own root is refused with the whole
-archive: links, devices, absolute paths, `..`.
+Nothing is written to disk. A member that is no regular file below the archive's root causes the whole archive to be
+refused: links, devices, absolute paths, `..`.
 """
 
 import io
@@ -17,7 +17,7 @@ from gateway.openapi.document.json_access import quote_text
 LARGEST = 64 * 1024 * 1024
 MOST_FILES = 10_000
 MOST_RATIO = 100
-"""How many times larger than the archive its files may be, once they exceed `FREE` bytes."""
+"""Limit on the ratio of unpacked to packed bytes, once the files exceed `FREE` bytes."""
 FREE = 4 * 1024 * 1024
 
 _GZIP = b"\x1f\x8b"
@@ -25,7 +25,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _TAR_MAGIC = b"ustar"
 _TAR_MAGIC_AT = 257
 _TAR_OVERHEAD = 2048
-"""What a tar adds to a member at most: headers and padding."""
+"""The most bytes that a tar adds to a member: headers and padding."""
 _LONGEST_PATH = 1024
 _STORED_OR_DEFLATED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _LINK = 0o120000
@@ -35,11 +35,11 @@ _CHUNK = 1024 * 1024
 
 
 def unpack(raw: bytes) -> Mapping[str, bytes]:
-    """The files of the archive by their paths.
+    """Return the files of the archive by path.
 
     Raises:
-        InvalidDocument: it is no archive we read, or has a member that may not be.
-        DocumentTooLarge: it holds more than an archive may.
+        InvalidDocument: it is no supported archive, or has a forbidden member.
+        DocumentTooLarge: it exceeds a limit of archives.
     """
     try:
         if raw.startswith(_ZIP):
@@ -105,7 +105,7 @@ def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _inflate(raw: bytes) -> bytes:
-    """The tar in a gzip, read no further than a tar of allowed files can reach."""
+    """Inflates a gzip, but no further than the largest tar of allowed files."""
     limit = LARGEST + MOST_FILES * _TAR_OVERHEAD
     allowed = min(limit, max(FREE, len(raw) * MOST_RATIO) + MOST_FILES * _TAR_OVERHEAD)
     inflater = zlib.decompressobj(wbits=31)

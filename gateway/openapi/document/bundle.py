@@ -1,8 +1,8 @@
-"""How a document of many files becomes one: references between its files become references inside the document.
+"""The bundler of multi-file documents: references between files become references inside one document.
 
-A file is reached by a relative path below the archive's root and by nothing else. What can be a component is one
-afterwards, under a name made of what it was called, so that cycles stay references; everything else, such as a path
-item, stands where it was referred to. Extensions (`x-…`) that refer to files are left out.
+A file is reached only by a relative path below the archive's root. A value that can be a component becomes one, with
+a name derived from its own, so that cycles stay references. Any other value, such as a path item, is inlined at its
+reference. Extensions (`x-…`) that refer to files are left out.
 """
 
 import posixpath
@@ -34,7 +34,7 @@ _MOST_CANDIDATES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """One document, as JSON, and what of its files could not be followed."""
+    """One document, as JSON, and warnings about references that could not be followed."""
 
     document: bytes
     warnings: tuple[str, ...]
@@ -42,7 +42,7 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class BundlePlace:
-    """A value in one of the files."""
+    """The position of a value in one of the files."""
 
     file: str
     tokens: tuple[str, ...]
@@ -50,18 +50,18 @@ class BundlePlace:
 
 @dataclass(frozen=True, slots=True)
 class _Detour:
-    """A reference on the way to a place, and what is left of the way behind it."""
+    """A reference met on the way to a position, and the tokens still to follow behind it."""
 
     ref: str
     rest: tuple[str, ...]
 
 
 def bundle(files: Mapping[str, bytes], *, entry: str | None) -> Bundle:
-    """The document whose outermost file is `entry`, or the one OpenAPI document nearest to the archive's root.
+    """Bundle the files; the root file is `entry`, or the one OpenAPI document nearest to the archive's root.
 
     Raises:
-        InvalidDocument: there is no such file, several might be meant, or one cannot be read.
-        DocumentTooLarge: what it becomes is beyond the limits of a document.
+        InvalidDocument: there is no such file, several files qualify, or one cannot be read.
+        DocumentTooLarge: the result exceeds the limits of a document.
     """
     archive = _Files(files)
     name = _find_entry(archive) if entry is None else _named(archive, entry)
@@ -69,17 +69,17 @@ def bundle(files: Mapping[str, bytes], *, entry: str | None) -> Bundle:
 
 
 class _Files:
-    """The files of an archive; each is read at most once."""
+    """The files of an archive; each is parsed at most once."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.raw = files
         self._trees: dict[str, object] = {}
 
     def tree(self, file: str) -> object:
-        """What the file says.
+        """Return the parsed file.
 
         Raises:
-            InvalidDocument: it is neither JSON nor YAML; the message names it.
+            InvalidDocument: it is neither JSON nor YAML; the message names the file.
         """
         if file not in self._trees:
             try:
@@ -132,13 +132,13 @@ def _no_entry(reason: str) -> InvalidDocument:
 
 
 class _MovedNames:
-    """What the values that move into the document are called there, by the section they move into."""
+    """The component names of values that move into the document, by section."""
 
     def __init__(self, root: Object, sections: Mapping[str, Sequence[str]]) -> None:
         self._taken = {kind: set(_section(root, path)) for kind, path in sections.items()}
 
     def choose(self, kind: str, place: BundlePlace) -> str:
-        """The last part of what it was called; in case of a clash with more of the way to it, at last with a number."""
+        """Return the last part of its old name. A clash adds more of its path in front, then a number."""
         name = next(name for name in _candidates(place) if name not in self._taken[kind])
         self._taken[kind].add(name)
         return name
@@ -160,7 +160,7 @@ def _section(root: Object, path: Sequence[str]) -> Object:
 
 
 class _Bundler:
-    """One pass over the files of one document, beginning with its outermost one."""
+    """One pass over the files of one document, beginning with its root file."""
 
     def __init__(self, files: _Files, entry: str) -> None:
         self._files = files
@@ -175,7 +175,7 @@ class _Bundler:
         self._warnings: dict[str, None] = {}
 
     def run(self) -> Bundle:
-        """Walk everything that the outermost file leads to."""
+        """Walk everything that is reachable from the root file."""
         self._adopt()
         document = cast("dict[str, object]", self._walk(self._root, self._entry, "document", 0))
         while self._waiting:
@@ -186,7 +186,7 @@ class _Bundler:
         return Bundle(document=text, warnings=tuple(self._warnings)[:_MOST_WARNINGS])
 
     def _adopt(self) -> None:
-        """What the outermost file lists among its components by reference alone keeps that name."""
+        """Keeps the names of components that are, in the root file, only a reference to another file."""
         for kind, path in self._sections.items():
             for name, node in _section(self._root, path).items():
                 found = as_object(node)
@@ -265,7 +265,7 @@ class _Bundler:
         return node
 
     def _locate(self, ref: str, file: str) -> BundlePlace | None:
-        """Where the reference leads, whatever references lie on the way; None when it leads to no file of ours."""
+        """The position at the end of a reference, through any chain; None if it is in no file of the archive."""
         wanted = self._parse(ref, file)
         for _ in range(_LONGEST_CHAIN):
             if wanted is None:
@@ -282,7 +282,7 @@ class _Bundler:
         return None
 
     def _reach(self, place: BundlePlace) -> BundlePlace | _Detour | None:
-        """The place itself if it is there; else the reference that stands on the way to it."""
+        """The position itself if it exists; else the reference met on the way to it."""
         node: object = self._files.tree(place.file)
         for index, token in enumerate(place.tokens):
             inner, is_there = find_step(node, token)
@@ -296,7 +296,7 @@ class _Bundler:
     def _parse(self, ref: str, file: str) -> BundlePlace | None:
         path, _, fragment = ref.partition("#")
         if _SCHEME.match(ref):
-            return None  # refused where it is used, like in any document
+            return None  # refused where it is used, as in any document
         target = file
         if path:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(path)))
@@ -314,7 +314,7 @@ class _Bundler:
 
 
 def _refers(value: object) -> bool:
-    """Whether there is a reference anywhere in the value."""
+    """True if the value contains a reference at any depth."""
     stack = [value]
     while stack:
         node = stack.pop()

@@ -1,7 +1,7 @@
-"""What a document is: bytes read as JSON or YAML, its dialect recognised, its limits kept.
+"""The document reader: parses bytes as JSON or YAML, detects the dialect, and checks the limits.
 
-A text that opens with a brace is JSON, everything else YAML. Of equal keys the last one wins, in both. References by
-a name that the document or a schema gives itself become pointers; no reference is followed here.
+A text that begins with a brace or bracket is JSON, any other YAML. In both, the last of equal keys wins. References
+by a name that the document or a schema gives itself become pointers; no reference is followed here.
 """
 
 import re
@@ -42,11 +42,11 @@ class Document:
 
 
 def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) -> Document:
-    """The document in these bytes or this parsed object; `url` is where it came from.
+    """Read a document from bytes or from a parsed object; `url` is its address.
 
     Raises:
         InvalidDocument: it is no OpenAPI document; faults have a pointer, or line and column.
-        DocumentTooLarge: it is larger or deeper than a document may be.
+        DocumentTooLarge: it exceeds the limits of size or depth.
     """
     text = raw if isinstance(raw, bytes) else _encode(raw)
     root = as_object(read_tree(text))
@@ -72,11 +72,11 @@ def _encode(raw: Mapping[str, object]) -> bytes:
 
 
 def read_tree(raw: bytes) -> object:
-    """What a JSON or YAML text says, whatever it is.
+    """Parse a JSON or YAML text of any shape.
 
     Raises:
         InvalidDocument: it is neither; a fault has line and column.
-        DocumentTooLarge: it is larger or deeper than a document may be.
+        DocumentTooLarge: it exceeds the limits of size or depth.
     """
     if len(raw) > LARGEST:
         raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST} are allowed.")
@@ -88,7 +88,7 @@ def read_tree(raw: bytes) -> object:
         return _parse_json(text)
     if _MARKUP.match(text.lstrip()):
         raise InvalidDocument(_PAGE, faults=[Fault(pointer="", reason="an HTML or XML page", line=1, column=1)])
-    from gateway.openapi.document.yaml_reader import read_yaml  # noqa: PLC0415  # a worker starts for one document, mostly JSON
+    from gateway.openapi.document.yaml_reader import read_yaml  # noqa: PLC0415  # one worker per document, mostly JSON
 
     return read_yaml(text, depth=DEEPEST, nodes=MOST_NODES)
 
@@ -117,7 +117,7 @@ def _parse_json(text: str) -> object:
 
 
 def _measure(tree: object) -> None:
-    """Walk level by level: a hostile depth costs no recursion."""
+    """Walks level by level, so that a hostile depth causes no recursion."""
     nodes, depth, level = 1, 0, [tree]
     while level:
         depth += 1

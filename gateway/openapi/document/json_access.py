@@ -1,4 +1,4 @@
-"""What shape an untrusted part of a document has: every look into a parsed document goes through here."""
+"""Typed access to untrusted JSON: every read from a parsed document goes through these functions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,47 +24,47 @@ class Unusable(Exception):
 
 
 def as_object(value: object) -> Object | None:
-    """The value if it is a JSON object."""
+    """Return the value if it is a JSON object."""
     return cast("Object", value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> Sequence[object] | None:
-    """The value if it is a JSON array."""
+    """Return the value if it is a JSON array."""
     return cast("Sequence[object]", value) if isinstance(value, list) else None
 
 
 def object_at(node: Object, key: str) -> Object:
-    """The object under the key; an empty one where there is none."""
+    """Return the object under the key; an empty one if there is none."""
     return as_object(node.get(key)) or NOTHING
 
 
 def list_at(node: Object, key: str) -> Sequence[object]:
-    """The array under the key; an empty one where there is none."""
+    """Return the array under the key; an empty one if there is none."""
     return as_list(node.get(key)) or ()
 
 
 def text_at(node: Object, key: str) -> str | None:
-    """The text under the key, unless it is empty or no text."""
+    """Return the text under the key, unless it is empty or no text."""
     value = node.get(key)
     return value if isinstance(value, str) and value else None
 
 
 def is_true_at(node: Object, key: str) -> bool:
-    """Whether the key holds exactly `true`."""
+    """True if the key has exactly the value `true`."""
     return node.get(key) is True
 
 
 def point(*tokens: str) -> str:
-    """A JSON pointer (RFC 6901) to these tokens."""
+    """Build a JSON pointer (RFC 6901) from these tokens."""
     return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
 def clean_text(text: str) -> str:
-    """The text without control, zero-width and bidirectional characters; tab and line feed stay."""
+    """Remove control, zero-width and bidirectional characters; tab and line feed stay."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def quote_text(text: str) -> str:
-    """The text in quotes, cleaned and short enough to stand in a reason."""
+    """Quote the text for a reason: cleaned, and cut to 120 characters."""
     cleaned = clean_text(text)
     return f"'{cleaned if len(cleaned) <= _SHOWN else cleaned[: _SHOWN - 1] + '…'}'"

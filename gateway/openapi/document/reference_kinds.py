@@ -1,4 +1,4 @@
-"""What kind of value stands where in an OpenAPI document, as far as references between files need to know.
+"""The kinds of values in an OpenAPI document, as far as references between files depend on them.
 
 A kind `map:X` is an object with a value of kind X under each key.
 """
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from gateway.openapi.schema.keywords import CHILD, IN_PLACE, IN_PLACE_LISTS
 
 ANY = "any"
-"""Not known further: references in it are followed all the same."""
+"""A value of unknown kind: references in it are followed."""
 LITERAL = "literal"
-"""Somebody's data: nothing in it is a reference."""
+"""Data of the document's author: nothing in it is a reference."""
 
 SECTIONS: Mapping[str, Sequence[str]] = {
     kind: ("components", kind)
@@ -26,7 +26,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
         "callbacks",
     )
 }
-"""Where each kind that can be a component stands."""
+"""The path to the section of each kind that can be a component."""
 
 SWAGGER_SECTIONS: Mapping[str, Sequence[str]] = {
     "schemas": ("definitions",),
@@ -87,7 +87,7 @@ _DATA = frozenset(("example", "default", "enum", "const", "externalValue"))
 
 
 def kind_of_member(kind: str, key: str) -> str:
-    """The kind of what stands under the key of a value of this kind."""
+    """Return the kind of the value under this key of a value of `kind`."""
     if kind.startswith("map:"):
         return kind.removeprefix("map:")
     if kind == "callbacks":

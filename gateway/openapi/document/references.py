@@ -1,4 +1,4 @@
-"""What a `$ref` points at: parts of the same document only; nothing is ever fetched."""
+"""The resolver of `$ref`: only targets in the same document; nothing is ever fetched."""
 
 import re
 from urllib.parse import unquote
@@ -14,29 +14,29 @@ class ExternalReference(Unusable):
 
 
 class References:
-    """The local references of one document; found targets are remembered."""
+    """The local references of one document; resolved targets are cached."""
 
     def __init__(self, root: Object) -> None:
         self._root = root
         self._found: dict[str, object] = {}
 
     def target(self, ref: str) -> object:
-        """What the reference points at.
+        """Return the target of the reference.
 
         Raises:
             ExternalReference: it leaves the document.
-            Unusable: there is nothing at that place.
+            Unusable: the target does not exist, or the reference names an anchor.
         """
         if ref not in self._found:
             self._found[ref] = self._find(ref)
         return self._found[ref]
 
     def canonical(self, ref: str) -> str:
-        """The one spelling for all references to the same place."""
+        """Return the canonical spelling, equal for all references to the same target."""
         return "#" + point(*ref_tokens(ref))
 
     def follow(self, node: object, what: str) -> Object:
-        """The object itself or the one at the end of its chain of references.
+        """Return the object itself, or the one at the end of its chain of references.
 
         Raises:
             Unusable: the chain leaves the document, leads nowhere, or does not end in an object.
@@ -65,13 +65,13 @@ class References:
 
 
 def ref_tokens(ref: str) -> list[str]:
-    """The tokens of the pointer in a local reference."""
+    """Return the tokens of the pointer in a local reference."""
     pointer = unquote(ref[1:])
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]] if pointer else []
 
 
 def find_step(node: object, token: str) -> tuple[object, bool]:
-    """What one token of a pointer leads to, and whether anything is there."""
+    """Follow one token of a pointer; return the value and True if it exists."""
     mapping = as_object(node)
     if mapping is not None:
         return mapping.get(token), token in mapping

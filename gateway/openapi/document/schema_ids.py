@@ -1,7 +1,7 @@
-"""Which parts of a document have names besides the way to them: its own URL, `$self`, and what schemas call themselves.
+"""Identifiers in a document besides pointers: its own URL, `$self`, and the `$id` and anchors of schemas.
 
-References by such a name become pointers once, before anything else reads the document, so that every reference that
-is left leads to a place in the document or out of it. Names are looked for only where the text has one.
+References by identifier become pointers once, before any other module reads the document. Every remaining reference
+then leads to a position in the document or out of it. Identifiers are searched for only if the text contains one.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from gateway.openapi.document.reference_kinds import LITERAL, kind_of_member
 from gateway.openapi.document.references import find_step, ref_tokens
 
 _NOWHERE = "http://document.invalid/"
-"""What a document without an address is taken to be called, so that relative names can be told apart."""
+"""The base URL of a document without an address, so that its relative identifiers can be distinguished."""
 
 _NAMES = (b"$self", b"$id", b"$anchor", b"$dynamicAnchor")
 _Way = tuple[str, ...]
@@ -22,7 +22,7 @@ _Way = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """A value of the document: what it is, the way to it, and the URI that its relative references start from."""
+    """A value of the document, with its kind, the path to it, and the base URI of its relative references."""
 
     node: object
     kind: str
@@ -32,16 +32,16 @@ class _Spot:
 
 @dataclass(slots=True)
 class Identifiers:
-    """The names of one document."""
+    """The identifiers of one document."""
 
     base: str = _NOWHERE
     resources: dict[str, _Way] = field(default_factory=dict[str, _Way])
     anchors: dict[tuple[str, str], _Way] = field(default_factory=dict[tuple[str, str], _Way])
     dynamic: dict[str, int] = field(default_factory=dict[str, int])
-    """How many schemas have a dynamic anchor of this name."""
+    """Number of schemas with a dynamic anchor of each name."""
 
     def locate(self, root: Object, ref: str, base: str | None = None) -> str | None:
-        """The pointer that a reference stands for; None where it names nothing in this document."""
+        """Return the pointer equivalent to a reference; None if it names nothing in this document."""
         uri, fragment = _divide(base or self.base, ref)
         start = self.resources.get(uri)
         if start is None:
@@ -54,7 +54,7 @@ class Identifiers:
 
 
 def localise(root: Object, text: bytes, *, dialect: tuple[int, int], url: str | None) -> Identifiers:
-    """The names in a document, whose references by such a name now point to their place."""
+    """Collect the identifiers of a document, and replace its references by identifier with pointers."""
     found = Identifiers()
     retrieved, _ = _divide(_NOWHERE, url or "")
     found.resources[retrieved] = ()
@@ -71,7 +71,7 @@ def localise(root: Object, text: bytes, *, dialect: tuple[int, int], url: str | 
 
 
 def _references(root: Object, found: Identifiers, *, reads_schemas: bool) -> Sequence[_Spot]:
-    """Every object with a reference; the names that are met on the way are noted."""
+    """Every object with a reference; the identifiers met on the way are recorded."""
     spots: list[_Spot] = []
     stack = [_Spot(root, "document", (), found.base)]
     while stack:
@@ -93,7 +93,7 @@ def _references(root: Object, found: Identifiers, *, reads_schemas: bool) -> Seq
 
 
 def _note(node: Object, spot: _Spot, found: Identifiers) -> str:
-    """Note what a schema calls itself; the URI that references in it start from."""
+    """Records the identifiers of a schema; returns the base URI of the references in it."""
     base, own = spot.base, text_at(node, "$id")
     if own is not None and not own.startswith("#"):
         base, _ = _divide(base, own)
@@ -109,7 +109,7 @@ def _note(node: Object, spot: _Spot, found: Identifiers) -> str:
 
 
 def _settle(root: Object, node: dict[str, object], base: str, found: Identifiers) -> None:
-    """Point to what the reference names, where it names something here; a dynamic one only where it has no choice."""
+    """Replaces a reference to this document with a pointer; a dynamic one only if at most one schema has its anchor."""
     ref = node.get("$ref")
     if isinstance(ref, str):
         node["$ref"] = found.locate(root, ref, base) or ref
@@ -124,7 +124,7 @@ def _settle(root: Object, node: dict[str, object], base: str, found: Identifiers
 
 def _divide(base: str, ref: str) -> tuple[str, str]:
     """The URI and the fragment of a reference."""
-    if ref.startswith("#"):  # also where the base is no URL that others can be relative to
+    if ref.startswith("#"):  # also correct if the base is not a hierarchical URL
         return base, ref[1:]
     try:
         uri, fragment = urldefrag(urljoin(base, ref))

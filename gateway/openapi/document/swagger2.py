@@ -1,7 +1,7 @@
-"""What a Swagger 2.0 document says in the terms of OpenAPI 3: servers, paths and security schemes.
+"""The converter from Swagger 2.0 to OpenAPI 3: servers, paths and security schemes.
 
-Only what operations are made of is rewritten. Schemas stay where they are, so references go on pointing into the
-original document.
+Only the parts that operations are compiled from are rewritten. Schemas stay where they are, so references still
+point into the original document.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _FLOWS = {"application": "clientCredentials", "password": "password", "accessCod
 
 
 def convert(root: Object, references: References) -> Object:
-    """The document as OpenAPI 3 would say it."""
+    """Return the document in the terms of OpenAPI 3."""
     converter = _Converter(root, references)
     paths = object_at(root, "paths")
     return {
@@ -37,7 +37,7 @@ def convert(root: Object, references: References) -> Object:
 
 
 class _Converter:
-    """Rewrites operations; a parameter that many share is rewritten once."""
+    """Rewrites operations; a shared parameter is rewritten once."""
 
     def __init__(self, root: Object, references: References) -> None:
         self._root = root
@@ -84,7 +84,7 @@ class _Converter:
         return out
 
     def _merge(self, parameters: Iterable[object]) -> list[object]:
-        """Each parameter once, the last of equal ones; what cannot be followed stays as it is."""
+        """Each parameter once, the last of equal ones; a reference that cannot be followed is kept unchanged."""
         merged: dict[object, object] = {}
         for node in parameters:
             try:
@@ -122,7 +122,7 @@ def _texts(node: Object, key: str) -> list[str]:
 
 
 def _servers(root: Object, schemes: Sequence[str]) -> list[object]:
-    """The schemes, the safer first; without any the one the document came by, else https."""
+    """The server URLs, https first. Default schemes: the one in `host`, else that of the document URL, else https."""
     scheme, host, start = _host(text_at(root, "host") or "")
     path = text_at(root, "basePath") or "/"
     path = path if path.startswith("/") else f"/{path}"
@@ -136,7 +136,7 @@ def _servers(root: Object, schemes: Sequence[str]) -> list[object]:
 
 
 def _host(written: str) -> tuple[str, str, str]:
-    """Scheme, host and path of a `host`; it is to be a host alone, but many documents write a URL there."""
+    """Scheme, host and path of a `host`. It should be a host alone, but many documents have a URL there."""
     scheme, divider, rest = written.rpartition("://")
     host, slash, path = rest.partition("/")
     return scheme.lower() if divider else "", host, slash + path

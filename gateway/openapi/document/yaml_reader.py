@@ -1,8 +1,8 @@
-"""What a YAML text says as JSON values: the YAML 1.2 core schema, built from parser events.
+"""The YAML reader: the YAML 1.2 core schema, read from parser events into JSON values.
 
 Keys are always text (`200:` is "200") and dates stay text. Anchors, aliases, tags outside the core schema and more
-than one document are refused. Depth and size are counted while reading, so nothing is built beyond the limits. Of
-equal keys the last one wins, as in JSON.
+than one document are refused. Depth and size are counted while reading, so nothing is built beyond the limits. The
+last of equal keys wins, as in JSON.
 """
 
 import math
@@ -57,10 +57,11 @@ class _Tree:
 
 
 def read_yaml(text: str, *, depth: int, nodes: int) -> object:
-    """The one document in the text, at most so deep and of so many nodes.
+    """Read the one document in the text, within the limits of depth and nodes.
 
     Raises:
-        InvalidDocument: the text is no YAML we read; a fault has line and column.
+        InvalidDocument: the text is no supported YAML; a fault has line and column.
+        DocumentTooLarge: it exceeds a limit.
     """
     tree = _Tree(depth_limit=depth, node_limit=nodes)
     try:
@@ -130,7 +131,7 @@ def _scalar(event: yaml.ScalarEvent) -> object:
 
 
 def resolve_plain(text: str) -> object:
-    """What an unquoted scalar means in the core schema; numbers that JSON has not stay text."""
+    """Convert an unquoted scalar by the core schema. Numbers that JSON cannot represent stay text."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS or len(text) > _LONGEST_NUMBER:

@@ -1,1 +1,1 @@
-"""Operations of a document: arguments, body, responses, security, and the request plan of each."""
+"""Operations of a document: their arguments, bodies, responses, security and request plans."""

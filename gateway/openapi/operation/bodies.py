@@ -1,4 +1,4 @@
-"""What the request body of an operation is: the media types that are sent and the schema of the argument `body`."""
+"""The request body of an operation: the media types it can be sent in, and the schema of the argument `body`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from gateway.openapi.schema.xml import XmlNodes
 _RAW = frozenset((BodyKind.TEXT, BodyKind.BYTES, BodyKind.JSON_LINES))
 _OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
 _READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
-"""What a caller may write as text, although its schema says raw bytes."""
+"""Kinds that a caller may also write as text if the schema declares raw bytes."""
 
 _MOST_CHOICES = 12
 _SCALARS = ("string", "integer", "number", "boolean")
@@ -28,12 +28,12 @@ _TAKEN = {
     BodyKind.BYTES: ("file", "string"),
     BodyKind.JSON_LINES: ("array",),
 }
-"""What values each kind of body carries, whatever its schema; JSON and XML carry what their schema says."""
+"""The JSON types that each kind of body carries, regardless of its schema. For JSON and XML the schema decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """A request body: its plan, further ones the caller may choose, the schema of its argument, what was lost."""
+    """A request body: its plan, further plans the caller may choose, the schema of its argument, and the losses."""
 
     plan: BodyPlan
     translated: Translated
@@ -49,7 +49,7 @@ class _Choice:
 
     @property
     def schema(self) -> object:
-        """The schema of the whole body, as the document writes it."""
+        """The schema of the whole body, as written in the document."""
         return self.content.get("schema", {})
 
 
@@ -63,7 +63,7 @@ class Bodies:
         self._fields = FormFields(self._uploads, dialect=dialect)
 
     def plan(self, operation: Object, where: str) -> Body | str | None:
-        """The body of an operation; None when it has none, a reason when an optional one cannot be offered.
+        """Return the body of an operation; None if it has none, a reason if an optional one cannot be offered.
 
         Raises:
             Unusable: a required body cannot be sent.
@@ -94,7 +94,7 @@ class Bodies:
         )
 
     def _choose(self, content: Object) -> list[_Choice]:
-        """The type that is sent unless the caller says otherwise, and those that carry what it cannot."""
+        """The default media type, then those that carry values it cannot."""
         sent = [choice for media_type, media in content.items() if (choice := self._choice(media_type, media))]
         if not sent:
             named = ", ".join(quote_text(media_type) for media_type in content)
@@ -116,7 +116,7 @@ class Bodies:
         is_text = schema.get("type") == "string" and not is_bytes
         kind = kind_of(media_type, is_text=is_text, is_binary=is_bytes)
         if kind is None and content.get("schema") == {}:
-            kind = kind_of(media_type, is_text=False, is_binary=True)  # nothing is known of it, so anything can be it
+            kind = kind_of(media_type, is_text=False, is_binary=True)  # an empty schema allows any value, bytes too
         if kind is BodyKind.BYTES and is_text and is_encoded(schema):
             kind = BodyKind.TEXT
         if kind in _READABLE and is_binary(schema):
@@ -124,7 +124,7 @@ class Bodies:
         return None if kind is None else _Choice(kind=kind, media_type=media_type, content=content)
 
     def _matters(self, other: _Choice, first: _Choice) -> bool:
-        """Whether a caller can say something in the other type that cannot be said in the first."""
+        """True if the other type can carry a value that the first cannot."""
         if is_range(other.media_type):
             return False
         if other.kind is BodyKind.MULTIPART:
@@ -150,7 +150,7 @@ class Bodies:
         return plan, losses
 
     def _schema(self, choices: Sequence[_Choice]) -> object:
-        """The schema of the argument: of the one type, or of any of several."""
+        """The schema of the argument: that of the only type, or `anyOf` the schemas of several."""
         schemas = [self._asked(choice) for choice in choices]
         distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
         return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
@@ -173,7 +173,7 @@ class Bodies:
         return schema
 
     def _taken(self, choice: _Choice) -> tuple[str, ...]:
-        """The JSON types of the values that this type carries, as far as its schema tells; none means any."""
+        """The JSON types of the values that this type carries, as far as its schema declares them; none means any."""
         if choice.kind in _TAKEN:
             return _TAKEN[choice.kind]
         target = self._uploads.target(choice.schema)
@@ -185,7 +185,7 @@ class Bodies:
         return "itemSchema" in choice.content or self._uploads.target(choice.schema).get("type") == "array"
 
     def _lines(self, choice: _Choice) -> object:
-        """A list of what each line holds."""
+        """An array schema whose items are the lines."""
         if "itemSchema" in choice.content:
             return {"type": "array", "items": choice.content["itemSchema"]}
         is_list = self._uploads.target(choice.schema).get("type") == "array"

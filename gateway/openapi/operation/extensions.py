@@ -1,7 +1,6 @@
-"""What the author of a document wishes of the tools that are made of it: `x-mcp` and what others call the same.
+"""Hints of a document's author about its tools: `x-mcp` and the equivalent extensions of other tools.
 
-A wish is read, never obeyed blindly: what is written wrongly is a warning and nothing more, and no wish makes a tool
-safer than its method is.
+A hint is validated first: an invalid one only causes a warning. No hint makes a tool safer than its HTTP method.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,17 +11,17 @@ from gateway.openapi.document.json_access import Object, as_object, clean_text
 from gateway.openapi.warnings import Warnings
 
 KEYS = ("x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool")
-"""The extensions, the one that counts first where several stand at one place."""
+"""The extensions, in order of precedence at one level."""
 
 _FLAGS: Mapping[str, bool] = {"enabled": True, "disabled": False, "hidden": False}
-"""What `true` under these members says of being wanted."""
+"""The members that include or exclude an operation, with the meaning of `true` in each."""
 _ONLY_ONE_WAY = "hidden"
 _LEVELS = (Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentHints:
-    """What is wished for one operation; None where nothing is said. `refused_by` names what does not want a tool."""
+    """The hints for one operation; None where there is none. `refused_by` names the extension that excludes it."""
 
     refused_by: str | None = None
     name: str | None = None
@@ -36,7 +35,7 @@ NO_HINTS = DocumentHints()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintedSafety:
-    """A place that may hold wishes: what it is called, where it stands, and what is there."""
+    """A level of the document that may contain hints: its title for messages, its pointer, and its node."""
 
     title: str
     where: str
@@ -44,10 +43,10 @@ class HintedSafety:
 
 
 def read_hints(levels: Sequence[HintedSafety], method_safety: Safety, warnings: Warnings) -> DocumentHints:
-    """The wishes for one operation: its own first, then those of its path item and of the document.
+    """Return the hints for one operation, from its own node first, then from its path item and the document.
 
-    The nearest place that says something of being wanted or of safety counts. Names and texts are read from the
-    operation alone; to give it some and to say nothing else is to want it.
+    The innermost level that includes or excludes the operation decides, and likewise the innermost one with a valid
+    safety. Names and texts are read from the operation alone. If it has one, an outer level cannot exclude it.
     """
     found = [hint for level in levels for hint in _wishes_at(level, warnings)]
     if not found:
@@ -67,13 +66,13 @@ def read_hints(levels: Sequence[HintedSafety], method_safety: Safety, warnings: 
 
 
 def is_stricter(one: Safety, other: Safety) -> bool:
-    """Whether the first level stands for more harm than the second."""
+    """True if the first level permits more harm than the second."""
     return _LEVELS.index(one) > _LEVELS.index(other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """One extension at one place."""
+    """One extension at one level."""
 
     level: HintedSafety
     key: str
@@ -105,7 +104,7 @@ def _wishes_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
 
 
 def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
-    """What the members say of being wanted; one that speaks against it counts."""
+    """True if the members include the operation; None if they do not decide. One member that excludes it is enough."""
     said: list[bool] = []
     for name, meaning in _FLAGS.items():
         if name not in members:

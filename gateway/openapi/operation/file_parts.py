@@ -1,4 +1,4 @@
-"""Which parts of a body are files, and how its schema reads once they are asked for as `{"base64", …}`."""
+"""Files in the parts of a body, and the rewriting of its schema so that a caller sends them as `{"base64", …}`."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ FILE: Object = {
     "required": ["base64"],
     "additionalProperties": False,
 }
-"""How a caller gives a file; it reads the same in every version of OpenAPI."""
+"""The schema of a file argument. It means the same in every version of OpenAPI."""
 
 _CHOICES = ("anyOf", "oneOf")
 _DEEPEST = 6
@@ -39,7 +39,7 @@ class FileParts:
         self._references = references
 
     def target(self, node: object) -> Object:
-        """The schema that a node is or refers to; an empty one where there is none."""
+        """Return the schema that a node is or refers to; an empty one if there is none."""
         if as_object(node) is None:
             return NOTHING
         try:
@@ -48,19 +48,19 @@ class FileParts:
             return NOTHING
 
     def is_file(self, node: object) -> bool:
-        """Whether values of the schema, or of a branch of it, are bytes that travel as they are."""
+        """True if values of the schema, or of a branch of it, are bytes that are sent unencoded."""
         return self._has_file(node, 0)
 
     def is_files(self, node: object) -> bool:
-        """Whether values of the schema may be lists of files."""
+        """True if values of the schema may be lists of files."""
         target = self.target(node)
         branches = [target, *(self.target(part) for key in _CHOICES for part in list_at(target, key))]
         return any("items" in branch and self.is_file(branch["items"]) for branch in branches)
 
     def ask(self, schema: object) -> object:
-        """The schema of an object with every property that is a file, or a list of files, asked for as such.
+        """Return the schema of an object with every file property, or list of files, replaced by `FILE`.
 
-        A schema without any is given back as it is, so that it stays shared.
+        A schema without files is returned unchanged, so that it stays shared.
         """
         return self._object(schema, 0, set())
 
@@ -106,7 +106,7 @@ class FileParts:
 
 
 def is_binary(schema: Object) -> bool:
-    """Whether a schema describes raw bytes: `format: binary`, Swagger's `file`, or a binary `contentMediaType`."""
+    """True if the schema describes raw bytes: `format: binary`, Swagger's `file`, or a binary `contentMediaType`."""
     named = schema.get("type")
     types = as_list(named) or (named,)
     if "file" in types:
@@ -120,7 +120,7 @@ def is_binary(schema: Object) -> bool:
 
 
 def is_encoded(schema: Object) -> bool:
-    """Whether a text holds bytes that are written as text: that text is what travels."""
+    """True if the schema describes bytes encoded as text; that text is sent."""
     return "contentEncoding" in schema or schema.get("format") in ("byte", "base64")
 
 

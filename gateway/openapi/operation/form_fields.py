@@ -1,4 +1,4 @@
-"""How the properties of a form or multipart body are written: their types, and what `encoding` says of them."""
+"""The serialisation of the properties of a form or multipart body: their media types, and their `encoding`."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _INNER_STYLES = {"ssv": Style.SPACE, "tsv": Style.TAB, "pipes": Style.PIPE}
 
 
 def inner_lists(schema: object) -> tuple[FieldPlan, ...]:
-    """How the lists inside a list are divided, outer ones first (Swagger 2.0, `collectionFormat` of `items`)."""
+    """Plan the delimiters of lists inside a list, outer ones first (Swagger 2.0, `collectionFormat` of `items`)."""
     item = object_at(as_object(schema) or NOTHING, "items")
     found: list[FieldPlan] = []
     while item.get("type") == "array" and len(found) < _LISTS:
@@ -54,12 +54,12 @@ class FormFields:
         self._uploads = uploads
         self._dialect = dialect
         self._room = 0
-        """How many fields may still be planned inside those of one body."""
+        """Number of fields that may still be planned inside the fields of one body."""
 
     def plan(
         self, content: Object, kind: BodyKind, nodes: XmlNodes, *, depth: int = 0
     ) -> tuple[tuple[FieldPlan, ...], tuple[str, ...]]:
-        """One plan for each property that is not written the default way, and the losses."""
+        """Return a plan for each property that is not serialised the default way, and the losses."""
         encodings = object_at(content, "encoding")
         properties = self.properties(self.with_files(content))
         names = {**properties, **encodings}
@@ -79,7 +79,7 @@ class FormFields:
         return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name))), tuple(losses)
 
     def with_files(self, content: Object) -> object:
-        """The schema of a body; a property that only its encoding shows to be a file is written as one."""
+        """Return the schema of a body, with properties declared binary that only their encoding shows to be files."""
         schema = content.get("schema", {})
         target, encodings = self._uploads.target(schema), object_at(content, "encoding")
         properties = object_at(target, "properties")
@@ -91,7 +91,7 @@ class FormFields:
         return {**target, "properties": {**properties, **files}} if files else schema
 
     def properties(self, schema: object) -> dict[str, object]:
-        """The properties of a schema and of all it is merged from or chosen from."""
+        """Return the properties of a schema and of all its `allOf`, `anyOf` and `oneOf` branches."""
         properties: dict[str, object] = {}
         merged, seen = [self._uploads.target(schema)], set[int]()
         while merged and len(seen) < _MOST_MERGED:
@@ -115,7 +115,8 @@ class FormFields:
 
     def _part(self, name: str, encoding: Object, schema: object, nodes: XmlNodes) -> FieldPlan:
         headers = _fixed_headers(self._headers(encoding))
-        if encoding.keys() & _STYLED and self._dialect != (3, 0):  # which ignores styles here; later a style wins
+        # OpenAPI 3.0 ignores styles here; in later versions a style overrides the content type
+        if encoding.keys() & _STYLED and self._dialect != (3, 0):
             plan = _styled(name, encoding)
             return FieldPlan(
                 name=name, style=plan.style, explode=plan.explode, is_styled=True, is_list=True, headers=headers
@@ -156,7 +157,7 @@ class FormFields:
         )
 
     def _filled(self, plan: FieldPlan, encoding: Object, schema: object, nodes: XmlNodes, *, depth: int) -> FieldPlan:
-        """The plan with those of what stands inside the field."""
+        """The plan with the plans of the fields inside its field."""
         kind = _inner_kind(plan.media_type)
         found: tuple[FieldPlan, ...] = ()
         if kind is not None and depth < _DEEPEST and self._room > 0:
@@ -169,14 +170,14 @@ class FormFields:
         return replace(plan, fields=found) if found else plan
 
     def _structure_losses(self, plan: FieldPlan, schema: object) -> list[str]:
-        """What is to be said of an object or list whose part has a type that none can be written in."""
+        """The loss, if an object or list is a part of a media type that cannot represent it."""
         is_written = plan.media_type is None or plan.is_styled or plan.is_file or plan.xml is not None
         if is_written or not self._shape(schema)[1] or _writes_structure(plan.media_type or ""):
             return []
         return [f"the part {quote_text(plan.name)} is {plan.media_type}, which only a text or a file can be here"]
 
     def _schema_type(self, schema: object) -> str | None:
-        """The type that the schema of a text gives its part (OpenAPI 3.1)."""
+        """The media type of a part as its text schema declares it (OpenAPI 3.1)."""
         target = self._plain(self._member(schema))
         if self._dialect < (3, 1) or not (_is_type(target, "string") or "type" not in target):
             return None
@@ -193,7 +194,7 @@ class FormFields:
         return target["items"] if _is_type(target, "array") and "items" in target else schema
 
     def _shape(self, schema: object) -> tuple[bool, bool]:
-        """Whether the property is a list, and whether it or its members are objects or lists themselves."""
+        """Two flags: the property is a list; it is an object, or a list of objects or lists."""
         target = self._plain(schema)
         is_list = _is_type(target, "array")
         item = self._plain(target.get("items")) if is_list else target
@@ -201,14 +202,14 @@ class FormFields:
         return is_list, is_structure or self._is_merged_object(item)
 
     def _is_whole(self, media_type: str | None, schema: object) -> bool:
-        """Whether a list is one part: lines, or a multipart body whose parts are its members."""
+        """True if a list is a single part: JSON lines, or a multipart body whose parts are its members."""
         if _inner_kind(media_type) is BodyKind.MULTIPART:
             item = self._plain(self._plain(schema).get("items"))
             return not (_is_type(item, "array") or _is_type(item, "object") or "properties" in item)
         return media_type is not None and kind_of(media_type, is_text=False) is BodyKind.JSON_LINES
 
     def _plain(self, schema: object) -> Object:
-        """The schema itself; of one that only adds null to another, the other."""
+        """The schema itself, or the only branch of it besides null."""
         target = self._uploads.target(schema)
         for key in ("anyOf", "oneOf"):
             branches = [self._uploads.target(part) for part in list_at(target, key)]
@@ -223,13 +224,13 @@ class FormFields:
 
 
 def _inner_kind(media_type: str | None) -> BodyKind | None:
-    """The kind of a part that is made of fields itself."""
+    """The kind of a part that consists of fields itself."""
     kind = kind_of(media_type, is_text=False) if media_type is not None else None
     return kind if kind in {BodyKind.FORM, BodyKind.MULTIPART} else None
 
 
 def _writes_structure(media_types: str) -> bool:
-    """Whether an object or list can be written in one of these types."""
+    """True if one of these types can represent an object or list."""
     kinds = {kind_of(item.strip(), is_text=False) for item in media_types.split(",")}
     return not kinds.isdisjoint((BodyKind.JSON, BodyKind.FORM, BodyKind.MULTIPART, BodyKind.JSON_LINES, BodyKind.XML))
 
@@ -247,25 +248,25 @@ def _styled(name: str, encoding: Object) -> FieldPlan:
 
 
 def _is_file_type(named: object) -> bool:
-    """Whether the declared types of a part are all such that only bytes are of them."""
+    """True if every declared type of a part is binary."""
     types = named.split(",") if isinstance(named, str) else []
     return bool(types) and all(kind_of(item.strip(), is_text=False) is BodyKind.BYTES for item in types)
 
 
 def _is_open(schema: Object) -> bool:
-    """Whether a schema says no more than that its values are something or texts."""
+    """True if the schema describes any value or any string, without structure or encoding."""
     return schema.get("type", "string") == "string" and schema.keys().isdisjoint(_TELLING)
 
 
 def _part_type(named: object) -> str | None:
-    """The declared types of a part as far as they can stand in a header; None for none."""
+    """The declared types of a part, as far as they are valid in a header; None if there is none."""
     if not isinstance(named, str):
         return None
     return ", ".join(item for text in named.split(",") if is_media_type(item := text.strip())) or None
 
 
 def _fixed_headers(headers: Mapping[str, Object]) -> tuple[tuple[str, str], ...]:
-    """The headers of a part that have one possible value."""
+    """The headers of a part that have exactly one possible value."""
     found: list[tuple[str, str]] = []
     for name, header in headers.items():
         value = _fixed_value(header)

@@ -1,4 +1,4 @@
-"""What a tool's input schema is: valid, self-contained, within its limits, loosened where the document is broken."""
+"""The input schema of a tool: valid, self-contained, within its limits, and loosened where the document is broken."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class InputSchema:
 
 
 def compose_input(arguments: Sequence[Argument], components: Components) -> InputSchema:
-    """The input schema of a tool with these arguments.
+    """Compose the input schema of a tool with these arguments.
 
     Raises:
         Unusable: an argument needs a schema outside the document, or there are too many arguments.
@@ -46,7 +46,7 @@ def compose_input(arguments: Sequence[Argument], components: Components) -> Inpu
 
 
 def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], tuple[str, ...]]:
-    """Arguments that fit the limits by themselves: the largest accept anything until the rest fits."""
+    """Loosens the largest arguments to accept any value, until the arguments alone are within the limits."""
     weighed = [(len(orjson.dumps(argument.translated.schema)), argument) for argument in arguments]
     length = sum(size + len(argument.name) * 2 + _MEMBER_BYTES for size, argument in weighed)
     count = sum(argument.translated.count for argument in arguments)

@@ -1,4 +1,4 @@
-"""Which kind of body or answer a media type stands for, and which of several is taken."""
+"""Media types of bodies and responses: the kind of body for each, and the preference among several."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -31,41 +31,41 @@ _MOST_ACCEPTED = 5
 
 
 def essence(media_type: str) -> str:
-    """The media type without parameters, in lower case."""
+    """Return the media type without parameters, in lower case."""
     return media_type.split(";", 1)[0].strip().lower()
 
 
 def is_media_type(text: str) -> bool:
-    """Whether the text may stand in a Content-Type or Accept header."""
+    """True if the text is valid in a Content-Type or Accept header."""
     return _FORM.fullmatch(text) is not None
 
 
 def is_json(media_type: str) -> bool:
-    """Whether values of this type are JSON; a range that includes JSON counts."""
+    """True if values of this type are JSON; a range that includes JSON counts."""
     name = essence(media_type)
     return name in _RANGES or name == _JSON or name.endswith("+json") or name == "text/json"
 
 
 def is_xml(media_type: str) -> bool:
-    """Whether values of this type are XML documents."""
+    """True if values of this type are XML documents."""
     name = essence(media_type)
     return name in _XML or name.endswith("+xml")
 
 
 def is_range(media_type: str) -> bool:
-    """Whether this stands for several types."""
+    """True if the media type is a range, such as `text/*`."""
     return "*" in essence(media_type)
 
 
 def concrete(media_type: str) -> str:
-    """The media type to send; for a range the plainest of those in it, JSON where there is any."""
+    """Return the media type to send; for a range the plainest type in it, JSON if the range includes it."""
     return _CONCRETE.get(essence(media_type), media_type)
 
 
 def kind_of(media_type: str, *, is_text: bool, is_binary: bool = False) -> BodyKind | None:
-    """How a body of this type is made; None for a type that nothing is known of.
+    """Return the kind of body for this type; None for an unknown type.
 
-    `is_text`: its schema is a string; `is_binary`: its schema says raw bytes, or it has none.
+    `is_text`: its schema is a string; `is_binary`: its schema declares raw bytes, or it has none.
     """
     name = essence(media_type)
     if name in _RANGES and is_binary:
@@ -97,7 +97,7 @@ _STRUCTURED: Sequence[tuple[BodyKind, Callable[[str], bool]]] = (
 
 
 _WRITTEN_OUT = frozenset((BodyKind.XML, BodyKind.JSON_LINES, BodyKind.FORM))
-"""Kinds of which a caller may write the whole text."""
+"""Kinds whose whole text a caller writes if the schema is a string."""
 
 
 def _has_known_charset(media_type: str) -> bool:
@@ -106,7 +106,7 @@ def _has_known_charset(media_type: str) -> bool:
 
 
 def json_rank(media_type: str) -> int:
-    """How well a JSON type carries a plain JSON value: plain JSON first, patch lists last."""
+    """Rank a JSON type by how well it carries a plain JSON value: plain JSON first, patch lists last."""
     name = essence(media_type)
     if name == _JSON:
         return 0
@@ -116,7 +116,7 @@ def json_rank(media_type: str) -> int:
 
 
 def accept_header(media_types: Iterable[str]) -> str:
-    """What to ask for when an operation answers with these types: JSON where there is any, else what there is."""
+    """Build the Accept header for these response types: JSON if there is any, else the declared types."""
     named: Sequence[str] = list(dict.fromkeys(item for item in media_types if is_media_type(item)))
     wanted = [item for item in named if is_json(item) and essence(item) not in _RANGES]
     if any(is_json(item) for item in named):

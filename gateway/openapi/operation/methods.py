@@ -1,4 +1,4 @@
-"""What an HTTP method says of the requests that are made with it (RFC 9110)."""
+"""Properties of HTTP methods (RFC 9110)."""
 
 from gateway.domain.tenancy.policy import Safety
 
@@ -7,12 +7,12 @@ _IDEMPOTENT = _SAFE | {"PUT", "DELETE"}
 
 
 def is_idempotent(method: str) -> bool:
-    """Whether sending the request twice does what sending it once does."""
+    """True if sending the request twice has the effect of sending it once."""
     return method in _IDEMPOTENT
 
 
 def judge_safety(method: str) -> Safety:
-    """How much harm the method can do before anybody says otherwise."""
+    """Return the safety level that the method implies without hints or overrides."""
     if method in _SAFE:
         return Safety.SAFE
     return Safety.DANGEROUS if method == "DELETE" else Safety.MODERATE

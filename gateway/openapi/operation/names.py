@@ -1,4 +1,4 @@
-"""What tools and their arguments are called: characters every client takes, a length every model takes, no clash."""
+"""Names of tools and their arguments: unique, in characters that every client and a length that every model accepts."""
 
 import hashlib
 import re
@@ -33,7 +33,7 @@ _LONGEST_PREFIX = 40
 
 
 class Named(Protocol):
-    """What a tool name is made from."""
+    """The parts of an operation that its tool name is derived from."""
 
     @property
     def identity(self) -> str:
@@ -58,21 +58,21 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolName:
-    """The name of one operation, and why it is not the plain one."""
+    """The name of one operation, and the reason if it is not the plain one."""
 
     text: str
     reason: str | None = None
 
 
 class Variants:
-    """Names given so far; a wanted name that is taken gets the next free number."""
+    """An allocator of unique names; a name that is taken gets the next free number."""
 
     def __init__(self, *taken: str) -> None:
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
 
     def choose(self, wanted: str, vary: Callable[[int], str]) -> str:
-        """The wanted name or its first free variant, from number 2 on; it is taken from now on."""
+        """Allocate the wanted name or its first free variant, from number 2 on."""
         name = wanted
         while name in self._taken:
             self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
@@ -88,10 +88,10 @@ def name_tools(
     known: Mapping[str, str],
     hints: Mapping[str, str] | None = None,
 ) -> dict[str, ToolName]:
-    """A name for each operation, by identity; it depends on the operation, never on the order of the document.
+    """Name each operation, by identity. A name depends on the operation, never on the order of the document.
 
-    An operation that had a name keeps it. Else its wish comes first, by identity too, then its operationId. A name
-    that is cut, shared or reserved gets eight digits of the identity's digest, inside the limit.
+    An operation with a known name keeps it. Otherwise its hint (`hints`, by identity) precedes its operationId. A name
+    that is cut, shared or reserved ends in eight digits of the identity's digest, within the length limit.
     """
     hints = hints or {}
     lead = _lead(prefix)
@@ -108,13 +108,13 @@ def name_tools(
 
 
 def grants(name: str, hint: str, identity: str, *, prefix: str | None) -> bool:
-    """Whether a tool's name is the one that was wished for its operation, as far as it could be had."""
+    """True if the tool has the hinted name, with or without the identity's digest."""
     wanted = _lead(prefix) + _cleaned(hint)
     return name in {wanted, _with_digest(wanted, identity)}
 
 
 def name_arguments(parameters: Sequence[tuple[Location, str]]) -> list[str]:
-    """The argument for each parameter, in order; `body` is left to the request body."""
+    """Name the argument of each parameter, in order; `body` is reserved for the request body."""
     plain = [_argument_name(name) for _, name in parameters]
     places: dict[str, set[Location]] = {}
     for (location, _), name in zip(parameters, plain, strict=True):
@@ -153,7 +153,7 @@ def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> 
 
 
 def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[str, ToolName]:
-    """The same names, with the ones that still meet (a digest's or an unlucky id) told apart."""
+    """Resolves the remaining clashes, with a digest or with an id that equals one, by a further digest."""
     taken = set(occupied)
     apart: dict[str, ToolName] = {}
     for identity in sorted(named):

@@ -1,4 +1,4 @@
-"""Which operations a document has: every method under its resolved paths, in the document's order."""
+"""The operations of a document: every method under its resolved paths, in the document's order."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path; `refusal` says why it cannot be compiled where its outermost shape is broken."""
+    """One method of one path. `refusal` is the reason it cannot be compiled, if its outermost shape is broken."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def identity(self) -> str:
-        """What the operation is known by across versions of its document."""
+        """The identity of the operation across versions of its document."""
         return f"{self.method} {self.path}"
 
     @property
@@ -52,7 +52,7 @@ class Operation:
 def list_operations(
     root: Object, references: References, warnings: Warnings, *, dialect: tuple[int, int]
 ) -> list[Operation]:
-    """All operations of a document; webhooks and callbacks are none.
+    """List all operations of a document, without webhooks and callbacks.
 
     Raises:
         DocumentTooLarge: there are more than a document may have.
@@ -101,7 +101,7 @@ def _methods(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[tupl
 
 
 def _follow(value: object, references: References) -> tuple[Object, str | None]:
-    """The operation, also where somebody put a reference in its place, and why there is none."""
+    """The operation, behind a reference if there is one in its position; else the reason it cannot be read."""
     try:
         return references.follow(value, "the operation"), None
     except Unusable as unusable:

@@ -1,6 +1,6 @@
-"""What a tool lists of its results: the schema of the answers, where all of them are JSON objects.
+"""The output schema of a tool: the schema of its responses, if all of them are JSON objects.
 
-A client may hold every result to it, so there is none where one declared success has no body, or one of another kind.
+A client may validate every result against it. So there is none if a declared success has no body or another kind.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ _DEEPEST = 8
 
 
 class Outputs:
-    """The output schemas of one document; what only requests have is left out of them."""
+    """The output schemas of one document, without the properties that only requests have."""
 
     def __init__(self, references: References, dialect: SchemaDialect) -> None:
         self._references = references
         self._components = Components(replace(dialect, hidden="writeOnly"))
 
     def compose(self, answers: Sequence[Object], where: str) -> bytes | None:
-        """The schema that results of these declared successes have; None when there is none to rely on."""
+        """Compose the schema of the results for these declared successes; None if no reliable one exists."""
         schemas = [self._schema(answer) for answer in answers]
         found = [schema for schema in schemas if schema is not None]
         if not found or len(found) < len(schemas):
@@ -50,7 +50,7 @@ class Outputs:
         return text if len(text) <= LARGEST and compiles(schema) else None
 
     def _schema(self, answer: Object) -> Object | None:
-        """The schema of an answer that is a JSON object when JSON is asked for, as it is."""
+        """The schema of a response, if it is a JSON object when JSON is requested; unchanged."""
         content = object_at(answer, "content")
         named = [name for name in content if is_json(name) and "*" not in essence(name)]
         if not named:

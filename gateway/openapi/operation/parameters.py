@@ -1,4 +1,4 @@
-"""What the parameters of an operation are: where each goes, how it is written, which schema its argument has."""
+"""The parameters of an operation: the location and style of each, and the schema of its argument."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,10 +36,10 @@ _STYLES: Mapping[Location, tuple[Style, ...]] = {
     Location.COOKIE: (Style.FORM, Style.COOKIE),
     Location.QUERYSTRING: (Style.FORM,),
 }
-"""What each location may have, its default first; lists divided by tabs come from Swagger 2.0."""
+"""The styles that each location allows, its default first. Tab-delimited lists come from Swagger 2.0."""
 
 _RESERVED_FROM = {Location.QUERY: (3, 0), Location.PATH: (3, 2), Location.COOKIE: (3, 2)}
-"""Since which version a parameter of the location may leave reserved characters as they are."""
+"""The first OpenAPI version in which a parameter of the location may leave reserved characters unencoded."""
 
 _SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
 _TAKE_EMPTY = frozenset((*ANNOTATIONS, "type", "maxLength"))
@@ -51,7 +51,7 @@ _FORM_TYPE = "application/x-www-form-urlencoded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter, but for the argument it gets in its operation."""
+    """One parameter, without the argument name that its operation assigns."""
 
     plan: ParameterPlan
     translated: Translated
@@ -59,12 +59,12 @@ class Parameter:
 
     @property
     def key(self) -> tuple[Location, str]:
-        """What tells parameters of one operation apart."""
+        """The key that is unique among the parameters of one operation."""
         return self.plan.location, self.plan.name
 
 
 class Parameters:
-    """The parameters of one document; one that many operations share is read once."""
+    """The parameters of one document; a shared one is compiled once."""
 
     def __init__(self, references: References, components: Components, *, dialect: tuple[int, int]) -> None:
         self._references = references
@@ -74,7 +74,7 @@ class Parameters:
         self._read: dict[int, Parameter | None] = {}
 
     def merge(self, levels: Sequence[Sequence[object]], where: str) -> tuple[list[Parameter], list[str]]:
-        """The parameters of all levels, outer ones first, inner ones in place of equal outer ones; and the losses.
+        """Merge the parameters of all levels, outer ones first; an inner one replaces its equal. Return the losses too.
 
         Raises:
             Unusable: a required parameter cannot be sent.
@@ -119,7 +119,7 @@ class Parameters:
             raise _LeftOut(f"{unusable.reason}; it is not offered") from unusable
 
     def _check_described(self, name: str) -> None:
-        """OpenAPI 3 wants such headers ignored. Swagger 2.0 does not, and a credential is one that is missed."""
+        """Reports Authorization in Swagger 2.0 as left out; only OpenAPI 3 requires such headers to be ignored."""
         if self._dialect == (2, 0) and name.lower() == "authorization":
             raise _LeftOut(f"the header {quote_text(name)} is filled from stored credentials only; it is not offered")
 
@@ -177,9 +177,9 @@ class Parameters:
     def _style(
         self, node: Object, name: str, location: Location, translated: Translated
     ) -> tuple[Style, tuple[str, ...]]:
-        """The declared style. One that its place has not is harmless for a single value, which all write alike.
+        """The declared style. In Swagger 2.0 every location allows all list delimiters.
 
-        In Swagger 2.0 lists are divided alike everywhere.
+        All styles write a single value alike, so for one a style that the location lacks is replaced by the default.
         """
         allowed = _STYLES[location]
         named = node.get("style", allowed[0].value)
@@ -196,7 +196,7 @@ class Parameters:
 
 
 def describe(translated: Translated, node: Object) -> Translated:
-    """The schema with the description and deprecation of what it stands in."""
+    """Add the description and deprecation of the enclosing node to the schema."""
     notes: dict[str, object] = {}
     description = text_at(node, "description")
     if description is not None and clean_text(description):
@@ -210,7 +210,7 @@ def describe(translated: Translated, node: Object) -> Translated:
 
 
 class _LeftOut(Unusable):
-    """An optional parameter that cannot be sent; the operation goes on without it."""
+    """An optional parameter that cannot be sent; its operation is compiled without it."""
 
 
 def _identify(node: Object) -> tuple[str, Location]:
@@ -242,7 +242,7 @@ def _check_name(name: str, location: Location) -> None:
 
 
 def _with_empty(translated: Translated) -> Translated:
-    """The schema with the empty text allowed beside everything else, where it does not allow it already."""
+    """The schema with the empty text as an additional value, unless the schema already allows it."""
     schema = translated.schema
     if isinstance(schema, bool) or (schema.get("type", "string") == "string" and schema.keys() <= _TAKE_EMPTY):
         return translated
@@ -250,7 +250,7 @@ def _with_empty(translated: Translated) -> Translated:
 
 
 def _is_scalar(translated: Translated) -> bool:
-    """Whether values of the schema are single ones."""
+    """True if the schema declares only scalar types."""
     named = None if isinstance(translated.schema, bool) else translated.schema.get("type")
     return all(isinstance(item, str) and item in _SCALARS for item in as_list(named) or (named,))
 
@@ -260,7 +260,7 @@ def _as_text(name: str, media_type: str) -> str:
 
 
 def _is_written(media_type: str, media: Object) -> bool:
-    """Whether a value of this type can be put into a parameter: JSON, a form, or text."""
+    """True if a value of this type can be written into a parameter: JSON, a form, or text."""
     name = essence(media_type)
     is_text = object_at(media, "schema").get("type") == "string"
     is_loose_text = name.startswith("text/") and not is_xml(media_type)

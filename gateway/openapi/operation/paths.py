@@ -1,7 +1,7 @@
-"""What the path of a request looks like: a path template with its base path, encoded, ready for its parameters.
+"""The path of a request: a path template behind its base path, encoded, with placeholders for its parameters.
 
-A key of `paths` is a path alone. Some documents write a query behind it, or query parameters as a URI template writes
-them; both are read as what they mean.
+A key of `paths` should be a path alone. Some documents append a query, or query parameters in URI template syntax;
+both are read as intended.
 """
 
 import re
@@ -26,15 +26,15 @@ class PathPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathTemplate:
-    """A key of `paths` in its parts."""
+    """The parts of a key of `paths`."""
 
     path: str
     query: str
-    """What is fixed of the query."""
+    """The fixed part of the query."""
     pairs: Mapping[str, str]
-    """The placeholder that gives a name in the query its value."""
+    """The placeholder for the value of each name in the query."""
     offered: tuple[str, ...]
-    """Names in the query that may be left out."""
+    """Optional names in the query."""
 
     @property
     def placeholders(self) -> list[str]:
@@ -43,7 +43,7 @@ class PathTemplate:
 
 
 def read_template(text: str) -> PathTemplate:
-    """The parts of a path template.
+    """Parse a path template.
 
     Raises:
         Unusable: it has a parameter that is only a part of a value in the query.
@@ -71,10 +71,10 @@ def read_template(text: str) -> PathTemplate:
 
 
 def plan_path(server: Server, template: PathTemplate, indexes: Mapping[str, int]) -> PathPlan:
-    """The path for a template whose placeholders are fed by these parameters.
+    """Plan the path of a template whose placeholders are filled from the parameters at these indexes.
 
     Raises:
-        Unusable: the template cannot be put after a base URL.
+        Unusable: the template cannot be appended to a base URL.
     """
     if not template.path.startswith("/"):
         raise Unusable("the path does not begin with a slash")

@@ -1,4 +1,4 @@
-"""How the parts of an operation become one request plan and the arguments that feed it."""
+"""The composition of an operation's parts into a request plan and the arguments that fill it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _TEXT = Translated(schema={"type": "string"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationParts:
-    """What one operation is made of, read and checked."""
+    """The parts of one operation, read and checked."""
 
     server: Server
     parameters: Sequence[Parameter]
@@ -34,7 +34,7 @@ class OperationParts:
 def fit_parameters(
     template: PathTemplate, parameters: Sequence[Parameter]
 ) -> tuple[Sequence[Parameter], Sequence[str]]:
-    """The parameters with path and template made to agree, and what had to be done for it."""
+    """Make the parameters agree with the path template; also return the losses."""
     kept: list[Parameter] = []
     unused: list[str] = []
     for parameter in parameters:
@@ -51,8 +51,11 @@ def fit_parameters(
 
 
 def _place(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
-    """The parameter where the template has it: in the path, or once for each name in the query that it gives a value;
-    nowhere when it is for the path and the template does not have it."""
+    """The parameter at the positions that the template gives it.
+
+    A path parameter may become several query parameters, one for each name in the query whose value it fills. A path
+    parameter that is not in the template has no position.
+    """
     location, name = parameter.key
     if location not in {Location.PATH, Location.QUERY} or (location is Location.PATH and name in template.placeholders):
         return [parameter]
@@ -66,7 +69,7 @@ def _place(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
 
 
 def _needed(template: PathTemplate) -> Iterator[Parameter]:
-    """What the template speaks of, as texts."""
+    """The parameters that the template mentions, as texts."""
     for name in template.placeholders:
         yield _text_parameter(Location.PATH, name, argument=name)
     for name, placeholder in template.pairs.items():
@@ -78,10 +81,10 @@ def _needed(template: PathTemplate) -> Iterator[Parameter]:
 def plan_request(
     operation: Operation, template: PathTemplate, parts: OperationParts
 ) -> tuple[RequestPlan, list[Argument]]:
-    """The plan of a request and the arguments a caller gives for it.
+    """Plan the request and the arguments that a caller passes for it.
 
     Raises:
-        Unusable: the path cannot be put together.
+        Unusable: the path cannot be composed.
     """
     arguments = name_arguments([(item.plan.location, item.plan.argument) for item in parts.parameters])
     plans = [
@@ -109,7 +112,7 @@ def plan_request(
 
 
 def successes(responses: Object) -> Iterator[object]:
-    """The declared answers that are successes; the default one where there is no other."""
+    """Yield the declared success responses; the default response if there is none."""
     fine = [node for status, node in responses.items() if status[:1] == "2"]
     yield from fine or [node for status, node in responses.items() if status == "default"]
 
@@ -131,7 +134,7 @@ def _arguments(plans: Sequence[ParameterPlan], parts: OperationParts) -> Iterato
 
 
 def _free_name(taken: Sequence[str]) -> str:
-    """What the argument is called that chooses the media type of the body."""
+    """The name of the argument that chooses the media type of the body."""
     names = ("content_type", "body_content_type", *(f"content_type_{number}" for number in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)
 

@@ -1,4 +1,4 @@
-"""How arguments and the schemas they share become one JSON schema that keeps the limits."""
+"""The assembly of arguments and the schemas they share into one JSON schema within the limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """An input schema, its JSON bytes, and what had to be left out of it."""
+    """An input schema, its JSON bytes, and what was left out of it."""
 
     schema: dict[str, object]
     text: bytes
@@ -39,9 +39,10 @@ class Assembly:
 
 
 def assemble(arguments: Sequence[Argument], needed: Sequence[Component], components: Components) -> Assembly:
-    """One schema of these arguments with the shared schemas they need.
+    """Assemble one schema from these arguments and the shared schemas they need.
 
-    Beyond the limits the shared ones lose their descriptions; if that is not enough, the farthest accept anything.
+    Beyond the limits the shared schemas lose their descriptions. If that is not enough, the farthest ones accept any
+    value.
     """
     root = _root(arguments)
     base = len(orjson.dumps(root))
@@ -67,18 +68,18 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
 
 
 def closure(arguments: Sequence[Argument], components: Components) -> Sequence[Component]:
-    """The shared schemas that these arguments lead to, nearest first."""
+    """Return the shared schemas that these arguments lead to, nearest first."""
     return components.closure(link for argument in arguments for link in argument.translated.links)
 
 
 def parts(arguments: Sequence[Argument], needed: Sequence[Component]) -> Iterator[Translated]:
-    """Every translated schema in a tool's input."""
+    """Yield every translated schema in a tool's input."""
     yield from (argument.translated for argument in arguments)
     yield from (component.translated for component in needed)
 
 
 def compiles(schema: dict[str, object]) -> bool:
-    """Whether the schema can be checked, with the settings that calls are checked with."""
+    """True if the schema compiles with the validator settings used for calls."""
     options = jsonschema_rs.RegexOptions()
     try:
         jsonschema_rs.Draft202012Validator(schema, validate_formats=True, offline=True, pattern_options=options)
@@ -109,7 +110,7 @@ def _fits(base: int, arguments: Sequence[Argument], needed: Sequence[Component])
 
 
 def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> Sequence[Component]:
-    """The nearest shared schemas within the limits, with room for the names of those they refer to."""
+    """The nearest shared schemas within the limits, with capacity reserved for the names of those they refer to."""
     longest = max(len(part.name) for part in needed) + 2 * _MEMBER_BYTES
     length = base + longest * sum(len(argument.translated.links) for argument in arguments)
     count = sum(argument.translated.count for argument in arguments)
@@ -126,6 +127,6 @@ def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Componen
 def _stubs(
     arguments: Sequence[Argument], included: Sequence[Component], left_out: Sequence[Component]
 ) -> dict[str, Schema]:
-    """Empty schemas for those left out that something still refers to."""
+    """Empty schemas for those left out that a remaining schema refers to."""
     linked = {link for part in parts(arguments, included) for link in part.links}
     return {part.name: {} for part in left_out if part.ref in linked}

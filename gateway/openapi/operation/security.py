@@ -1,4 +1,4 @@
-"""Which credentials an operation takes: its security requirements as alternatives of applicable schemes."""
+"""The credentials of an operation: its security requirements as alternatives of applicable schemes."""
 
 import re
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ _HTTP_KINDS = {"basic": SchemeKind.BASIC, "bearer": SchemeKind.BEARER}
 _DIALOGUES = frozenset(
     ("digest", "dpop", "gnap", "hoba", "mutual", "negotiate", "ntlm", "oauth", "privatetoken", "vapid", "concealed")
 )
-"""HTTP schemes whose credential is worked out anew for each request."""
+"""HTTP schemes whose credential is computed for each request."""
 _FLOW = "clientCredentials"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """One security scheme as it can be applied; `is_token_needed` where the token has to come from elsewhere."""
+    """One applicable security scheme. `is_token_needed`: the gateway cannot fetch its token, so one must be stored."""
 
     plan: SchemePlan
     is_token_needed: bool = False
@@ -36,17 +36,17 @@ class Scheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityPlan:
-    """The alternatives of one operation, and what the admin has to know about them."""
+    """The alternatives of one operation, and the losses to report to the admin."""
 
     alternatives: tuple[tuple[SchemePlan, ...], ...] = ()
     losses: tuple[str, ...] = ()
 
 
 class Schemes:
-    """The security schemes of one document: those that can be applied, and why others cannot."""
+    """The security schemes of one document: those that can be applied, and the reasons for those that cannot."""
 
     def __init__(self, root: Object, references: References, identifiers: Identifiers | None = None) -> None:
-        """Requirements may name schemes by URI where there are `identifiers` to know them by (OpenAPI 3.2)."""
+        """Given `identifiers`, requirements may also name schemes by URI (OpenAPI 3.2)."""
         self._root = root
         self._references = references
         self._identifiers = identifiers
@@ -62,9 +62,9 @@ class Schemes:
         return tuple(self._usable)
 
     def plan(self, operation: Object, server: Server) -> SecurityPlan:
-        """The alternatives of an operation at this server: its own or the document's.
+        """Plan the alternatives of an operation at this server, from its own requirements or the document's.
 
-        Where none can be applied as a whole, what can be applied of them is.
+        If no alternative can be applied as a whole, the applicable schemes of each are used.
         """
         required = as_list(operation.get("security", self._default)) or ()
         read = [self._alternative(as_object(item), server) for item in required]
@@ -80,7 +80,7 @@ class Schemes:
         return SecurityPlan(alternatives=plans, losses=losses + (_token_losses(partial) if partial else ()))
 
     def _alternative(self, requirement: Object | None, server: Server) -> tuple[tuple[Scheme, ...], list[str]]:
-        """The schemes of one alternative that can be applied, and why the others cannot."""
+        """The schemes of one alternative that can be applied, and the reasons for the others."""
         if requirement is None:
             return (), ["a security requirement is no object"]
         named = {self._name(key): scopes for key, scopes in requirement.items()}
@@ -93,7 +93,7 @@ class Schemes:
         return tuple(_with_scopes(scheme, scopes, server) for scheme, scopes in usable), refusals
 
     def _name(self, key: str) -> str:
-        """The name of a required scheme: itself, or of the component that its URI leads to; else that URI."""
+        """The name of a required scheme: the key itself, or the component that its URI leads to; else the URI."""
         if self._identifiers is None or key in self._usable or key in self._refused:
             return key
         place = self._identifiers.locate(self._root, key)
@@ -113,7 +113,7 @@ class Schemes:
 
 
 def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
-    """The scheme with what the operation asks of it, and a token URL that is relative resolved."""
+    """The scheme with the scopes that the operation requires, and its token URL made absolute."""
     if scheme.plan.kind is not SchemeKind.CLIENT_CREDENTIALS:
         return scheme
     asked = tuple(scope for scope in as_list(scopes) or () if isinstance(scope, str) and _SCOPE.fullmatch(scope))
@@ -153,7 +153,7 @@ def _http(name: str, scheme: str, written: str) -> SchemePlan:
 
 
 def _token_url(node: Object) -> str | None:
-    """Where tokens are had for a client's own credentials, if that is one of the flows."""
+    """The token URL of the client credentials flow, if the scheme has that flow."""
     return text_at(object_at(object_at(node, "flows"), _FLOW), "tokenUrl")
 
 

@@ -1,4 +1,4 @@
-"""Which operations of a document become tools: what the tenant's rules say, then what the document's author wishes."""
+"""The selection of operations that become tools: by the tenant's rules, then by the hints of the document."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ _Test = Callable[[Operation], bool]
 
 
 class OperationSelector:
-    """The rules of one import, asked once of each operation; it remembers which of them matched something."""
+    """The rules of one import. It evaluates each operation once and records the rules that matched."""
 
     def __init__(self, include: Sequence[OperationRule], exclude: Sequence[OperationRule]) -> None:
         self._include = [_test_of(rule) for rule in include]
@@ -22,9 +22,9 @@ class OperationSelector:
         self._refused = 0
 
     def refuse(self, operation: Operation) -> str | None:
-        """Why the operation is not taken; None when it is.
+        """Return the reason that the operation is not selected; None if it is.
 
-        An include rule counts more than a wish of the document, an exclude rule more than everything.
+        An include rule overrides a hint of the document; an exclude rule overrides both.
         """
         included = self._matching("include", self._include, operation)
         excluded = self._matching("exclude", self._exclude, operation)
@@ -41,11 +41,11 @@ class OperationSelector:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether some operation was not taken."""
+        """True if some operation was not selected."""
         return self._refused > 0
 
     def warnings(self) -> Iterator[str]:
-        """What is odd about the rules, once every operation was asked about."""
+        """Yield warnings about the rules, after every operation was evaluated."""
         for word, rules in (("include", self._include), ("exclude", self._exclude)):
             for number in range(1, len(rules) + 1):
                 if (word, number) not in self._matched:
@@ -60,7 +60,10 @@ class OperationSelector:
 
 
 def _test_of(rule: OperationRule) -> _Test:
-    """Tells whether every member of the rule that is set is met; in a shell pattern, no `*` backtracks into another."""
+    """Compiles a rule to a predicate: True if every member that is set matches.
+
+    `fnmatch.translate` makes atomic groups, so no `*` of a pattern backtracks into another.
+    """
     names = [re.compile(translate(pattern)) for pattern in rule.operation_ids]
     paths = [re.compile(translate(pattern)) for pattern in rule.paths]
     methods = frozenset(method.upper() for method in rule.methods)

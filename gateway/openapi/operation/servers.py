@@ -1,4 +1,4 @@
-"""Where requests of an operation go: its server with variables filled in, as origin, base path and query."""
+"""The server of an operation, with its variables filled in: origin, base path and query of its requests."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _DOTS = frozenset((".", "..", "%2e", "%2e%2e", ".%2e", "%2e."))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A base URL in its parts: path without a trailing slash, query without its question mark, both encoded."""
+    """The parts of a base URL: path without a trailing slash, query without its question mark, both encoded."""
 
     origin: str
     path: str = ""
@@ -24,10 +24,10 @@ class Server:
 
 
 def parse_server(url: str) -> Server:
-    """An absolute http or https URL as a server.
+    """Parse an absolute http or https URL.
 
     Raises:
-        Unusable: the URL is not one requests can go to.
+        Unusable: requests cannot go to the URL.
     """
     shown = quote_text(url)
     parts = _split(url.strip(), shown)
@@ -40,10 +40,10 @@ def parse_server(url: str) -> Server:
 
 
 def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server:
-    """The first usable server of the innermost level that declares any (operation, path item, document).
+    """Return the first usable server of the innermost level that declares any (operation, path item, document).
 
     Raises:
-        Unusable: none of them can be used; the reason is the first one's.
+        Unusable: none of them can be used; the reason is that of the first.
     """
     declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
     refusal: Unusable | None = None
@@ -56,7 +56,7 @@ def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server
 
 
 def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[str]:
-    """The URLs of all servers of the innermost level that declares any, variables filled in, as far as they can be."""
+    """List the server URLs of the innermost level that declares any, with variables filled in where possible."""
     declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
     found: list[str] = []
     unusable: list[str] = []
@@ -72,12 +72,12 @@ def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[
 
 
 def encode_literal(text: str, *, safe: str = "") -> str:
-    """Fixed text of a path, percent-encoded where it must be; what is encoded already stays."""
+    """Percent-encode the fixed text of a path where required; encoded characters stay."""
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE + safe)
 
 
 def has_dots(path: str) -> bool:
-    """Whether a path has a segment that means this or the parent directory."""
+    """True if a segment of the path means this or the parent directory."""
     return not _DOTS.isdisjoint(segment.split(";", 1)[0] for segment in path.lower().split("/"))
 
 

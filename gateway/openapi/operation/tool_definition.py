@@ -1,4 +1,4 @@
-"""What a generated tool says of itself: description, title, annotations, safety, and the bytes it is listed as."""
+"""The definition of a generated tool: description, title, annotations, safety, and its bytes in `tools/list`."""
 
 import orjson
 
@@ -15,7 +15,7 @@ _MOST_TAGS = 50
 
 
 def define_tool(name: str, operation: Operation, schema: InputSchema, *, output: bytes | None = None) -> bytes:
-    """The tool as it is listed, as compact JSON; `output` is the schema of its results where it lists one."""
+    """Encode the definition of a tool as compact JSON; `output` is its output schema, if it lists one."""
     title = _title(operation)
     reads = safety_of(operation) is Safety.SAFE
     named = {"name": name, "title": title} if title else {"name": name}
@@ -36,12 +36,12 @@ def define_tool(name: str, operation: Operation, schema: InputSchema, *, output:
 
 
 def safety_of(operation: Operation) -> Safety:
-    """How much harm the operation can do: what its method says, or the stricter level that its document asks for."""
+    """Return the safety of the operation: its hint if it has one, which is never below the level of its method."""
     return operation.hints.safety or judge_safety(operation.method)
 
 
 def list_tags(operation: Operation) -> tuple[str, ...]:
-    """The operation's tags, by which profiles select; so many and so long ones as anybody reads."""
+    """Return the operation's tags, by which profiles select: at most 50, each cut to 100 characters."""
     named = [tag for tag in list_at(operation.node, "tags") if isinstance(tag, str)]
     cleaned = dict.fromkeys(_cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MOST_TAGS])
     return tuple(tag for tag in cleaned if tag)

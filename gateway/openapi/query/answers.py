@@ -1,4 +1,4 @@
-"""What the query tools answer: pure functions of what a caller sees and of the arguments, which are valid already."""
+"""The results of the query tools: pure functions of the caller's view and of arguments that are already validated."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DEFAULT_LIMIT = 50
 MOST = 500
 _AROUND = 12
 LARGEST_PAGE = 256 * 1024
-"""Bytes of the items on one page; the first item is shown whatever it takes."""
+"""Limit on the bytes of the items of one page; the first item is always included."""
 
 _LONGEST_SHOWN = 300
 _MOST_SUGGESTED = 5
@@ -28,7 +28,7 @@ _Item = TypeVar("_Item")
 
 
 class Unfound(Exception):
-    """There is no such thing; `suggestions` are what may have been meant."""
+    """The named item does not exist or is ambiguous; `suggestions` contains likely names."""
 
     def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class Unfound(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryCall:
-    """The arguments of one call, where its page begins, and what makes the cursor of the next one."""
+    """The arguments of one call, the offset of its page, and the function that makes the cursor of the next page."""
 
     arguments: Mapping[str, object]
     offset: int = 0
@@ -46,17 +46,17 @@ class QueryCall:
 
     @property
     def limit(self) -> int:
-        """How many items are wanted at most."""
+        """The maximum number of items requested."""
         return cast("int", self.arguments.get("limit", DEFAULT_LIMIT))
 
     def text(self, name: str) -> str | None:
-        """A text among the arguments."""
+        """Return an argument if it is a text."""
         value = self.arguments.get(name)
         return value if isinstance(value, str) else None
 
     @property
     def depth(self) -> int:
-        """How many references inside each other are to be resolved."""
+        """The number of nested references to resolve."""
         depth = self.arguments.get("depth")
         if isinstance(depth, int):
             return depth
@@ -67,7 +67,7 @@ Answering = Callable[[Sequence[ApiView], QueryCall], Answer]
 
 
 def describe_api(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """What a source says of itself; of several, all do."""
+    """Describe a source; if there are several, each of them."""
     del asked
     if len(views) == 1:
         return _about(views[0], LARGEST)
@@ -75,7 +75,7 @@ def describe_api(views: Sequence[ApiView], asked: QueryCall) -> Answer:
 
 
 def list_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """Operations in the order of the documents, of one method or tag if asked for."""
+    """List operations in the order of the documents, optionally of one method or tag."""
     method, tag = asked.text("method"), asked.text("tag")
     found = [
         (view, endpoint)
@@ -89,7 +89,7 @@ def list_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
 
 
 def search_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """Operations that fit words, the best first."""
+    """Find operations that match words, the best first."""
     where = asked.text("searchIn") or "all"
     field = None if where == "all" else where
     hits = [
@@ -105,7 +105,7 @@ def search_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
 
 
 def get_endpoint_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """Everything that applies to one operation."""
+    """Return everything that applies to one operation."""
     view, endpoint = find_named(views, asked.arguments)
     resolver = Resolver(view.api.outline)
     details = _open(cast("Answer", msgspec.json.decode(endpoint.details)), resolver)
@@ -126,14 +126,14 @@ def get_endpoint_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
 
 
 def list_schemas(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """Named schemas in the order of the documents."""
+    """List named schemas in the order of the documents."""
     found = [(view, entry) for view in views for entry in view.schemas]
     shown, page = _page(found, asked, lambda item: _entry(*item, views))
     return {"schemas": shown, **page}
 
 
 def get_schema_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """One schema, what it leads to, and what leads to it."""
+    """Return one schema, the schemas it leads to, and the schemas and operations that lead to it."""
     view, entry = _find_schema(views, asked.text("name") or "")
     schema = Resolver(view.api.outline).resolve(msgspec.json.decode(entry.schema), asked.depth, within=entry.name)
     seen = {known.name for known in view.schemas}
@@ -160,14 +160,14 @@ ANSWERS: Mapping[str, Answering] = {
     "list_schemas": list_schemas,
     "get_schema_details": get_schema_details,
 }
-"""What answers each of the six tools that only tell."""
+"""The function of each of the six read-only tools."""
 
 
 def choose_views(views: Sequence[ApiView], source: str | None) -> Sequence[ApiView]:
-    """The view of the source of this name, or all of them.
+    """Return the view of the source with this name, or all views.
 
     Raises:
-        Unfound: there is none.
+        Unfound: there is no such source.
     """
     if source is None:
         return views
@@ -179,7 +179,7 @@ def choose_views(views: Sequence[ApiView], source: str | None) -> Sequence[ApiVi
 
 
 def find_named(views: Sequence[ApiView], arguments: Mapping[str, object]) -> tuple[ApiView, OutlinedOperation]:
-    """The operation that the arguments name: by `operation`, by `path` and `method`, or by both alike.
+    """Return the operation that the arguments name: by `operation`, by `path` and `method`, or by both consistently.
 
     Raises:
         Unfound: they name none, several, or two different ones.
@@ -198,7 +198,7 @@ def find_named(views: Sequence[ApiView], arguments: Mapping[str, object]) -> tup
 
 
 def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, OutlinedOperation]:
-    """The one operation that is called so.
+    """Return the one operation with this name.
 
     Raises:
         Unfound: there is none, or there are several.
@@ -233,7 +233,7 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
 
 
 def _about(view: ApiView, room: int) -> Answer:
-    """What a source says of itself; so much of its texts and tags as there is room for."""
+    """The description of a source; beyond `room` bytes its texts, servers and tags are shortened."""
     outline = view.api.outline
     about: Answer = {"source": view.source, "title": outline.title, "version": outline.version}
     texts = _said(summary=outline.summary, description=outline.description)
@@ -248,7 +248,7 @@ def _about(view: ApiView, room: int) -> Answer:
 
 
 def _first(texts: Sequence[str], room: int) -> Sequence[str]:
-    """The first of them, as many as there is room for."""
+    """The first texts, as many as `room` bytes can contain."""
     shown: list[str] = []
     for text in texts:
         room -= measure(text) + _AROUND
@@ -285,12 +285,12 @@ def _entry(view: ApiView, entry: SchemaEntry, views: Sequence[ApiView]) -> Answe
 
 
 def _said(**members: object) -> Answer:
-    """Those that say something."""
+    """The members that are neither empty nor false."""
     return {name: value for name, value in members.items() if value}
 
 
 def _page(found: Sequence[_Item], asked: QueryCall, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
-    """The wanted items, as many of them as a page may hold, and what is said of the page."""
+    """The requested items, as many as a page may contain, and the members that describe the page."""
     shown: list[Answer] = []
     room = LARGEST_PAGE
     for item in found[asked.offset : asked.offset + asked.limit]:
@@ -306,7 +306,7 @@ def _page(found: Sequence[_Item], asked: QueryCall, show: Callable[[_Item], Answ
 
 
 def _open(details: Answer, resolver: Resolver) -> Answer:
-    """The details with parameters, body and answers themselves in place of references to them; schemas stay."""
+    """The details with references to parameters, body and responses replaced by targets; schema references stay."""
     opened = dict(details)
     parameters = as_list(details.get("parameters"))
     if parameters is not None:
@@ -320,7 +320,7 @@ def _open(details: Answer, resolver: Resolver) -> Answer:
 
 
 def _cut_to_size(whole: Answer, head: Answer, asked: QueryCall) -> Answer:
-    """The answer within the limit of bytes, or the part of it that was asked for."""
+    """The result within the limit of bytes, or the requested part of it."""
     pointer, offset = asked.text("pointer"), cast("int", asked.arguments.get("offset", 0))
     if pointer is None:
         return cast("Answer", fit(whole))

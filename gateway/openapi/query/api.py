@@ -1,4 +1,4 @@
-"""One document as the query tools look at it, and as much of it as one caller sees."""
+"""One document as the query tools read it, and the view that one caller has of it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from gateway.openapi.query.search import Words
 
 
 class Api:
-    """An outline with what is made of it on first use; shared by all who may see the source."""
+    """An outline with indexes that are built on first use; shared by all callers that may see the source."""
 
     def __init__(self, outline: Outline, size: int = 0) -> None:
         self.outline = outline
@@ -19,7 +19,7 @@ class Api:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes: those of the outline, which are given, and those of the words."""
+        """The approximate size in bytes: that of the outline, which is given, and that of the word index."""
         return self._size + (self.words.size if "words" in vars(self) else 0)
 
     @cached_property
@@ -34,12 +34,12 @@ class Api:
 
     @cached_property
     def words(self) -> Words:
-        """Where each word occurs."""
+        """The index of the words of all operations."""
         return Words(self.outline.endpoints)
 
     @cached_property
     def users(self) -> Mapping[str, Sequence[str]]:
-        """The schemas that refer to each schema themselves."""
+        """The schemas that refer to each schema directly."""
         found: dict[str, list[str]] = defaultdict(list)
         for entry in self.outline.schemas:
             for link in entry.links:
@@ -47,19 +47,19 @@ class Api:
         return found
 
     def dependencies(self, names: Iterable[str]) -> frozenset[str]:
-        """Every schema that these lead to, themselves only where something leads back to them."""
+        """Return every schema that these lead to; these themselves only if a reference leads to them."""
         return _closure(names, lambda name: self.schemas[name].links if name in self.schemas else ())
 
     def dependants(self, name: str) -> frozenset[str]:
-        """Every schema that leads to this one."""
+        """Return every schema that leads to this one."""
         return _closure([name], lambda used: self.users.get(used, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiView:
-    """As much of a source as one caller sees: `tools` are its operations by identity.
+    """The part of a source that one caller sees; `tools` are its operations by identity.
 
-    Where the caller sees the whole source, what became no tool is shown too.
+    If the caller sees the whole source, operations that could not be compiled are shown too.
     """
 
     source: str
@@ -68,17 +68,17 @@ class ApiView:
     is_whole: bool
 
     def shows(self, endpoint: OutlinedOperation) -> bool:
-        """Whether the caller sees this operation."""
+        """True if the caller sees this operation."""
         return endpoint.identity in self.tools or (self.is_whole and not endpoint.is_callable)
 
     @property
     def endpoints(self) -> Sequence[OutlinedOperation]:
-        """The operations that are seen, in the order of the document."""
+        """The visible operations, in the order of the document."""
         return [endpoint for endpoint in self.api.outline.endpoints if self.shows(endpoint)]
 
     @property
     def schemas(self) -> Sequence[SchemaEntry]:
-        """The schemas that are seen: all, or those that operations lead to which are seen."""
+        """The visible schemas: all, or those that visible operations lead to."""
         if self.is_whole:
             return self.api.outline.schemas
         first = {name for endpoint in self.endpoints for name in endpoint.schemas}
@@ -86,16 +86,16 @@ class ApiView:
         return [entry for entry in self.api.outline.schemas if entry.name in reached]
 
     def find(self, key: str) -> Sequence[OutlinedOperation]:
-        """The operations that are called so: by `METHOD path`, else by operationId or the name of the tool."""
+        """Return the operations with this name: by `METHOD path`, else by operationId or the name of the tool."""
         method, _, path = key.strip().partition(" ")
         for identity in (key, f"{method.upper()} {path.strip()}"):
             found = self.api.endpoints.get(identity)
             if found is not None and self.shows(found):
-                return [found]  # what lists show as `operation` leads there, whatever operationIds a document gives
+                return [found]  # `operation` as listed is unambiguous, even if an operationId equals it
         return [endpoint for endpoint in self.endpoints if key in {endpoint.operation_id, self.tool_name(endpoint)}]
 
     def tool_name(self, endpoint: OutlinedOperation) -> str | None:
-        """What the operation's tool is called; None when there is none."""
+        """Return the name of the operation's tool; None if there is none."""
         tool = self.tools.get(endpoint.identity)
         return None if tool is None else tool.name
 

@@ -1,4 +1,4 @@
-"""What the references in parts of a document lead to: named schemas, and other parts that have to stand beside."""
+"""The targets of references in parts of a document: named schemas, and other parts that an outline must contain."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from gateway.openapi.document.references import References, ref_tokens
 
 
 class Links:
-    """The references of one document, followed once each; external ones lead nowhere."""
+    """The references of one document, each followed once; external ones are ignored."""
 
     def __init__(self, references: References, section: Sequence[str]) -> None:
         self._references = references
@@ -17,11 +17,11 @@ class Links:
 
     @property
     def targets(self) -> Mapping[str, object]:
-        """What is no named schema and was referred to, by pointer."""
+        """The referenced parts that are no named schema themselves, by pointer."""
         return self._targets
 
     def schemas_of(self, node: object) -> tuple[str, ...]:
-        """The named schemas a part refers to, itself or through what is no named schema; in order of names."""
+        """Return the sorted named schemas that a part refers to, directly or through parts that are no named schema."""
         found: set[str] = set()
         seen: set[str] = set()
         waiting = list(find_refs(node))
@@ -38,7 +38,7 @@ class Links:
         return tuple(sorted(found))
 
     def _name(self, pointer: str) -> str | None:
-        """The named schema that the pointer lies in."""
+        """The named schema that contains the pointer's target."""
         tokens = ref_tokens(pointer)
         depth = len(self._section)
         if tokens[:depth] != self._section or len(tokens) <= depth:
@@ -58,7 +58,7 @@ class Links:
 
 
 def find_refs(node: object) -> Sequence[str]:
-    """Every local reference in a value, each once."""
+    """Return every local reference in a value, each once."""
     found: dict[str, None] = {}
     stack = [node]
     while stack:
@@ -74,5 +74,5 @@ def find_refs(node: object) -> Sequence[str]:
 
 
 def spell_pointer(ref: str) -> str:
-    """The one spelling for all local references to the same place."""
+    """Return the canonical spelling, equal for all local references to the same target."""
     return "#" + point(*ref_tokens(ref))

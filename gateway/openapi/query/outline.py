@@ -1,7 +1,7 @@
-"""What the query tools know of a document: its operations with everything that applies to them, and its schemas.
+"""The outline of a document for the query tools: its operations with everything that applies to them, and its schemas.
 
-References are kept as they are; what they point at stands beside, once. Parameters of path items, servers and security
-are already merged into the operations. An outline is made when a document is imported and stored with that version.
+References are kept; each target is stored once, beside the operations. Parameters of path items, servers and security
+are already merged into the operations. An outline is built when a document is imported, and stored with that version.
 """
 
 import zlib
@@ -28,7 +28,7 @@ from gateway.openapi.operation.servers import list_servers
 from gateway.openapi.query.links import Links
 
 LARGEST = 48 * 1024 * 1024
-"""Bytes of details that one outline may have; operations and schemas beyond are listed without them."""
+"""Limit on the bytes of details in one outline; operations and schemas beyond it are listed without details."""
 
 _LONGEST_SUMMARY = 200
 _LONGEST_TEXT = 4_000
@@ -39,7 +39,7 @@ _NOTHING = msgspec.Raw(b"{}")
 
 
 class OutlinedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One operation; `schemas` are those it refers to itself, `details` is what it says as JSON."""
+    """One operation. `schemas` are those it refers to directly, `details` is everything that applies to it, as JSON."""
 
     method: str
     path: str
@@ -55,12 +55,12 @@ class OutlinedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
     @property
     def identity(self) -> str:
-        """What the operation is known by: `METHOD path`."""
+        """The identity of the operation: `METHOD path`."""
         return f"{self.method} {self.path}"
 
 
 class SchemaEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One named schema; `links` are the schemas it refers to itself."""
+    """One named schema; `links` are the schemas it refers to directly."""
 
     name: str
     kind: str | tuple[str, ...] = ""
@@ -71,7 +71,7 @@ class SchemaEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Outline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One document; `targets` are the parts that references lead to and that are no named schema, by pointer."""
+    """One document; `targets` are the referenced parts that are no named schema, by pointer."""
 
     title: str
     version: str
@@ -88,15 +88,15 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlined:
-    """What an outline is made from: the document, the same in terms of OpenAPI 3, and what was made of it."""
+    """The input of an outline: the document, its OpenAPI 3 form, and the result of its compilation."""
 
     document: Document
     root: Object
     references: References
     operations: Sequence[Operation]
-    """Those of the document that were chosen."""
+    """The selected operations of the document."""
     is_part: bool
-    """Whether others were left out; then only what the chosen ones lead to is told."""
+    """True if operations were left out; the outline then contains only schemas and tags of the selected ones."""
     callable_identities: Collection[str]
     base_url: str | None
     document_url: str | None
@@ -106,18 +106,18 @@ _decode = msgspec.json.Decoder(Outline).decode
 
 
 def encode_outline(outline: Outline) -> bytes:
-    """The outline as it is stored."""
+    """Encode an outline for storage."""
     return zlib.compress(msgspec.json.encode(outline), level=6)
 
 
 def decode_outline(stored: bytes) -> tuple[Outline, int]:
-    """The outline that was stored, and about how many bytes it takes."""
+    """Decode a stored outline; also return its approximate size in bytes."""
     text = zlib.decompress(stored)
     return _decode(text), 2 * len(text)
 
 
 def outline_document(found: Outlined) -> Outline:
-    """The outline of a document that was compiled."""
+    """Build the outline of a compiled document."""
     is_swagger = found.document.dialect == (2, 0)
     section = ("definitions",) if is_swagger else ("components", "schemas")
     return _Outliner(found, section).run()
@@ -136,7 +136,7 @@ class _Outliner:
         self._room = LARGEST
 
     def run(self) -> Outline:
-        """Operations first, so that they have their room."""
+        """Build the outline. Operations come first, so that their details take precedence within the byte limit."""
         found = self._found
         about = object_at(found.document.root, "info")
         endpoints = tuple(self._endpoint(operation) for operation in found.operations)
@@ -205,13 +205,13 @@ class _Outliner:
         return details
 
     def _swagger_answers(self, operation: Operation) -> Object:
-        """The answers in the words of the document: rewriting them keeps only what calls need."""
+        """The responses as the Swagger document declares them; the converted ones contain only what calls need."""
         item = object_at(object_at(self._found.document.root, "paths"), operation.path)
         answers = object_at(item, operation.method.lower()).get("responses")
         return {} if answers is None else {"responses": answers}
 
     def _merge(self, operation: Operation) -> Sequence[tuple[str, object]]:
-        """The name of each parameter and the parameter as written; an operation's own wins over its path's."""
+        """The name of each parameter and the parameter as written; an operation's own overrides that of its path."""
         merged: dict[tuple[object, object], tuple[str, object]] = {}
         for node in (*list_at(operation.item, "parameters"), *list_at(operation.node, "parameters")):
             try:
@@ -251,19 +251,19 @@ class _Outliner:
             return _NOTHING
         try:
             text = orjson.dumps(value)
-        except TypeError:  # a number beyond 64 bits, half of a surrogate pair
+        except TypeError:  # an integer beyond 64 bits, or an unpaired surrogate
             text = msgspec.json.encode(_plain(value))
         self._room -= len(text)
         return msgspec.Raw(text)
 
 
 def clean(text: str) -> str:
-    """Text of a document as it is stored: no NUL, no half of a surrogate pair."""
+    """Clean a text for storage: NUL and unpaired surrogates are replaced."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _plain(value: object) -> object:
-    """The value without what JSON texts cannot hold."""
+    """The value without content that JSON texts cannot represent."""
     mapping, items = as_object(value), as_list(value)
     if mapping is not None:
         return {clean(str(key)): _plain(member) for key, member in mapping.items()}

@@ -1,4 +1,4 @@
-"""How references in what the query tools show are resolved: so many levels deep, circles kept, never without end."""
+"""The resolver of references in results of the query tools, to a limited depth; cycles stay references."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -13,14 +13,14 @@ from gateway.openapi.query.outline import Outline
 DEEPEST = 20
 _MOST_NODES = 20_000
 _MOST_LEVELS = 80
-"""So far in references are still resolved; what clients read JSON with gives up at some 200 levels."""
+"""Nesting level up to which references are resolved. The JSON readers of clients fail at about 200 levels."""
 
 Json: TypeAlias = object
 
 
 @dataclass(frozen=True, slots=True)
 class _RefPosition:
-    """Where a value stands: how many references may still be resolved, how far in it is, and behind which ones."""
+    """The position of a value: the number of references that may still be resolved, its level, and those above it."""
 
     depth: int
     level: int
@@ -38,7 +38,7 @@ class _RefPosition:
 
 
 class Resolver:
-    """The references of one document, for one answer."""
+    """The references of one document, for one result."""
 
     def __init__(self, outline: Outline) -> None:
         self._targets = outline.targets
@@ -48,17 +48,16 @@ class Resolver:
         self._room = _MOST_NODES
 
     def resolve(self, value: Json, depth: int, *, within: str | None = None) -> Json:
-        """The value with its references replaced by what they point at, so many of them inside each other.
+        """Replace the references in a value with their targets, nested at most `depth` deep.
 
-        `within` is the schema that the value is, if it is one.
-
-        What was a circle stays a reference, and so does everything beyond what one answer may hold.
+        `within` is the name of the schema that the value is, if it is one. A cycle stays a reference, as does every
+        reference beyond the number of values that one result may contain.
         """
         above = () if within is None else (f"{self._section}{point(within)}",)
         return self._resolve(value, _RefPosition(min(depth, DEEPEST), 0, above))
 
     def open(self, value: Json) -> Json:
-        """What a reference points at, where there is one; nothing further inside is followed."""
+        """Return the target of a reference, if the value is one. References inside the target are not followed."""
         node = as_object(value)
         for _ in range(DEEPEST):
             ref = None if node is None else node.get("$ref")
@@ -90,7 +89,7 @@ class Resolver:
         return {key: self._resolve(member, inside) for key, member in node.items()}
 
     def _beside(self, node: Object, inner: Json, place: "_RefPosition") -> Json:
-        """What was referred to, with what stood beside the reference."""
+        """The target, overridden by the members beside the reference."""
         target = as_object(inner)
         if target is None or len(node) == 1:
             return inner
@@ -99,7 +98,7 @@ class Resolver:
         return {**target, **own}
 
     def _find(self, ref: str) -> Json:
-        """What the reference points at; None where that is not kept."""
+        """The target of the reference; None if the outline does not contain it."""
         if not ref.startswith("#/"):
             return None
         pointer = spell_pointer(ref)
@@ -109,7 +108,7 @@ class Resolver:
         return self._read[pointer]
 
     def _inside(self, pointer: str) -> Json:
-        """A named schema."""
+        """The named schema, or the part of it, at the pointer."""
         if not pointer.startswith(f"{self._section}/"):
             return None
         name, *rest = ref_tokens("#" + pointer[len(self._section) :])

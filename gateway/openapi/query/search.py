@@ -1,6 +1,6 @@
-"""Which operations fit some words best: ranked by how many of the words, where, and how rare they are.
+"""The search for operations by words, ranked by the number of words that match, their fields, and their rarity.
 
-A word that occurs nowhere stands for those that are a slip of the pen away from it.
+A query word that occurs nowhere matches the words within a small edit distance of it.
 """
 
 import math
@@ -20,10 +20,10 @@ FIELDS: Final[Mapping[str, float]] = {
     "parameters": 1.5,
     "description": 1.0,
 }
-"""The fields that are searched, and how much a word counts there."""
+"""The searched fields, with the weight of a word in each."""
 
 MOST_PLACES = 300_000
-"""Words of operations that are remembered of one document; of descriptions only what there is room for."""
+"""Limit on the (word, operation) pairs indexed per document. Descriptions come last, within the remaining capacity."""
 
 _PLACE_BYTES = 60
 _EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
@@ -34,7 +34,7 @@ _MOST_SLIPS = 5
 _MOST_COMPARED = 2_000
 _LENGTHY = 0.02
 _OF_METHOD = 1.2
-"""What an operation gains whose method is one of the words."""
+"""The factor for an operation whose method is one of the words."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _WHOLE = re.compile(r"[^\W_]+")
 _LONGEST_TEXT = 2_000
@@ -45,7 +45,7 @@ _BITS: Final = {field: 1 << number for number, field in enumerate(FIELDS)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One operation that fits, how well, and which of its fields."""
+    """One matching operation, its relevance, and the fields that match."""
 
     endpoint: OutlinedOperation
     relevance: float
@@ -53,7 +53,7 @@ class Hit:
 
 
 class Words:
-    """Where each word occurs in the operations of one document."""
+    """The word index of the operations of one document."""
 
     def __init__(self, endpoints: Sequence[OutlinedOperation]) -> None:
         self._endpoints = endpoints
@@ -66,11 +66,11 @@ class Words:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate size in bytes."""
         return _PLACE_BYTES * (MOST_PLACES - self._room + len(self._places))
 
     def search(self, query: str, field: str | None) -> Sequence[Hit]:
-        """The operations that have at least one of the words, in one field or in any, the best first."""
+        """Return the operations with at least one of the words, in one field or in any, the best first."""
         wanted = list(dict.fromkeys(split_words(query)))[:_MOST_WORDS]
         asked = sum(_BITS.values()) if field is None else _BITS[field]
         scores: dict[int, float] = defaultdict(float)
@@ -101,7 +101,7 @@ class Words:
         ]
 
     def _note(self, number: int, field: str, text: str) -> None:
-        """Remember the words of a text."""
+        """Adds the words of a text to the index."""
         if self._room <= 0:
             return
         for word in {*split_words(text), *map(_stem, _WHOLE.findall(text.lower()))}:
@@ -112,12 +112,12 @@ class Words:
             places[number] = places.get(number, 0) | _BITS[field]
 
     def _favour(self, number: int, wanted: Sequence[str]) -> float:
-        """What speaks for an operation beside its words: a short name, and the method that is asked for."""
+        """The factor independent of word matches: higher for a requested method, lower for a long name."""
         method = self._endpoints[number].method.lower()
         return (_OF_METHOD if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
 
     def _score(self, known: Mapping[str, float], asked: int) -> Mapping[int, tuple[float, int]]:
-        """How well each operation fits by these words, which are like the wanted one so much, and where."""
+        """The score and the matching fields of each operation, given words with their similarity to the wanted one."""
         best: dict[int, tuple[float, int]] = {}
         for word, likeness in known.items():
             for number, places in self._places[word].items():
@@ -128,7 +128,7 @@ class Words:
         return best
 
     def _like(self, word: str) -> Mapping[str, float]:
-        """The words that begin with this one or have it inside, and how much they are like it."""
+        """The indexed words that begin with this one or contain it, with their similarity to it."""
         if len(word) >= _SHORTEST_WITHIN:
             found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._places if word in known}
         elif len(word) == _SHORTEST_WITHIN - 1:
@@ -138,7 +138,7 @@ class Words:
         return found | ({word: _EXACT} if word in self._places else {})
 
     def _near(self, word: str) -> Mapping[str, float]:
-        """The words that one or two slips make of this one."""
+        """The indexed words within an edit distance of one or two."""
         slips = 1 if len(word) < 2 * _SHORTEST_NEAR else 2
         begins, ends = word[:2], word[-2:]
         close = [
@@ -150,12 +150,12 @@ class Words:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text or name in lower case, also those written together (`listPets`), without a plural's `s`."""
+    """Split a text or name into words in lower case, also inside names (`listPets`), without the plural `s`."""
     return [_stem(word.lower()) for word in _WORDS.findall(text)]
 
 
 def suggest(wanted: str, names: Iterable[str], *, most: int = 5) -> Sequence[str]:
-    """The names most like the wanted one, the nearest first; none that is not like it at all."""
+    """Return the names most similar to the wanted one, the nearest first; dissimilar names are left out."""
     text = wanted[:_LONGEST_NAME].lower()
     asked = _trigrams(text)
     likeness: dict[str, float] = {}
@@ -170,7 +170,7 @@ def suggest(wanted: str, names: Iterable[str], *, most: int = 5) -> Sequence[str
 
 
 def count_slips(one: str, other: str) -> int:
-    """How many letters have to be added, left out, replaced or swapped with the next to make one of the other."""
+    """Return the edit distance: letters to insert, delete, replace or swap with their neighbour."""
     older: list[int] = []
     old = list(range(len(other) + 1))
     for row, letter in enumerate(one, 1):
@@ -201,7 +201,7 @@ def _text(endpoint: OutlinedOperation, field: str) -> str:
 
 
 def _weigh(places: int) -> float:
-    """How much a word counts that occurs in these fields."""
+    """The weight of a word that occurs in these fields."""
     weights = [weight for field, weight in FIELDS.items() if places & _BITS[field]]
     return max(weights, default=0.0) + 0.1 * len(weights)
 

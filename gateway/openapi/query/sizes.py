@@ -1,4 +1,4 @@
-"""How many bytes values take as indented JSON text, and parts of a value without writing each of them anew."""
+"""Sizes of values as indented JSON text; the sizes of parts are computed without encoding each part again."""
 
 from collections.abc import Sequence
 
@@ -10,24 +10,24 @@ INDENT = 2
 
 
 def measure(value: object, level: int = 0) -> int:
-    """Bytes of the text, each line so many levels further in."""
+    """Return the bytes of the text, with each line indented by `level` further levels."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=INDENT)
     return len(text) + text.count(b"\n") * INDENT * level
 
 
 class Sizes:
-    """Sizes of arrays and objects, each made of those of its members; good while nobody changes or drops these."""
+    """Sizes of arrays and objects, summed from their members; cached by `id`, so no value may be changed or freed."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int]] = {}
 
     def of(self, value: object, level: int = 0) -> int:
-        """What `measure` says."""
+        """Return the size that `measure` computes."""
         size, lines = self._measure(value)
         return size + lines * INDENT * level
 
     def _measure(self, value: object) -> tuple[int, int]:
-        """Bytes, and how many ends of lines are among them."""
+        """Bytes, and the number of line breaks among them."""
         items, members = as_list(value), as_object(value)
         if not items and not members:
             return len(msgspec.json.encode(value)), 0
@@ -38,11 +38,12 @@ class Sizes:
         return found
 
     def _add(self, items: Sequence[object], names: Sequence[str]) -> tuple[int, int]:
-        """The sum of the members, each on lines of its own and one level further in."""
-        size = sum(len(msgspec.json.encode(name)) + 2 for name in names)  # the name, a colon and a blank
+        """The sum of the members, each on lines of its own and indented by one further level."""
+        size = sum(len(msgspec.json.encode(name)) + 2 for name in names)  # the name, a colon and a space
         size, lines = size + 2, 1  # both brackets, the second on a line of its own
         for item in items:
             inner, further = self._measure(item)
-            size += inner + (further + 1) * INDENT + 1  # the last one has no comma, which makes up for that line
+            size += inner + (further + 1) * INDENT + 1  # indentation and one line break
             lines += further + 1
+        # a comma for every member but the last, and the line break before the closing bracket
         return size + len(items), lines

@@ -1,4 +1,4 @@
-"""How the query tools are listed: names, descriptions, schemas of what they take and answer; alike in every tenant."""
+"""The definitions of the query tools: names, descriptions, input and output schemas; the same for every tenant."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

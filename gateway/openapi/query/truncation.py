@@ -1,6 +1,6 @@
-"""How a large answer of the query tools is cut: the largest parts make way for pointers under which they can be read.
+"""The truncation of large query tool results: the largest parts are replaced by pointers to them.
 
-Sizes are those of the indented text. What is left out stands as `{"$cut": {"pointer", "bytes", "offset"?}}`; with an
+Sizes are those of the indented text. A part left out becomes `{"$cut": {"pointer", "bytes", "offset"?}}`. With an
 `offset` it is the rest of an array or object whose first members are shown.
 """
 
@@ -16,26 +16,27 @@ from gateway.openapi.query.sizes import INDENT, Sizes, measure
 
 LARGEST = 32 * 1024
 LONGEST_POINTER = 4_000
-"""Characters of a pointer that can be followed; where names are so long that it takes more, there is none."""
+"""Limit on the characters of a pointer that can be followed. With names that need more, the pointer is omitted."""
 
 _STUB = 160
-"""Bytes that a pointer in place of a part takes at most, beside the pointer itself."""
+"""Limit on the bytes of a `$cut` object, without its pointer."""
 _LEAST = 600
-"""Members up to this size are shown whole, and where there are too many of them the last ones are left out."""
+"""Members up to this size are shown whole; if there are too many of them, the last ones are left out."""
 _SPLIT = 1_500
-"""A member is shown in part where it has so much room."""
+"""A member is shown in part if at least this many bytes are available to it."""
 _LONGEST_NAME = 2_000
 
 
 def render(value: object) -> str:
-    """The value as indented JSON text."""
+    """Encode the value as indented JSON text."""
     return msgspec.json.format(msgspec.json.encode(value), indent=INDENT).decode()
 
 
 def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int = 0, level: int = 0) -> object:
-    """The value within the limit; `pointer` is where it stands in the whole, of which it begins at member `offset`.
+    """Truncate the value to the limit.
 
-    `level` is how far in its lines stand.
+    `pointer` is its position in the whole result, and `level` the indentation of its lines. It begins at member
+    `offset` of the part at that position.
     """
     if measure(value, level) <= limit:
         return value
@@ -43,7 +44,7 @@ def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int =
 
 
 def find_part(value: object, pointer: str) -> tuple[object, bool]:
-    """What a JSON pointer (RFC 6901) leads to, and whether anything is there."""
+    """Follow a JSON pointer (RFC 6901); return the value and True if it exists."""
     node, is_there = value, not pointer or pointer.startswith("/")
     for token in pointer.split("/")[1:]:
         if is_there:
@@ -52,7 +53,7 @@ def find_part(value: object, pointer: str) -> tuple[object, bool]:
 
 
 def skip(value: object, offset: int) -> object:
-    """The members of an array, object or text from the given one on."""
+    """Return the members of an array, object or text from `offset` on."""
     items, members = as_list(value), as_object(value)
     if items is not None:
         return items[offset:]
@@ -63,7 +64,7 @@ def skip(value: object, offset: int) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _PartPosition:
-    """Where a part stands in the whole, at which of its members it begins, and how far in its lines stand."""
+    """The position of a part in the whole result, its first member, and the indentation of its lines."""
 
     pointer: str
     offset: int
@@ -74,13 +75,13 @@ class _PartPosition:
 
 
 class _Cutter:
-    """Cuts one answer."""
+    """Truncates one result."""
 
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
 
     def fit(self, value: object, limit: int, place: _PartPosition) -> object:
-        """The value within the limit, as long as that has room for a pointer."""
+        """The value within the limit, if that is large enough for a pointer."""
         if self._sizes.of(value, place.level) <= limit:
             return value
         if isinstance(value, str):
@@ -107,22 +108,23 @@ class _Cutter:
         return _join(value, shown, _stub(place.pointer, rest, offset=place.offset + len(shown)) if rest else None)
 
     def _shrink(self, value: object, size: int, share: int, place: _PartPosition) -> object:
-        """A part of a member where that says something, else its pointer."""
+        """The beginning of a member if the share is large enough to be useful, else its pointer."""
         stub = _stub(place.pointer, size)
         if share < _SPLIT + len(place.pointer) or not isinstance(value, str | list | dict):
             return stub
-        room = share - measure(place.pointer.rpartition("/")[2]) - 4 - INDENT * place.level  # the name is not longer
+        # the last token of the pointer is at least as long as the name
+        room = share - measure(place.pointer.rpartition("/")[2]) - 4 - INDENT * place.level
         fitted = self.fit(cast("object", value), room, place)
         return fitted if measure(fitted, place.level) <= room else stub
 
 
 def _around(name: str, place: _PartPosition) -> int:
-    """What the name of a member takes, with its indentation and its comma."""
+    """The bytes for the name of a member, with its indentation and its comma."""
     return len(msgspec.json.encode(name)) + 4 + INDENT * (place.level + 1)
 
 
 def _begin(value: str, limit: int, place: _PartPosition) -> str:
-    """The beginning of a long text, and where to read on."""
+    """The beginning of a long text, and the position to read on from."""
     kept = len(value)
     while True:
         kept //= 2
@@ -140,7 +142,7 @@ def _named(value: object, offset: int) -> Iterator[tuple[str, object]]:
 
 
 def _share(sizes: Sequence[int], room: int) -> int:
-    """How large a member may be so that all fit when the larger ones are cut down to that."""
+    """The largest size of a member at which all fit, with larger members cut to that size."""
     sharing = len(sizes)
     for size in sorted(sizes):
         if size > room // sharing:
@@ -150,12 +152,12 @@ def _share(sizes: Sequence[int], room: int) -> int:
 
 
 def _room_of(place: _PartPosition) -> int:
-    """Bytes that the pointer to the rest takes at most."""
+    """Upper bound on the bytes of the pointer to the rest."""
     return _STUB + (measure(place.pointer) if len(place.pointer) <= LONGEST_POINTER else 0)
 
 
 def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, object] | None) -> object:
-    """The members shown, and the pointer to the rest where there is one."""
+    """The members shown, and the pointer to the rest if there is one."""
     if as_list(value) is not None:
         return [*(member for _, member in shown), *([] if rest is None else [rest])]
     return dict(shown) | (rest or {})

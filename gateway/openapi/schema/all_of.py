@@ -1,7 +1,7 @@
-"""How closed schemas that are merged with others let in what the others declare.
+"""The opening of closed schemas that are merged by `allOf`, so that they allow the properties of the other parts.
 
-`additionalProperties: false` knows only the properties beside it. Documents write it in the parts of an `allOf`, or
-beside one, and mean the whole; read to the letter nothing would fit.
+`additionalProperties: false` covers only the properties beside it. Documents write it in the parts of an `allOf`, or
+beside one, and mean the whole. Read literally, no value would match.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _DEEPEST = 16
 
 
 def open_parts(node: Object, references: References) -> Object:
-    """The same schema with what is closed against its own parts opened as far as they need."""
+    """Open each closed part of the schema as far as its sibling parts require."""
     parts = [_target(part, references) for part in list_at(node, "allOf")]
     closed = [part.get(_CLOSED) is False for part in parts]
     if not parts or not (any(closed) or node.get(_CLOSED) is False):

@@ -1,4 +1,4 @@
-"""Which schemas a tool shares with others: each referenced schema is translated once and named once per document."""
+"""The schemas that tools share: each referenced schema is translated once and named once per document."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,10 +13,10 @@ from gateway.openapi.schema.relaxation import shorten
 from gateway.openapi.schema.translation import Schema, SchemaDialect, Translated, translate
 
 MOST_BRANCHES = 1_000
-"""How many schemas may apply to one and the same value, references followed."""
+"""Limit on the schemas that apply to the same value, with references followed."""
 
 MOST_SCHEMAS = 5_000
-"""How many schemas one tool may have."""
+"""Limit on the schemas of one tool."""
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 100
@@ -26,7 +26,7 @@ _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """One referenced schema, ready to stand under `$defs`."""
+    """One referenced schema, in the form listed under `$defs`."""
 
     ref: str
     name: str
@@ -51,7 +51,7 @@ class Components:
         self._weights: dict[str, int] = {}
 
     def name_of(self, ref: str) -> str:
-        """The name of the referenced schema under `$defs`: its last token, made unique."""
+        """Return the name of the referenced schema under `$defs`: its last token, made unique."""
         if ref not in self._names:
             tokens = ref_tokens(ref)
             wanted = _NOT_A_NAME.sub("_", tokens[-1] if tokens else "document")[:_LONGEST_NAME] or "schema"
@@ -59,13 +59,13 @@ class Components:
         return self._names[ref]
 
     def translate(self, node: object, where: str) -> Translated:
-        """A schema that stands in the document itself; it is loosened when too many schemas apply to one value."""
+        """Translate an inline schema. It is loosened if more than `MOST_BRANCHES` schemas apply to one value."""
         translated = translate(node, where, self._dialect, self)
         weight = translated.branches + sum(self._weigh(ref) for ref in translated.in_place)
         return translated if weight <= MOST_BRANCHES else _LOOSENED
 
     def closure(self, links: Iterable[str]) -> Sequence[Component]:
-        """Everything these references lead to, nearest first; not much more than one tool can hold."""
+        """Return all schemas these references lead to, nearest first. Stops just above the limit of one tool."""
         seen = dict.fromkeys(links)
         queue = list(seen)
         found: list[Component] = []
@@ -83,7 +83,7 @@ class Components:
         return found
 
     def brief(self, component: Component) -> Component:
-        """The same schema without titles and descriptions."""
+        """Return the schema without titles and descriptions."""
         if component.ref not in self._brief:
             schema = cast("Schema", shorten(component.schema))
             translated = replace(component.translated, schema=schema)
@@ -101,7 +101,7 @@ class Components:
         self._components[ref] = Component(ref=ref, name=self.name_of(ref), translated=translated, text=text)
 
     def _weigh(self, ref: str) -> int:
-        """How many schemas apply to a value of this one; what is above the limit is loosened. A cycle counts once."""
+        """The number of schemas that apply to one value; a schema above the limit is loosened. A cycle counts once."""
         opened: set[str] = set()
         stack = [ref]
         while stack:

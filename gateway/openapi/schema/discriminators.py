@@ -1,6 +1,7 @@
-"""Which schemas extend another one: those that a discriminator chooses from without saying so itself.
+"""Subtypes of a schema that its discriminator implies but does not list.
 
-A schema with a `discriminator` and no `oneOf` stands for itself and for every schema that is merged from it.
+A schema with a `discriminator` and neither `oneOf` nor `anyOf` represents itself and every schema whose `allOf` refers
+to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ _MOST = 100
 
 
 class Discriminators:
-    """The families of schemas of one document, found on first use."""
+    """The schema hierarchies of one document, built on first use."""
 
     def __init__(self, root: Object, references: References) -> None:
         self._root = root
@@ -21,7 +22,7 @@ class Discriminators:
         self._children: Mapping[str, Sequence[str]] | None = None
 
     def of(self, ref: str, node: object) -> Sequence[str]:
-        """References to the schemas that a value of this one may be as well; none for a schema that lists them."""
+        """Return references to the subtypes of this schema; none for a schema that lists them itself."""
         schema = as_object(node)
         if schema is None or "discriminator" not in schema or not {"oneOf", "anyOf"}.isdisjoint(schema):
             return ()

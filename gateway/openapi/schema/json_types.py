@@ -1,4 +1,4 @@
-"""Whether a JSON value has one of the types a schema names."""
+"""Type checks of JSON values against the type names of a schema."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeGuard
@@ -7,17 +7,17 @@ TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", 
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """A JSON number: Python counts booleans among the integers, JSON does not."""
+    """True for a JSON number: Python counts booleans among the integers, JSON does not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """A non-negative integer."""
+    """True for a non-negative integer."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def has_type(value: object, types: Collection[str]) -> bool:
-    """Whether the value has one of the types; no types means any."""
+    """True if the value has one of the types; no types means any."""
     return not types or any(_CHECKS[name](value) for name in types)
 
 

@@ -1,7 +1,7 @@
-"""Which keywords of a schema are listed, and which values they may have.
+"""The keywords of a schema that are listed, and their valid values.
 
-Everything not named here or handled by `schemas` is left out: `example`, `discriminator`, `xml`, `externalDocs`,
-`x-…`, identifiers and anchors.
+Every keyword that is neither named here nor handled by `translation` is left out: `example`, `discriminator`, `xml`,
+`externalDocs`, `x-…`, identifiers and anchors.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ ANNOTATIONS = ("title", "description", "default", "deprecated")
 
 
 def is_accepted(keyword: str, value: object) -> bool | None:
-    """Whether a keyword without schemas may have the value; None when the keyword is not of this kind."""
+    """True if the value is valid for a keyword that contains no schemas; None for any other keyword."""
     check = _CHECKS.get(keyword)
     return None if check is None else check(value)
 

@@ -1,6 +1,6 @@
-"""What it costs to check a pattern: linear time always, memory as far as a tool may take it.
+"""The cost of checking a pattern: always linear time, and bounded memory.
 
-Patterns that need backtracking, or more memory than one is given, are neither listed nor checked.
+A pattern that needs backtracking, more than 1 MiB or more than 512 characters is neither listed nor checked.
 """
 
 import jsonschema_rs
@@ -10,13 +10,13 @@ _SIZES = (16 * 1024, 128 * 1024, 1024 * 1024)
 
 
 class Patterns:
-    """The patterns of one document; each is tried once."""
+    """The patterns of one document; each is compiled once."""
 
     def __init__(self) -> None:
         self._costs: dict[str, int | None] = {}
 
     def cost(self, pattern: str) -> int | None:
-        """How many bytes the compiled pattern takes, at most; None when it is not to be used."""
+        """Return an upper bound on the bytes of the compiled pattern; None if it must not be used."""
         if pattern not in self._costs:
             fitting = (size for size in _SIZES if _compiles(pattern, size))
             self._costs[pattern] = next(fitting, None) if len(pattern) <= _LONGEST else None

@@ -1,4 +1,4 @@
-"""How a listed schema is rewritten as a whole: made looser throughout, or briefer."""
+"""Rewriting of a listed schema as a whole: looser throughout, or shorter."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -14,28 +14,28 @@ _STRICTER_AFTER_LOSS = frozenset(
 
 
 def relax(schema: object) -> object:
-    """The same schema without what turns stricter when a part of it turns looser.
+    """Remove the keywords of a schema that become stricter when a part of it becomes looser.
 
-    `oneOf` refuses a value that suddenly fits two branches, `not` one that fits at all: the first becomes `anyOf`,
-    what is like the second goes.
+    `oneOf` refuses a value that now matches two branches, so it becomes `anyOf`. `not` refuses a value that now matches
+    at all, so it is removed, as are the keywords with the same effect.
     """
     return _rewrite(schema, _relax)
 
 
 def shorten(schema: object) -> object:
-    """The same schema without titles and descriptions."""
+    """Remove titles and descriptions from a schema."""
     return _rewrite(schema, _shorten)
 
 
 def forget_patterns(schema: object) -> object:
-    """The same schema without patterns, and without what closes an object that they opened."""
+    """Remove patterns from a schema, and `additionalProperties` where `patternProperties` allowed exceptions to it."""
     return _rewrite(schema, _forget_patterns)
 
 
 def forget_disputed(schema: object) -> object:
-    """The same schema without what validators judge differently: patterns, and steps that are no whole numbers.
+    """Remove keywords that validators evaluate differently: patterns, and a `multipleOf` that is no integer.
 
-    Each language has regular expressions and fractions of its own, and a client must not refuse what was let through.
+    Regular expressions and fractions differ between languages. A client must not refuse what the gateway passed.
     """
     undisputed = _rewrite(schema, _forget_disputed)
     return undisputed if undisputed == schema else relax(undisputed)
@@ -94,4 +94,4 @@ _SHAPES: Mapping[str, Callable[[object, _Change], object]] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _rewrite_list),
     **dict.fromkeys((*CHILD, *IN_PLACE, "items"), _rewrite),
 }
-"""Where the schemas inside a schema are; a property that is called like a keyword is none."""
+"""The keywords that contain schemas. A property with the name of a keyword is not affected."""

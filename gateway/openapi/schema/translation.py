@@ -1,8 +1,7 @@
-"""How a schema of a document reads in JSON Schema 2020-12, as what a caller may send or what an answer may be.
+"""The translation of a schema to JSON Schema 2020-12, for the requests of a caller or for responses.
 
-Properties of the other side are left out, `nullable` and boolean exclusive bounds are translated, what contradicts
-itself is dropped with a warning. References stay references, to `#/$defs/NAME`; whoever lists the schema adds what they
-name.
+Properties of the other direction are left out. `nullable` and boolean exclusive bounds are translated. Contradictions
+are dropped with a warning. References become `#/$defs/NAME`; the caller that lists the schema adds the definitions.
 """
 
 from collections.abc import Sequence
@@ -38,18 +37,18 @@ _DEEPEST = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """A schema as listed, and what it drags along or lost on the way."""
+    """A schema as listed, with its dependencies and its losses."""
 
     schema: Schema
     links: tuple[str, ...] = ()
-    """The references it holds."""
+    """The references it contains."""
     in_place: tuple[str, ...] = ()
-    """Those of them that apply to the same value, once for each time they do."""
+    """The references that apply to the same value, once per occurrence."""
     count: int = 1
     branches: int = 1
-    """How many of its schemas apply to the same value."""
+    """Number of its schemas that apply to the same value."""
     pattern_bytes: int = 0
-    """What its compiled patterns take, at most."""
+    """Upper bound on the bytes of its compiled patterns."""
     losses: tuple[str, ...] = ()
     is_loosened: bool = False
     external: str | None = None
@@ -57,29 +56,29 @@ class Translated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaDialect:
-    """What a walk needs to know of the document around the schema."""
+    """The properties of the surrounding document that a translation depends on."""
 
     references: References
     warnings: Warnings
     patterns: Patterns
     subtypes: Discriminators
     has_siblings: bool
-    """Whether keywords beside `$ref` count (OpenAPI 3.1)."""
+    """True if keywords beside `$ref` apply (OpenAPI 3.1)."""
     hidden: str = "readOnly"
-    """The keyword of properties that are left out: they belong to the other side."""
+    """The keyword of properties that are left out, because they belong to the other direction."""
 
 
 class Namer(Protocol):
-    """Gives a referenced schema its name under `$defs`."""
+    """Assigns each referenced schema its name under `$defs`."""
 
     def name_of(self, ref: str) -> str:
-        """The name; the same one each time."""
+        """Return the name; the same one for every call."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where in the enclosing schema a walk is."""
+    """The position of a walk in the enclosing schema."""
 
     in_place: bool = True
     hidden: frozenset[str] = frozenset()
@@ -90,7 +89,7 @@ _INSIDE = _Scope(in_place=False)
 
 
 def translate(node: object, where: str, dialect: SchemaDialect, namer: Namer) -> Translated:
-    """The schema at a place in the document, as listed."""
+    """Translate the schema at a position in the document."""
     walk = _SchemaTranslator(where, dialect, namer)
     schema = walk.schema(node, _HERE)
     return Translated(
@@ -107,7 +106,7 @@ def translate(node: object, where: str, dialect: SchemaDialect, namer: Namer) ->
 
 
 class _SchemaTranslator:
-    """One pass over one schema; collects what it meets."""
+    """One pass over one schema; collects its references, counts and losses."""
 
     def __init__(self, where: str, dialect: SchemaDialect, namer: Namer) -> None:
         self._where = where
@@ -125,7 +124,7 @@ class _SchemaTranslator:
         self.external: str | None = None
 
     def schema(self, node: object, scope: _Scope) -> Schema:
-        """One schema of the tree, with everything in it."""
+        """Translate one schema of the tree, with everything in it."""
         self.count += 1
         self.branches += scope.in_place
         if isinstance(node, bool):
@@ -167,10 +166,11 @@ class _SchemaTranslator:
         return out | self._plain(beside, scope) if beside else out
 
     def _named(self, link: str, scope: _Scope) -> dict[str, object]:
-        """The reference as listed; where a discriminator chooses among its subtypes, they are listed too."""
+        """The reference as listed. If its target has a discriminator, the subtypes are listed too."""
         here: dict[str, object] = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
         subtypes = self._dialect.subtypes.of(link, self._dialect.references.target(link))
-        if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):  # what it is merged from
+        # a subtype refers to its parent in `allOf`; its siblings are no alternatives there
+        if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):
             return here
         links = [found for ref in subtypes if (found := self._link(ref, scope)) is not None]
         return {"anyOf": [here, *({"$ref": f"#/$defs/{self._namer.name_of(found)}"} for found in links)]}
@@ -379,7 +379,7 @@ def _is_nullable(node: Object) -> bool:
 
 
 def _with_null(schema: dict[str, object]) -> dict[str, object]:
-    """The schema with null allowed beside everything else it allows."""
+    """The schema with null as an additional value."""
     if not _COMPOSED.isdisjoint(schema):
         kept = {key: schema[key] for key in ANNOTATIONS if key in schema}
         rest = {key: value for key, value in schema.items() if key not in kept}

@@ -1,6 +1,6 @@
-"""How a schema's values look as XML: the `xml` keywords of the document as nodes that a writer walks.
+"""The XML form of a schema's values: the `xml` keywords of the document, as nodes that a writer walks.
 
-Schemas refer to each other in circles, so nodes refer to each other by number; each schema is read once.
+Schemas may refer to each other in cycles, so nodes refer to each other by number. Each schema is read once.
 """
 
 import re
@@ -37,11 +37,11 @@ class XmlNodes:
 
     @property
     def nodes(self) -> tuple[XmlNode, ...]:
-        """What was read so far."""
+        """The nodes read so far."""
         return tuple(self._nodes)
 
     def add(self, schema: object) -> int | None:
-        """The number of the schema's node, read with all that it leads to; None when it is one too many."""
+        """Return the number of the schema's node, read with all its dependencies; None beyond the limit of nodes."""
         index = self._place(schema)
         while self._unread:
             place, node, target = self._unread.pop()
@@ -49,7 +49,7 @@ class XmlNodes:
         return index
 
     def root_name(self, schema: object) -> str:
-        """What the outermost element is called: by `xml.name`, else like the component, else `root`."""
+        """Return the name of the root element: `xml.name`, else the name of its component or its title, else `root`."""
         node = as_object(schema) or NOTHING
         named = _name_at(self._xml(node, self._follow(node)), "name")
         if named is not None:
@@ -107,7 +107,7 @@ class XmlNodes:
         return NOTHING
 
     def _merged(self, target: Object) -> list[Object]:
-        """The schema and all it is merged or chosen from, nearest first."""
+        """The schema and all its `allOf`, `anyOf` and `oneOf` branches, nearest first."""
         found = [target]
         seen = {id(target)}
         for source in found:
@@ -120,6 +120,6 @@ class XmlNodes:
 
 
 def _name_at(xml: Object, key: str) -> str | None:
-    """The name under the key, if XML can have it; some documents write the prefix into it."""
+    """The name under the key, if XML allows it; some documents include the prefix."""
     text = text_at(xml, key)
     return text if text is not None and _QUALIFIED.fullmatch(text) else None

@@ -1,6 +1,6 @@
-"""A block of the running task that somebody else can call off.
+"""A minimal cancel scope for a block of the running task.
 
-What a cancel scope does, for a tenth of its price: it is asked once, and cancels once.
+`anyio.CancelScope` costs about 10 µs; this one supports a single `cancel()` and no deadline, and costs about 1 µs.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 
 class CancelScope:
-    """A block of the running task; whoever is called off in it goes on behind it, and finds `is_called_off`."""
+    """A cancel scope; after a cancelled block the task continues behind it, and `cancelled_caught` is True."""
 
     __slots__ = ("_cancelling", "_is_asked", "_is_cancelled", "_loop", "_task", "cancelled_caught")
 
@@ -39,10 +39,10 @@ class CancelScope:
         return self.cancelled_caught
 
     def cancel(self) -> None:
-        """Have the block cancelled where it waits, or at its first wait if it has not begun."""
+        """Cancel the block where it waits, or at its first wait if it has not started."""
         if not self._is_asked:
             self._is_asked = True
-            self._loop.call_soon(self._cancel)  # the block itself may ask, and end without another wait
+            self._loop.call_soon(self._cancel)  # the block itself may call this, and end without another wait
 
     def _cancel(self) -> None:
         if self._task is not None:

@@ -1,6 +1,6 @@
-"""What is done for a client that may go away meanwhile: it is called off then.
+"""The disconnect watcher: cancels the current request when its client disconnects.
 
-Nearly every block ends before anybody looks, so all that it pays for is one timer.
+The watcher task starts only after `WATCH_AFTER_S`, so a fast request pays for one timer.
 """
 
 from types import TracebackType
@@ -15,11 +15,11 @@ from gateway.protocol.request_context import Spawn
 log = structlog.get_logger(__name__)
 
 WATCH_AFTER_S: Final = 0.25
-"""After this long it is looked whether the client is still there."""
+"""Seconds until the watcher task starts."""
 
 
 class CancelOnDisconnect(CancelScope):
-    """A block of the running task; whoever is called off in it goes on behind it, and finds `is_called_off`."""
+    """A cancel scope that a disconnect of the client cancels; `cancelled_caught` is then True behind the block."""
 
     __slots__ = ("_receive", "_spawn", "_timer")
 
@@ -39,7 +39,7 @@ class CancelOnDisconnect(CancelScope):
         return super().__exit__(kind, error, trace)
 
     async def _watch(self) -> None:
-        """Wait until the client goes away; it also "goes" when it has its answer, which is then too late to matter."""
+        """Cancel on a disconnect. The server also reports one after the response, when a cancel has no effect."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self.cancel()

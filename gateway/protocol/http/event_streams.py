@@ -1,8 +1,8 @@
 """The open event streams of this replica: each is one client's response that stays open.
 
-A stream does not hold what it sends: it is woken when there may be something to read, and reads where it was written
-down. It ends when the client goes, when its key is revoked or its tenant gone, when somebody newer takes its place,
-and with the replica, always with a proper end of the response.
+A stream buffers no messages: a wake-up signals that there may be some, and the task that serves it reads them where
+they are stored. A stream ends when its client disconnects, its key is revoked or its tenant removed. It also ends when
+a newer stream replaces it, and with the replica. The response always ends properly.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _RETRY_S = 1.0
 
 
 class EventStream:
-    """One response that stays open; without `receive` nobody looks whether its client is still there."""
+    """One response that stays open; without `receive` a disconnect of its client is not detected."""
 
     __slots__ = ("_alarm", "_is_woken", "_keep_alive_s", "_receive", "_send", "_written_at", "is_over", "principal")
 
@@ -44,18 +44,18 @@ class EventStream:
         self._is_woken = False
 
     def wake(self) -> None:
-        """There may be something to send."""
+        """Wake the stream's task, because there may be something to send."""
         self._is_woken = True
         if self._alarm is not None and not self._alarm.expired():
             self._alarm.reschedule(0)
 
     def end(self) -> None:
-        """Nothing more will be sent."""
+        """Mark the stream as over and wake its task."""
         self.is_over = True
         self.wake()
 
     async def answer(self, body: bytes, headers: Headers) -> None:
-        """Answer with JSON after all; nothing can be sent any more."""
+        """Send a JSON response instead of events; nothing can be sent after it."""
         await send_response(self._send, 200, body, headers=headers)
 
     async def acknowledge(self, headers: Headers) -> None:
@@ -63,23 +63,24 @@ class EventStream:
         await send_response(self._send, 202, headers=headers)
 
     async def begin(self, headers: Headers) -> None:
-        """Answer that events follow."""
+        """Start a response with events."""
         await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
 
     async def write(self, chunk: bytes) -> None:
-        """Send some events; waits while the client does not read."""
+        """Send encoded events; waits while the client does not read."""
         if chunk:
             self._written_at = time.monotonic()
             await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def finish(self) -> None:
-        """End the response as it should end."""
+        """End the response properly."""
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Wait to be woken, for some seconds at most, and keep alive what was silent for long; was it woken?
+        """Wait for a wake-up for at most `seconds`; True if there was one.
 
-        What is waited for meanwhile is that the client goes away, so that an idle stream is one sleeping task.
+        A keep-alive is sent if the stream was silent for `keep_alive_s`. Meanwhile the task waits for the client's
+        disconnect, so an idle stream is one sleeping task.
         """
         quiet = self._written_at + self._keep_alive_s - time.monotonic()
         is_quiet = seconds is None or quiet <= seconds
@@ -92,7 +93,7 @@ class EventStream:
             finally:
                 self._alarm = None
         was_woken, self._is_woken = self._is_woken, False
-        if is_quiet and not was_woken:  # the clock is not asked again: alarms may be a moment early
+        if is_quiet and not was_woken:  # the clock is not read again: timeouts may fire slightly early
             await self.write(PING)
         return was_woken
 
@@ -103,13 +104,13 @@ class EventStream:
 
 
 async def _silence() -> Message:
-    """What comes from a client of whom nothing is expected."""
+    """A `receive` that never returns, for a stream without a disconnect watcher."""
     silence: Message = await asyncio.get_running_loop().create_future()
     return silence
 
 
 class OpenStreams:
-    """All of this replica; counted with those of all others."""
+    """The open streams of this replica; their slots are counted across all replicas."""
 
     def __init__(self, places: StreamLimiter, *, keep_alive_s: float = KEEP_ALIVE_S) -> None:
         self._places = places
@@ -118,14 +119,14 @@ class OpenStreams:
         self._is_closing = False
 
     def __len__(self) -> int:
-        """How many are open."""
+        """Number of open streams."""
         return len(self._open)
 
     async def open(self, send: Send, receive: Receive, principal: Principal, *, cap: int) -> EventStream:
-        """One stream, which lasts until it is closed and is over at the latest when its client goes.
+        """Open a stream until `close`; a disconnect of its client marks it as over.
 
         Raises:
-            LimitExceeded: the tenant or the key has as many open as it may have.
+            LimitExceeded: the tenant or the key has reached its cap of open streams.
             Unavailable: this replica is about to end.
         """
         place = await self._places.acquire(principal.tenant, principal.key, cap)
@@ -137,12 +138,12 @@ class OpenStreams:
         return stream
 
     async def close(self, stream: EventStream) -> None:
-        """Give up its place."""
+        """Remove a stream and release its slot."""
         principal = stream.principal
         await self._places.release(principal.tenant, principal.key, self._open.pop(stream))
 
     def untracked(self, send: Send, principal: Principal) -> EventStream:
-        """A stream that lasts as long as one request and neither counts nor is ended by others."""
+        """A stream for a single request; it is not counted, and `end` does not reach it."""
         return EventStream(send, principal, keep_alive_s=self._keep_alive_s)
 
     def end(self, owner: KeyId | TenantId) -> None:
@@ -152,7 +153,7 @@ class OpenStreams:
                 stream.end()
 
     def end_all(self) -> None:
-        """End them all; none is opened any more."""
+        """End all streams and refuse new ones."""
         self._is_closing = True
         for stream in tuple(self._open):
             stream.end()

@@ -1,4 +1,4 @@
-"""JSON-RPC messages from server to client, as the bytes that go on the wire."""
+"""JSON-RPC messages from server to client, as encoded bytes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from mcp_types import INTERNAL_ERROR
 from gateway.domain.primitives import Family
 
 CANCELLED: Final = -32800
-"""What a request is answered with that the client has cancelled."""
+"""The error code of a request that was cancelled."""
 
 _NOTICES: Final[Mapping[Family, str]] = {
     Family.TOOL: "notifications/tools/list_changed",
@@ -20,12 +20,12 @@ _encode = msgspec.json.encode
 
 
 def request_id(value: str | int) -> bytes:
-    """A request's id as JSON, which tells 7 from "7"."""
+    """Encode a request's id as JSON, which distinguishes 7 from "7"."""
     return _encode(value)
 
 
 def notification(method: str, params: Mapping[str, Any] | None = None) -> bytes:
-    """A notification."""
+    """Encode a notification."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -33,7 +33,7 @@ def notification(method: str, params: Mapping[str, Any] | None = None) -> bytes:
 
 
 def request(name: str, method: str, params: Mapping[str, Any] | None) -> bytes:
-    """A request to the client."""
+    """Encode a request to the client."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": name, "method": method}
     if params is not None:
         message["params"] = params
@@ -41,30 +41,30 @@ def request(name: str, method: str, params: Mapping[str, Any] | None) -> bytes:
 
 
 def list_changed(family: Family, meta: Mapping[str, Any] | None = None) -> bytes:
-    """That a list is not what it was."""
+    """Encode the notification of a changed list."""
     return notification(_NOTICES[family], None if meta is None else {"_meta": meta})
 
 
 def resource_updated(uri: str, meta: Mapping[str, Any] | None = None) -> bytes:
-    """That a resource is not what it was."""
+    """Encode the notification of an updated resource."""
     return notification("notifications/resources/updated", {"uri": uri} | ({} if meta is None else {"_meta": meta}))
 
 
 def error_response(request: bytes, code: int, message: str, *, kind: str, correlation_id: str | None = None) -> bytes:
-    """The answer to a request (its id as JSON) that says why there is no other."""
+    """Encode the error response to a request, given its id as JSON."""
     data = {"code": kind} if correlation_id is None else {"code": kind, "correlation_id": correlation_id}
     error = {"code": code, "message": message, "data": data}
     return b'{"jsonrpc":"2.0","id":' + request + b',"error":' + _encode(error) + b"}"
 
 
 def replica_lost_error(request: bytes) -> bytes:
-    """The answer to a request whose replica is gone."""
+    """The error response to a request whose replica is gone."""
     said = "the replica that ran this request is gone; its outcome is unknown"
     return error_response(request, INTERNAL_ERROR, said, kind="call.replica_lost")
 
 
 def expired_error(request: bytes) -> bytes:
-    """The answer to a request whose answer was there but is not kept any longer."""
+    """The error response to a request whose stored response has expired."""
     return error_response(
         request, INTERNAL_ERROR, "the answer to this request is no longer kept", kind="call.answer_expired"
     )

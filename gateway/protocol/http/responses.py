@@ -1,4 +1,4 @@
-"""JSON-RPC messages as HTTP answers, and what a request may look like before its content is read."""
+"""JSON-RPC messages as HTTP responses, and checks of a request's headers."""
 
 import re
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
 
 _JUDGED: Final = 64
-"""How many values of a header are remembered with what was found of them: few, for they may be long."""
+"""Header values whose evaluation is cached: few, because values may be long."""
 
 _NO_CONTENT: Final = 204
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 async def send_response(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
-    """One whole HTTP answer; JSON when there is a body."""
+    """Send one whole HTTP response, as JSON if it has a body."""
     length = ((b"content-length", str(len(body)).encode()),) if status != _NO_CONTENT else ()  # RFC 9110 §8.6
     kind = ((b"content-type", JSON),) if body else ()
     await send({"type": "http.response.start", "status": status, "headers": [*kind, *length, *headers]})
@@ -32,7 +32,7 @@ async def send_response(send: Send, status: int, body: bytes = b"", *, headers: 
 
 
 def error_message(code: int, message: str, *, data: Mapping[str, Any], request_id: str | int | None = None) -> bytes:
-    """A JSON-RPC error response."""
+    """Encode a JSON-RPC error response."""
     error = {"code": code, "message": message, "data": data}
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
 
@@ -40,31 +40,31 @@ def error_message(code: int, message: str, *, data: Mapping[str, Any], request_i
 def refusal(
     error: GatewayError, correlation_id: str, *, code: int | None = None, request_id: str | int | None = None
 ) -> bytes:
-    """A JSON-RPC error response for one of our errors."""
+    """Encode the JSON-RPC error response for a gateway error."""
     chosen = code_of(error) if code is None else code
     return error_message(chosen, error.message, data=details_of(error, correlation_id), request_id=request_id)
 
 
 def invalid_request(message: str, correlation_id: str, *, request_id: str | int | None = None) -> bytes:
-    """A JSON-RPC error response for what is no request of this protocol."""
+    """Encode the JSON-RPC error response for a message that is not a valid request of this protocol."""
     data = {"code": "input.invalid", "correlation_id": correlation_id}
     return error_message(INVALID_REQUEST, message, data=data, request_id=request_id)
 
 
 def id_of(message: Mapping[str, Any]) -> str | int | None:
-    """The id that an error about this message has to carry; None where it is no request, or has no id of that kind."""
+    """The id for an error response to this message; None if it is no request or has no valid id."""
     named = message.get("id") if "method" in message else None
     return named if isinstance(named, str | int) and not isinstance(named, bool) else None
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """The first header of this (lower-case) name."""
+    """The first value of the header with this (lower-case) name."""
     found = headers_of(scope).get(name)
     return None if found is None else found.decode("latin-1")
 
 
 def accepts(scope: Scope, kind: str) -> bool:
-    """Whether the client takes this media type; without an Accept header it takes anything (RFC 9110 §12.5.1)."""
+    """True if the client accepts this media type; without an Accept header it accepts any (RFC 9110 §12.5.1)."""
     accept = headers_of(scope).get(b"accept")
     return accept is None or _takes(accept, kind)
 
@@ -80,7 +80,7 @@ def _takes(said: bytes, kind: str) -> bool:
 
 
 def prefers(scope: Scope, kind: str, *, to: str) -> bool:
-    """Whether the client would rather have one media type than another: by weight, then by what it names first."""
+    """True if the client prefers one media type to another: by weight, then by order in the header."""
     accept = headers_of(scope).get(b"accept")
     return accept is not None and _prefers(accept, kind, to)
 
@@ -92,7 +92,7 @@ def _prefers(said: bytes, kind: str, to: str) -> bool:
 
 
 def _ranked(accept: str) -> Mapping[str, tuple[float, int]]:
-    """What an Accept header names, by weight (the largest is the least) and place; a weight of 0 is a refusal."""
+    """The media types of an Accept header, with negated weight and position; a weight of 0 is a refusal."""
     ranked: dict[str, tuple[float, int]] = {}
     for place, part in enumerate(accept.split(",")):
         named, *parameters = (piece.strip().lower() for piece in part.split(";"))
@@ -102,7 +102,7 @@ def _ranked(accept: str) -> Mapping[str, tuple[float, int]]:
 
 
 def is_json(scope: Scope) -> bool:
-    """Whether the body is declared as JSON."""
+    """True if Content-Type declares the body as JSON."""
     declared = headers_of(scope).get(b"content-type")
     return declared == JSON or (declared is not None and declared.partition(b";")[0].strip().lower() == JSON)
 
@@ -115,7 +115,7 @@ def is_encoded(scope: Scope) -> bool:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that hands out a body already read, then goes on with the original."""
+    """A `receive` that returns a body already read, then continues with the original."""
     pending: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Any:
@@ -125,5 +125,5 @@ def replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _weight(text: str) -> float:
-    """A qvalue (RFC 9110 §12.4.2); what is none counts as none given."""
+    """Parse a qvalue (RFC 9110 §12.4.2); an invalid one counts as absent."""
     return float(text) if _WEIGHT.fullmatch(text) else 1.0

@@ -1,4 +1,4 @@
-"""Whole JSON-RPC answers made of bytes that are finished but for what an era adds."""
+"""Whole JSON-RPC responses, made of rendered members and of those that a revision adds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,16 +21,16 @@ _IS_ERROR = b',"isError":'
 
 
 class JsonRpcReply(msgspec.Struct, frozen=True):
-    """A whole answer: HTTP status and JSON-RPC body."""
+    """A whole response: HTTP status and JSON-RPC body."""
 
     status: int
     body: bytes
 
 
 def tool_result(request_id: int | str, members: bytes, *, is_modern: bool) -> JsonRpcReply:
-    """The answer to a call, of the members that the stations made.
+    """The response to a call, made of the members that the call pipeline rendered.
 
-    They put `_meta` last where there is one, and `isError` last otherwise.
+    The pipeline writes `_meta` last if there is one, and `isError` last otherwise.
     """
     if not is_modern:
         return _result(request_id, _without_bare_structure(members))
@@ -40,17 +40,17 @@ def tool_result(request_id: int | str, members: bytes, *, is_modern: bool) -> Js
 
 
 def sdk_result(request_id: int | str, result: Mapping[str, Any]) -> JsonRpcReply:
-    """The answer with a result that the SDK has shaped."""
+    """The response with a result that the SDK has built."""
     return JsonRpcReply(200, b"".join((_head(request_id), b',"result":', to_json(result, inf_nan_mode="null"), b"}")))
 
 
 def list_result(request_id: int | str, members: bytes, *, is_modern: bool) -> JsonRpcReply:
-    """The answer to a list, of the members that were rendered."""
+    """The response to a list request, made of the members that were rendered."""
     return _result(request_id, b"".join((members, b',"_meta":{', _SERVER, b"}")) if is_modern else members)
 
 
 def error_result(request_id: int | str, error: ErrorData, *, is_modern: bool) -> JsonRpcReply:
-    """The answer to a request that was refused."""
+    """The error response to a request that was refused."""
     said = error.model_dump(exclude_none=True)
     status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if is_modern else 200
     return JsonRpcReply(status, b"".join((_head(request_id), b',"error":', _encode(said), b"}")))
@@ -65,9 +65,9 @@ def _head(request_id: int | str) -> bytes:
 
 
 def _without_bare_structure(members: bytes) -> bytes:
-    """Before 2026-07-28 structured content had to be an object: anything else stays in the text alone.
+    """Remove structured content that is not an object: before 2026-07-28 such content may occur in the text only.
 
-    Quotes inside the text block are escaped, so the first unescaped member of that name is the one.
+    Quotes inside the text block are escaped, so the first unescaped member of that name is the right one.
     """
     start = members.find(_STRUCTURED)
     if start < 0 or members[start + len(_STRUCTURED) : start + len(_STRUCTURED) + 1] == b"{":

@@ -1,8 +1,8 @@
-"""Server-sent events as this gateway writes them, and the ids by which a client names its place in a stream.
+"""Server-sent events, and the event ids by which a client names its position in a stream.
 
-An id names the stream and the place in it: `r…/PLACE` for the stream of one request, `g/PLACE/REVISION` for the one
-that belongs to none, where it also says up to which revision of the catalog the client was told. What follows the
-revision (`~`, the token of the stream's reader, a letter) only keeps ids apart.
+An id names the stream and the position in it: `r…/PLACE` for the stream of one request, `g/PLACE/REVISION` for the
+standalone stream. REVISION is the revision of the catalog up to which the client was notified. What follows it (`~`,
+the token of the stream's reader, a letter) only keeps ids distinct.
 """
 
 import re
@@ -24,12 +24,12 @@ RETRY_MS: Final = 500
 
 _ID = re.compile(r"(g|r[A-Za-z0-9_-]{8,32})/(\d{1,18}-\d{1,18})(?:/(\d{1,18})(?:[a-z]|~[a-z0-9]+)?)?")
 _LINE_ENDS: Final = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
-"""What is no end of a line in this format but is taken for one by some clients; in JSON they stand only in strings."""
+"""Characters that end no line in this format but do so for some clients; in JSON they occur only in strings."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """Where in which stream a client is."""
+    """A client's position in one stream."""
 
     stream: str
     after: str
@@ -37,7 +37,7 @@ class StreamPosition:
 
     @property
     def is_standalone(self) -> bool:
-        """Whether it is in the stream that belongs to no request."""
+        """True if the stream is the standalone one, which belongs to no request."""
         return self.stream == STANDALONE
 
     def __str__(self) -> str:
@@ -45,10 +45,10 @@ class StreamPosition:
 
 
 def parse_last_event_id(last_event_id: str) -> StreamPosition:
-    """The place that a `Last-Event-ID` names.
+    """Parse the position from a `Last-Event-ID`.
 
     Raises:
-        BadInput: it is none of ours.
+        BadInput: the id does not have the form of a gateway's event id.
     """
     match = _ID.fullmatch(last_event_id)
     if match is None or (match[3] is None) != (match[1] != STANDALONE):
@@ -57,7 +57,7 @@ def parse_last_event_id(last_event_id: str) -> StreamPosition:
 
 
 def event(text: bytes, event_id: str | None = None) -> bytes:
-    """One message; it is one line of JSON."""
+    """Encode one message, which is one line of JSON, as an event."""
     for raw, escaped in _LINE_ENDS:
         if raw in text:
             text = text.replace(raw, escaped)
@@ -66,10 +66,10 @@ def event(text: bytes, event_id: str | None = None) -> bytes:
 
 
 def priming_event(event_id: str) -> bytes:
-    """An event without content, which tells a client its place before anything happens (2025-11-25)."""
+    """Encode an event without content: it gives the client its position before the first message (2025-11-25)."""
     return b"id: " + event_id.encode() + b"\nretry: " + str(RETRY_MS).encode() + b"\ndata: \n\n"
 
 
 def endpoint_event(path: str) -> bytes:
-    """Where to send messages to (2024-11-05)."""
+    """Encode the event with the URL for the client's messages (2024-11-05)."""
     return b"event: endpoint\ndata: " + path.encode() + b"\n\n"

@@ -1,1 +1,1 @@
-"""MCP methods, the same in every revision: lists, calls, resources, prompts, completion."""
+"""The MCP methods, shared by all revisions: lists, calls, resources, prompts, completion."""

@@ -1,4 +1,4 @@
-"""What a connection can use: said when it asks what there is, and held when it asks for something else."""
+"""The capabilities of a connection: declared by `initialize` and `server/discover`, and enforced by the methods."""
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -16,9 +16,9 @@ from gateway.registry.registry import Registry
 
 
 def capabilities_of(registry: Registry) -> ServerCapabilities:
-    """What a connection with this registry can use.
+    """The server capabilities of a connection with this registry.
 
-    What a profile has none of is left out; tools are there always, even when there are none yet.
+    A family that the profile has nothing of is omitted. Tools are always declared, even if there are none yet.
     """
     return ServerCapabilities(
         tools=ToolsCapability(list_changed=True),
@@ -30,15 +30,15 @@ def capabilities_of(registry: Registry) -> ServerCapabilities:
 
 
 def has_resources(registry: Registry) -> bool:
-    """Whether there is anything that could be read: a resource, or a template of some."""
+    """True if there is anything to read: a resource or a resource template."""
     return registry.has(Family.RESOURCE) or registry.has(Family.TEMPLATE)
 
 
 def require(claim: bool, method: str) -> None:
-    """Answer for a family that was not declared as for a method that does not exist.
+    """Refuse a method of an undeclared family like a method that does not exist.
 
     Raises:
-        MCPError: the claim does not hold.
+        MCPError: the claim is False.
     """
     if not claim:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", method)

@@ -1,6 +1,6 @@
-"""Questions to clients in both eras: methods, the capabilities they need, the form of answers.
+"""Questions to clients in all revisions: their methods, the capabilities they need, and the form of answers.
 
-What a user filled in is checked against the schema of the question before the handler sees it.
+Content that a user filled in is validated against the question's schema before the handler receives it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,10 +26,10 @@ METHODS: Final[Mapping[QuestionKind, str]] = {
     "roots": "roots/list",
 }
 ANSWER_S: Final = 300.0
-"""For how long an answer is waited for in a session."""
+"""Seconds that a session waits for an answer."""
 
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
-"""From the least severe to the most (RFC 5424)."""
+"""Log levels from the least severe to the most severe (RFC 5424)."""
 
 _ANSWERS: Final[Mapping[QuestionKind, TypeAdapter[Any]]] = {
     "elicitation": TypeAdapter(ElicitResult),
@@ -39,7 +39,7 @@ _ANSWERS: Final[Mapping[QuestionKind, TypeAdapter[Any]]] = {
 
 
 def request_of(question: Question) -> dict[str, Any]:
-    """The question as method and parameters."""
+    """The question as a JSON-RPC method and its parameters."""
     request: dict[str, Any] = {"method": METHODS[question.kind]}
     if question.params:
         request["params"] = dict(question.params)
@@ -47,10 +47,10 @@ def request_of(question: Question) -> dict[str, Any]:
 
 
 def require_capability(question: Question, can: Callable[[str], bool]) -> None:
-    """Refuse a question without the client's declared capability, or whose answer could not be validated.
+    """Refuse a question whose capability the client did not declare, or whose answer could not be validated.
 
     Raises:
-        CapabilityMissing: it did not declare what the question needs.
+        CapabilityMissing: the client did not declare what the question needs.
         HandlerFailed: the schema of the form is not valid.
     """
     is_page = question.kind == "elicitation" and question.params.get("mode") == "url"
@@ -61,7 +61,7 @@ def require_capability(question: Question, can: Callable[[str], bool]) -> None:
 
 
 def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
-    """Whether the client declared it; elicitation without a mode is a form, as it was before there were modes."""
+    """True if the client declared the capability; elicitation without a mode means forms, as before modes existed."""
     if capabilities is None:
         return False
     asked = capabilities.elicitation
@@ -79,7 +79,7 @@ def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
 
 
 def is_valid_response(kind: QuestionKind, answer: object) -> bool:
-    """Whether an object has the form of an answer to such a question."""
+    """True if an object has the form of an answer to this kind of question."""
     try:
         _ANSWERS[kind].validate_python(answer, by_name=False)
     except ValidationError:
@@ -88,10 +88,10 @@ def is_valid_response(kind: QuestionKind, answer: object) -> bool:
 
 
 def check_response(question: Question, answer: Mapping[str, Any]) -> None:
-    """Refuse content that does not match the schema it was asked for with; content counts only where it was accepted.
+    """Refuse content that does not match its question's schema; content is checked only if the user accepted.
 
     Raises:
-        ClientSilent: the faults point into the content.
+        ClientSilent: the content does not match; its faults point into the content.
     """
     validator = _validator_of(question)
     if validator is None or answer.get("action") != "accept":
@@ -111,5 +111,5 @@ def _validator_of(question: Question) -> Validator | None:
 
 
 def levels_from(least: object) -> Iterable[LogLevel]:
-    """The levels at or above the least severe one that is wanted; none for what is no level."""
+    """The levels from the given one upwards; none if the value is not a level."""
     return next((LEVELS[place:] for place, level in enumerate(LEVELS) if level == least), ())

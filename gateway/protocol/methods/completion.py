@@ -1,4 +1,4 @@
-"""Suggesting values for the arguments of prompts and the variables of resource templates."""
+"""Completion: suggested values for the arguments of prompts and the variables of resource templates."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ _SHOWN = 2048
 
 
 class Completion:
-    """Answers `completion/complete`."""
+    """Handles `completion/complete`."""
 
     def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
 
     async def complete(self, ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> HandlerResult:
-        """Suggest values that begin with what was typed.
+        """Suggest values that begin with the typed text.
 
         Raises:
-            MCPError: nothing here suggests values, or the reference names nothing.
+            MCPError: nothing in the registry suggests values, or the reference names nothing.
         """
         context = CURRENT_REQUEST.get()
         require(context.registry.completes, ctx.method)
@@ -46,7 +46,7 @@ class Completion:
 async def _find(
     context: RequestContext, reference: PromptReference | ResourceTemplateReference
 ) -> BoundPrompt | BoundTemplate | None:
-    """What the reference names; None for a resource without variables, of which nothing can be completed."""
+    """The primitive that the reference names; None for a resource without variables, which has nothing to complete."""
     registry = context.registry
     if isinstance(reference, PromptReference):
         bound = await registry.prompt(reference.name)

@@ -1,21 +1,24 @@
-"""Content blocks as a revision of the protocol knows them: later kinds are replaced by a text block that names them."""
+"""Content blocks for older revisions: a kind that a revision lacks is replaced by a text block that names it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 _SINCE: Final[Mapping[str, str]] = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
-"""The first revision with each kind that was not there from the beginning (2024-11-05)."""
+"""The first revision of each content kind that 2024-11-05 does not have."""
 
 Block = Mapping[str, Any]
 
 
 def known_blocks(blocks: Iterable[Block], revision: str) -> list[Block]:
-    """The blocks of a tool's result: a link as text with its URI, audio named as omitted, where they are unknown."""
+    """The blocks of a tool's result: an unknown link becomes text with its URI, unknown audio a note of omission."""
     return [_known(block, revision) for block in blocks]
 
 
 def known_messages(messages: Iterable[Mapping[str, Any]], revision: str) -> list[Mapping[str, Any]]:
-    """The messages of a prompt or of a sampling request in the same way; lists of blocks came after every kind."""
+    """The messages of a prompt or sampling request, adapted like `known_blocks`.
+
+    Lists of blocks are returned unchanged: the revisions that have them know every kind.
+    """
     return [
         message
         if isinstance(message["content"], list)

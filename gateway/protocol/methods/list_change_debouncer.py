@@ -1,4 +1,4 @@
-"""What of a catalog has changed for one client, gathered for a moment so that many changes are one notice."""
+"""Debounce of list changes for one client: changes within `DEBOUNCE_S` become one notification."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,28 +11,28 @@ from gateway.registry.registry import Registry
 DEBOUNCE_S: Final = 0.25
 
 LISTS: Final = (Family.TOOL, Family.RESOURCE, Family.PROMPT)
-"""The lists of which notices are given; a resource template is told of as a resource."""
+"""The lists with change notifications; a resource template counts as a resource."""
 
 
 class CatalogSubscriptions(Protocol):
-    """Subscriptions to the catalog of one tenant, for a client that is shown a registry."""
+    """Subscriptions to a tenant's catalog, each from the registry that its client has."""
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
         """Notify the listener of newer registries; returns the function that ends the subscription."""
         ...
 
     def is_current(self, shown: Registry) -> bool:
-        """True if no newer revision is known than the one that is shown."""
+        """True if no newer revision is known than that of the registry."""
         ...
 
     @property
     def has_new_code(self) -> bool:
-        """True if code was registered since this replica serves, which no revision covers."""
+        """True if code was registered since this replica began to serve; no revision covers such a change."""
         ...
 
 
 class ListChangeDebouncer:
-    """The lists that changed since somebody was told; `tell` is called when there is something to tell."""
+    """The lists that changed since the last `take`; `tell` is called when there is something to take."""
 
     __slots__ = ("_changed", "_pending", "_tell")
 
@@ -42,27 +42,27 @@ class ListChangeDebouncer:
         self._pending: asyncio.TimerHandle | None = None
 
     def note(self, before: Registry, after: Registry) -> None:
-        """Something newer is shown from now on."""
+        """Record the lists that differ between two registries."""
         changed = [family for family in LISTS if not before.lists_the_same(after, family)]
         if changed:
             self.note_lists(*changed)
 
     def note_lists(self, *families: Family) -> None:
-        """These lists may have changed."""
+        """Record lists that may have changed, and start the timer."""
         self._changed |= set(families)
         if self._pending is None:
             self._pending = asyncio.get_running_loop().call_later(DEBOUNCE_S, self._ripe)
 
     def take(self) -> tuple[Family, ...]:
-        """What there is to tell, once."""
+        """Return the recorded lists and forget them; nothing while the timer runs."""
         if self._pending is not None:
-            return ()  # wait for what comes with it
+            return ()  # more changes may follow before the timer ends
         taken = tuple(family for family in LISTS if family in self._changed)
         self._changed = frozenset()
         return taken
 
     def close(self) -> None:
-        """Nobody is there to be told any more."""
+        """Stop the timer, because the client is gone."""
         if self._pending is not None:
             self._pending.cancel()
             self._pending = None

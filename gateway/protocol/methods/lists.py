@@ -1,7 +1,7 @@
-"""The four list methods: a page as the SDK wants it, and the same page as finished bytes.
+"""The four list methods: a page as an SDK result, and the same page as rendered bytes.
 
-Finished bytes are made once for each page and revision of the protocol, through the SDK's own validation; whoever is
-shown the same page again gets the same bytes.
+The bytes are rendered once for each page and protocol revision, through the SDK's own validation. Every client with the
+same page receives the same bytes.
 """
 
 import json
@@ -26,7 +26,7 @@ LIST_TTL_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """What one list method lists, and the member of its result that holds it."""
+    """The family that one list method lists, and the member of its result that contains it."""
 
     family: Family
     member: str
@@ -41,11 +41,11 @@ LISTS: Final[Mapping[str, _List]] = {
 
 
 async def answer_list(ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams) -> HandlerResult:
-    """One page of whichever list the method names.
+    """Return one page of the list that the method names.
 
     Raises:
         MCPError: the profile has nothing of that family.
-        InvalidCursor: the cursor is not one of this list.
+        InvalidCursor: the cursor does not belong to this list.
     """
     registry = CURRENT_REQUEST.get().registry
     require(is_declared(registry, ctx.method), ctx.method)
@@ -54,7 +54,7 @@ async def answer_list(ctx: ServerRequestContext[Any, Any], params: PaginatedRequ
 
 
 def is_declared(registry: Registry, method: str) -> bool:
-    """Whether the family that the method lists was declared."""
+    """True if the family that the method lists was declared."""
     match LISTS[method].family:
         case Family.TOOL:
             return True
@@ -65,10 +65,10 @@ def is_declared(registry: Registry, method: str) -> bool:
 
 
 def render_list(registry: Registry, method: str, cursor: str | None, version: str) -> bytes:
-    """The members of the result as JSON, for a family that is declared.
+    """Render the members of the result as JSON, for a family that was declared.
 
     Raises:
-        InvalidCursor: as above.
+        InvalidCursor: the cursor does not belong to this list.
     """
     page = registry.page(LISTS[method].family, cursor)
     found = page.rendered.get(version)
@@ -94,7 +94,7 @@ def _result(method: str, page: ListPage[Tool] | ListPage[Primitive], version: st
 
 
 def _for_handshake(item: dict[str, Any]) -> dict[str, Any]:
-    """Before 2026-07-28 an output schema had to be an object's; where it is none, the tool is listed without."""
+    """Omit an output schema that does not describe an object; before 2026-07-28 it had to."""
     schema = item.get("outputSchema")
     if schema is None or (isinstance(schema, dict) and schema.get("type") == "object"):  # pyright: ignore[reportUnknownMemberType]
         return item

@@ -1,8 +1,8 @@
-"""How much one call may tell its client: a burst, then so many messages a second, whatever its handler does.
+"""Token bucket for the notifications of one call: a burst, then `MOST_PER_S` a second, whatever its handler sends.
 
-Of progress the newest counts: what comes too fast is held back, and the latest of it told as soon as there is room. Log
-messages beyond the measure are dropped, and one message says how many when it is calmer, at the end of the call at the
-latest.
+Of progress only the newest message matters: messages above the rate are held back, and the newest is sent once a token
+is free. Log messages above the rate are dropped. One message reports their number when the rate has fallen, at the
+latest at the end of the call.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from gateway.protocol.methods.client_requests import LEVELS
 from gateway.protocol.request_context import Spawn
 
 MOST_PER_S: Final = 50
-"""How many messages a second a call may tell; as many at once, after a pause."""
+"""Messages a second that a call may send; as many at once, after a pause."""
 
 _CATCH_UP_S: Final = 0.1
 
@@ -26,7 +26,7 @@ SendMessage = Callable[[], Awaitable[None]]
 
 
 class NotificationThrottle:
-    """What one call tells its client, until it is closed."""
+    """The notifications of one call, until `close`."""
 
     __slots__ = ("_at", "_dropped", "_left", "_log", "_order", "_progress", "_spawn", "_timer", "_worst")
 
@@ -42,7 +42,7 @@ class NotificationThrottle:
         self._timer: asyncio.TimerHandle | None = None
 
     async def progress(self, tell: SendMessage) -> None:
-        """Tell it, or keep it until there is room, unless something newer comes first."""
+        """Send it, or hold it back until a token is free; a newer message replaces it."""
         self._progress = tell
         if self._has_room():
             await self._tell_progress()
@@ -50,7 +50,7 @@ class NotificationThrottle:
             self._wait()
 
     async def log(self, level: LogLevel, tell: SendMessage) -> None:
-        """Tell it, or drop it."""
+        """Send it, or drop it."""
         if self._has_room():
             async with self._order:
                 await tell()
@@ -61,7 +61,7 @@ class NotificationThrottle:
         self._wait()
 
     async def close(self) -> None:
-        """The call is over: tell what was held back."""
+        """Send the progress that was held back and the number of dropped log messages, at the end of the call."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -89,13 +89,13 @@ class NotificationThrottle:
         self._refill()
         if self._progress is not None and self._has_room():
             await self._tell_progress()
-        if self._left >= MOST_PER_S / 2:  # it is calmer
+        if self._left >= MOST_PER_S / 2:  # the rate has fallen
             await self._tell_dropped()
         if self._progress is not None or self._dropped:
             self._wait()
 
     async def _tell_progress(self) -> None:
-        async with self._order:  # what is older may be under way
+        async with self._order:  # an older message may be in flight
             tell, self._progress = self._progress, None
             if tell is not None:
                 await tell()

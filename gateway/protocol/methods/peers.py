@@ -1,4 +1,4 @@
-"""The client of the current call as handlers see it, whichever era it speaks."""
+"""The peer of the current call, for handshake and stateless revisions."""
 
 import secrets
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -14,7 +14,7 @@ from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
 from gateway.protocol.stateless.input_rounds import StatelessPeer, input_required, resume_peer
 
 RequestParams = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
-"""Parameters of the requests that a client may be asked something during."""
+"""Parameters of the requests during which the client may receive questions."""
 
 
 _SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER)
@@ -23,12 +23,12 @@ _SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER
 def peer_for_request(
     ctx: ServerRequestContext[Any, Any], params: RequestParams, spawn: Spawn, *, talks: bool
 ) -> AbstractAsyncContextManager[Peer, None]:
-    """The client of this request, for as long as the block runs; by its end everything has been told.
+    """The peer of this request while the block runs; at its end a stateless peer sends what it held back.
 
-    Nobody speaks where what is asked for never `talks`, and no earlier round has left anything.
+    It is the null peer if the primitive never `talks` and no earlier round has left a state.
 
     Raises:
-        MCPError: the answers that it brings are none.
+        MCPError: the request's state or one of its answers is malformed.
     """
     if not talks and params.request_state is None:
         return _SILENCE
@@ -38,7 +38,7 @@ def peer_for_request(
 
 
 class _StatelessPeerScope:
-    """The client of one request of 2026-07-28 until everything has been told."""
+    """The peer of one request of 2026-07-28; at the end of the block it sends what it held back."""
 
     def __init__(self, peer: StatelessPeer) -> None:
         self._peer = peer
@@ -51,10 +51,10 @@ class _StatelessPeerScope:
 
 
 def input_required_result(ctx: ServerRequestContext[Any, Any], raised: InputRequired) -> dict[str, Any]:
-    """The result (2026-07-28) that asks the client; its state is sealed on the way out.
+    """The result (2026-07-28) with questions to the client; a middleware seals its state.
 
     Raises:
-        HandlerFailed: the call remembers more than a client should carry.
+        HandlerFailed: the call remembers more than a client should carry, or a value that is not JSON.
     """
     del ctx
     return input_required(raised, nonce=secrets.token_urlsafe(16))

@@ -1,4 +1,4 @@
-"""Getting prompts."""
+"""The method `prompts/get`."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _SHOWN = 128
 
 
 class Prompts:
-    """Answers `prompts/get`."""
+    """Handles `prompts/get`."""
 
     def __init__(self, calls: CallPipeline, spawn: Spawn) -> None:
         self._calls = calls
@@ -28,7 +28,7 @@ class Prompts:
         """Fill in one prompt.
 
         Raises:
-            MCPError: no prompts are declared, or there is none of that name.
+            MCPError: no prompts are declared, or none has that name.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry

@@ -1,4 +1,4 @@
-"""Reading resources: what a URI names in the registry, or what was left over of a result too large to send whole."""
+"""The method `resources/read`: resources of the registry, and the stored rest of results too large to send whole."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
 from gateway.redis.caches.result_overflow import ResultOverflow
 
 RESOURCE_NOT_FOUND = -32002
-"""What the handshake era says of an unknown URI; 2026-07-28 says that the parameters are invalid."""
+"""The error code for an unknown URI in handshake revisions; in 2026-07-28 it is `INVALID_PARAMS`."""
 
 Context = ServerRequestContext[Any, Any]
 
@@ -27,7 +27,7 @@ _SHOWN = 2048
 
 
 class Resources:
-    """Answers `resources/read`."""
+    """Handles `resources/read`."""
 
     def __init__(self, calls: CallPipeline, overflow: ResultOverflow, spawn: Spawn) -> None:
         self._calls = calls
@@ -38,7 +38,7 @@ class Resources:
         """Read one resource.
 
         Raises:
-            MCPError: nothing is declared that could be read, or the URI names nothing.
+            MCPError: no resources are declared, or the URI names none.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry

@@ -1,4 +1,4 @@
-"""Reading what was left over of a result too large to be sent whole: one more kind of resource, which no list shows."""
+"""Reads the stored rest of a result too large to send whole: one more kind of resource, which no list contains."""
 
 import hashlib
 from base64 import b64encode
@@ -20,12 +20,12 @@ _ANY = "application/octet-stream"
 
 
 def is_overflow_uri(uri: str) -> bool:
-    """Whether the URI is of this kind."""
+    """True if the URI names such a rest."""
     return uri.startswith(_PREFIX)
 
 
 def bind_overflow(overflow: ResultOverflow, registry: Registry, uri: str) -> BoundResource:
-    """What waits at the URI for this principal, ready to be read through the stations like any other resource."""
+    """Bind the rest at the URI for this principal; it is read through the pipeline like any other resource."""
     snapshot = registry.view.snapshot
     return BoundResource(
         tenant=registry.principal.tenant,
@@ -45,7 +45,7 @@ def bind_overflow(overflow: ResultOverflow, registry: Registry, uri: str) -> Bou
 
 
 class _OverflowReader:
-    """Reads one leftover (`handlers.interfaces.ResourceHandler`)."""
+    """Reads one stored rest (`handlers.interfaces.ResourceHandler`)."""
 
     def __init__(self, overflow: ResultOverflow, uri: str) -> None:
         self._overflow = overflow
@@ -73,7 +73,7 @@ class _OverflowReader:
 
 
 def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
-    """Text where the bytes are text, whatever they are called; a blob otherwise."""
+    """Text if the bytes are valid UTF-8, whatever their declared type; a blob otherwise."""
     mime_type = found.content_type.partition(";")[0].strip() or _ANY
     try:
         return {"uri": uri, "mimeType": mime_type, "text": found.body.decode()}

@@ -1,7 +1,7 @@
-"""One request through the SDK's kernel, without the SDK's transports.
+"""Runs single requests through the SDK's kernel, without the SDK's transports.
 
-A session needs no connection between its requests: what the kernel wants to know of one stands in the session's record.
-A request that says nothing before its answer, in either era, needs none of its own at all.
+A session keeps no SDK connection between its requests: the session record contains what the kernel needs of one. A
+request that sends no message before its response needs no connection of its own, in any revision.
 """
 
 from collections.abc import Mapping
@@ -34,17 +34,17 @@ log = structlog.get_logger(__name__)
 class NullOutbound:
     """The server-to-client side of a connection that has none (`mcp.shared.dispatcher.Outbound`).
 
-    What a call says goes through its peer, not through the SDK.
+    The messages of a call go through its peer, not through the SDK.
     """
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Refuse."""
+        """Raise `NoBackChannelError`."""
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Drop it."""
+        """Drop the notification."""
         log.debug("notification_dropped", method=method)
 
 
@@ -60,15 +60,15 @@ class OneShotDispatch(NullOutbound):
 
     @property
     def cancel_requested(self) -> anyio.Event:
-        """Never set: a request that is cancelled is cancelled as a task."""
+        """Never set: a request is cancelled by cancelling its task."""
         return anyio.Event()
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Nothing: progress is told through the call's peer."""
+        """Do nothing, because progress is sent through the call's peer."""
 
 
 class SdkRunner:
-    """Runs requests; of none of them anything is kept."""
+    """Runs requests and keeps no state of them."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
@@ -81,7 +81,7 @@ class SdkRunner:
         context: RequestContext,
         capabilities: ServerCapabilities,
     ) -> tuple[bytes, bool]:
-        """The JSON-RPC answer to any request of a session, and whether it is a result."""
+        """Return the JSON-RPC response to any request of a session, and True if it is a result."""
         options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=capabilities)
         runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
         try:
@@ -95,12 +95,13 @@ class SdkRunner:
     async def run_stateless(
         self, request: JSONRPCRequest, version: str, context: RequestContext, *, session: str | None = None
     ) -> JsonRpcReply:
-        """The answer to a request in this revision whose client is neither told nor asked anything before it.
+        """The response to a request that sends no message to its client before it.
 
-        Its connection is nobody's, and stays as it was made: what this request is about stands in `CURRENT_REQUEST`.
+        All such requests of a revision share one connection, which never changes. The request itself is in
+        `CURRENT_REQUEST`.
 
         Raises:
-            ValueError: it is a handshake, which makes a connection somebody's; 2026-07-28 has none.
+            ValueError: the request is a handshake, which binds a connection to one client; 2026-07-28 has none.
         """
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         if request.method == "initialize" and not is_modern:
@@ -131,7 +132,7 @@ async def _ask(
 
 
 def connection_of(record: SessionRecord) -> Connection:
-    """The session's connection, as it was after its handshake; before it, one that waits for that."""
+    """The session's connection, as after its handshake; before that, a connection that waits for one."""
     if not record.is_open:
         return Connection.for_loop(NullOutbound(), session_id=record.id)
     connection = Connection(
@@ -145,7 +146,7 @@ def connection_of(record: SessionRecord) -> Connection:
 
 
 def _error_of(error: Exception, context: RequestContext) -> ErrorData:
-    """What the client may know of an exception that left the kernel."""
+    """The error that the client may see for an exception that left the kernel."""
     known = handler_exception_to_error_data(error)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""What each MCP method answers: one SDK server for all tenants, which reads the tenant from the current exchange."""
+"""The SDK server with all MCP methods: one for all tenants, which reads the tenant from `CURRENT_REQUEST`."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ Context = ServerRequestContext[Any, Any]
 def build_server(
     calls: CallPipeline, subscriptions: SubscriptionStreams, overflow: ResultOverflow, *, spawn: Spawn
 ) -> Server[Any]:
-    """The one server; it keeps no state of anybody."""
+    """Build the one server; it keeps no state of any client."""
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
     for method in LISTS:
         server.add_request_handler(method, PaginatedRequestParams, answer_list)
@@ -51,17 +51,17 @@ def build_server(
     server.add_request_handler("completion/complete", CompleteRequestParams, Completion(calls).complete)
     server.add_request_handler("server/discover", RequestParams, _discover)
     server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, subscriptions.serve)
-    server.middleware[:] = [_translate]  # without OpenTelemetry's: 30 µs a message, wanted only with an exporter
+    server.middleware[:] = [_translate]  # without OpenTelemetry's: 30 µs a message, useful only with an exporter
     return server
 
 
 def _mirrored_schema(name: str) -> dict[str, Any] | None:
-    """What the SDK asks before a call: it hands us nothing but the tool's name."""
+    """The schema lookup that the SDK calls before a tool call; it passes only the tool's name."""
     return CURRENT_REQUEST.get().registry.mirrored_schema(name)
 
 
 async def _translate(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Let out only what is meant for the client: our errors in its terms, everything else as a bare code."""
+    """Translate gateway errors into MCP errors, and any other exception into an internal error without details."""
     try:
         return await call_next(ctx)
     except MCPError as error:

@@ -1,4 +1,4 @@
-"""Whether a request may be told or asked something before its answer; of most this is known before they run."""
+"""The streaming hint: predicts if a request may send messages or questions before its response."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,12 @@ log = structlog.get_logger(__name__)
 
 
 async def may_stream(method: str, params: Mapping[str, Any] | None, registry: Registry) -> bool:
-    """Whether what is asked for may say something before its answer; what does not even begin says nothing."""
+    """True if the primitive may send messages before its response; False if it cannot be bound."""
     try:
         bound = await _bound(method, params or {}, registry)
     except Exception:
         log.debug("not_bound", method=method)
-        return False  # it fails again where the client is told
+        return False  # the request fails again where the client receives the error
     return bound is not None and bound.is_interactive
 
 

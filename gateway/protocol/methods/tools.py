@@ -1,4 +1,4 @@
-"""Calling tools."""
+"""The method `tools/call`."""
 
 from typing import Any, Final
 
@@ -21,11 +21,11 @@ _FINISHED: Final[dict[str, Any]] = {
     "resultType": "dev.mcp-gateway/finished",
     "_meta": {SERVER_INFO_META_KEY: {}},
 }
-"""What the SDK is shown of a result whose bytes go out as they are: a shape it leaves alone, and nobody sees."""
+"""Placeholder for a result whose bytes are sent unchanged: a shape that the SDK leaves alone and no client receives."""
 
 
 class Tools:
-    """Answers `tools/call`."""
+    """Handles `tools/call`."""
 
     def __init__(self, calls: CallPipeline, spawn: Spawn) -> None:
         self._calls = calls
@@ -35,7 +35,7 @@ class Tools:
         """Run one tool.
 
         Raises:
-            MCPError: there is no such tool.
+            MCPError: no tool has that name.
         """
         context = CURRENT_REQUEST.get()
         bound = await context.registry.tool(params.name)
@@ -56,7 +56,7 @@ class Tools:
         except CapabilityMissing as error:
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 raise
-            members = result_rendering.failure(error, context.correlation_id)  # the handshake era has no error for it
+            members = result_rendering.failure(error, context.correlation_id)  # handshake revisions have no such error
         if context.finished is not None:
             context.finished.members = members
             return _FINISHED

@@ -1,8 +1,8 @@
-"""Whether the client at the other end of a quiet stream still answers.
+"""Pings on quiet streams, which detect a client that is gone although its connection looks alive.
 
-A connection may look alive long after whoever read it has gone. So a session's own stream that said nothing for a while
-says a ping, written nowhere and without an id; its answer is a POST to any replica, which finds the ping open in Redis
-as it would a question. Who leaves two of them unanswered is gone.
+A session's standalone stream that was silent for `PING_S` sends a ping, without an event id and not stored in the log.
+The response is a POST to any replica, which finds the ping open in Redis like a question. A client that leaves two
+pings in a row unanswered counts as gone.
 """
 
 import secrets
@@ -21,14 +21,14 @@ from gateway.redis.sessions.pending_requests import PendingRequests
 log = structlog.get_logger(__name__)
 
 PING_S: Final = 60.0
-"""After this long without a message a stream says a ping."""
+"""Seconds of silence after which a stream sends a ping."""
 
 _CHANCES = 2
 _PARTING_S = 2.0
 
 
 class PingMonitor:
-    """That of one stream; it is felt whenever the stream was kept alive, so it needs no clock of its own."""
+    """The pings of one stream; it is polled after each keep-alive, so it needs no timer of its own."""
 
     __slots__ = ("_asked", "_every_s", "_keys", "_next", "_questions", "_said_at", "_unanswered")
 
@@ -43,15 +43,15 @@ class PingMonitor:
 
     @property
     def is_unresponsive(self) -> bool:
-        """Whether the client has left too many pings in a row unanswered."""
+        """True if the client has left too many pings in a row unanswered."""
         return self._unanswered >= _CHANCES
 
     def note(self) -> None:
-        """The stream has said something."""
+        """Record that the stream has sent something."""
         self._said_at = time.monotonic()
 
     async def next_ping(self) -> bytes | None:
-        """The ping to be sent now, if one is due; while a question waits for its answer none is."""
+        """The ping to send now; None if none is due, or while an open question waits for its answer."""
         silent_s = time.monotonic() - self._said_at
         if silent_s < self._every_s:
             return None
@@ -61,7 +61,7 @@ class PingMonitor:
                 self._keys, self._asked, self._next, is_patient=silent_s < ANSWER_S + self._every_s
             )
         except RedisUnavailable:
-            self._asked = ""  # what became of it is not known
+            self._asked = ""  # its outcome is unknown
             return None
         if became in {"asking", "ended"}:
             return None
@@ -72,7 +72,7 @@ class PingMonitor:
         return jsonrpc.request(self._asked, "ping", None)
 
     async def stop(self) -> None:
-        """Wait for no answer any more."""
+        """Close the open pings; their responses are no longer expected."""
         for name in filter(None, (self._asked, self._next)):
             with anyio.move_on_after(_PARTING_S, shield=True):
                 await self._close(name)

@@ -1,4 +1,4 @@
-"""What the client of a session sends, apart from how it came: requests, answers to questions, notices of its own."""
+"""Dispatch of the messages that a session's client sends, for any transport: requests, answers, notifications."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -38,15 +38,17 @@ log = structlog.get_logger(__name__)
 Said = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
 MAX_ID_BYTES: Final = 16 * 1024
-"""How long a request's id may be as JSON; it is kept while the request runs, and said in what is said of it."""
+"""The longest request id in bytes, as JSON; the id is stored while the request runs, and repeated in messages about
+it."""
 
 _CANCELLED: Final = "notifications/cancelled"
 
 
 def read_message(message: dict[str, Any]) -> Said | None:
-    """What a JSON object says as a JSON-RPC message; None when it is none.
+    """Parse a JSON object as a JSON-RPC message; None if it is none.
 
-    A request whose id is null, or neither a string nor an integer, is none either, and no notification.
+    A request whose id is null, or neither a string nor an integer, is no message: it does not count as a notification.
+    A request whose id is too long is none either.
     """
     try:
         said = jsonrpc_message_adapter.validate_python(message, by_name=False)
@@ -58,12 +60,12 @@ def read_message(message: dict[str, Any]) -> Said | None:
 
 
 def is_id(named: str | int) -> bool:
-    """Whether the id of a request is short enough to be kept while it runs."""
+    """True if the id of a request is short enough to be stored while it runs."""
     return len(jsonrpc.request_id(named)) <= MAX_ID_BYTES
 
 
 class SessionDispatcher:
-    """Serves what sessions send; keeps nothing of them but which requests are running here."""
+    """Serves the messages of sessions; its only state is which requests run at this replica."""
 
     def __init__(self, kernel: SdkRunner, stores: SessionStores, running: RunningRequests) -> None:
         self._kernel = kernel
@@ -72,13 +74,13 @@ class SessionDispatcher:
         self._asking = ClientChannel(stores.bus, stores.questions, stores.preferences)
 
     def keys(self, record: SessionRecord) -> SessionKeys:
-        """What the parts of the session are called."""
+        """The Redis keys of the session."""
         return self._stores.sessions.keys(record.tenant, record.id)
 
     async def begin(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext
     ) -> tuple[bytes, SessionRecord | None]:
-        """The answer to `initialize`, and the session as it is afterwards; None when it was refused."""
+        """The response to `initialize`, and the session as it is afterwards; None if the request was refused."""
         capabilities = capabilities_of(context.registry)
         connection = Connection.for_loop(NullOutbound())
         reply, accepted = await self._kernel.run(request, connection, context, capabilities)
@@ -96,7 +98,7 @@ class SessionDispatcher:
     async def run(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: ResponseSink
     ) -> bytes:
-        """The answer to any other request."""
+        """The response to any other request."""
         if record.is_open and not await may_stream(request.method, request.params, context.registry):
             reply = await self._kernel.run_stateless(request, record.protocol_version, context, session=record.id)
             return reply.body
@@ -117,10 +119,10 @@ class SessionDispatcher:
         return said
 
     async def heed(self, said: Said, record: SessionRecord) -> None:
-        """Take an answer to a question, or the wish to cancel a request; nothing else is of interest.
+        """Store an answer to a question, or cancel a request; all other messages are ignored.
 
         Raises:
-            RedisUnavailable: an answer may not have been taken.
+            RedisUnavailable: the answer may not have been stored.
         """
         if isinstance(said, JSONRPCResponse | JSONRPCError):
             if isinstance(said.id, str):
@@ -130,7 +132,10 @@ class SessionDispatcher:
             await self._cancel(said.params or {}, record)
 
     async def _cancel(self, params: Mapping[str, Any], record: SessionRecord) -> None:
-        """Cancel here, or wherever it runs; a wish that gets lost is no worse than one that came too late."""
+        """Cancel the request here, or publish an event for the replica that runs it.
+
+        A lost event has the same effect as a cancellation that arrives too late.
+        """
         named = params.get("requestId")
         if not isinstance(named, str | int) or isinstance(named, bool):
             return
@@ -149,7 +154,7 @@ def _client_of(params: InitializeRequestParams) -> dict[str, object]:
 
 
 def _promised(capabilities: ServerCapabilities) -> tuple[Family, ...]:
-    """The lists of whose changes the client is told."""
+    """The lists for which the client was promised change notifications."""
     said = {
         Family.TOOL: capabilities.tools,
         Family.RESOURCE: capabilities.resources,

@@ -1,6 +1,6 @@
-"""What is done about a request that is not answered at once: first its id is claimed, then its answer is a stream.
+"""Escalates slow requests: after 100 ms the id is reserved across replicas, after 2 s JSON becomes an SSE stream.
 
-Nearly every request is answered before either, so all that it pays for is one timer.
+Nearly every request is complete before either, so it pays for one timer only.
 """
 
 import asyncio
@@ -10,14 +10,14 @@ from typing import Final
 from gateway.protocol.request_context import Spawn
 
 CLAIM_AFTER_S: Final = 0.1
-"""After this long a request's id is kept from requests at other replicas."""
+"""Seconds after which a request's id is reserved across replicas."""
 
 STREAM_AFTER_S: Final = 2.0
-"""For how long a silent call may still be answered with JSON."""
+"""Seconds for which a call without messages may still get a JSON response."""
 
 
 class SlowRequestTimer:
-    """The timer of one request, from its beginning until it is cancelled."""
+    """The timer of one request, from its start until `cancel`."""
 
     __slots__ = ("_claim", "_defer", "_loop", "_spawn", "_timer")
 
@@ -31,7 +31,7 @@ class SlowRequestTimer:
         self._timer = self._loop.call_later(CLAIM_AFTER_S, self._go_on)
 
     def cancel(self) -> None:
-        """It is answered."""
+        """Cancel the timer, because the request is complete."""
         self._timer.cancel()
 
     def _go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""The streams that a client of a session opens by itself: the one of no request, and any that it comes back to."""
+"""The streams that a session's client opens with GET: the standalone stream, and request streams that it resumes."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +19,7 @@ from gateway.redis.sessions.keys import STANDALONE
 from gateway.redis.sessions.stores import SessionStores
 
 FIRST_PRIMED: Final = "2025-11-25"
-"""The first revision with events that have no content."""
+"""The first revision with priming events, which have no content."""
 
 _ATTEMPTS = 10
 _PAUSE_S = 0.1
@@ -27,7 +27,7 @@ _PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRequest:
-    """A client that wants a stream, and the response that becomes one."""
+    """A client's request for a stream, and the response that becomes one."""
 
     record: SessionRecord
     context: RequestContext
@@ -35,11 +35,11 @@ class StreamRequest:
     send: Send
     headers: Headers = ()
     greeting: bytes = b""
-    """What is sent before anything else."""
+    """Bytes that are sent before any event."""
 
 
 class GetStreams:
-    """Serves streams until they end or their client is gone."""
+    """Serves streams until they end or their client disconnects."""
 
     def __init__(
         self, stores: SessionStores, streams: OpenStreams, catalogs: CatalogSubscriptions, *, ping_s: float
@@ -50,7 +50,7 @@ class GetStreams:
         self._catalogs = catalogs
 
     async def serve_standalone(self, stream_request: StreamRequest, place: StreamPosition | None = None) -> None:
-        """The stream that belongs to no request; whoever opens it last reads it.
+        """Serve the standalone stream, which belongs to no request; the newest connection is its only reader.
 
         Raises:
             LimitExceeded: too many streams are open.
@@ -81,18 +81,18 @@ class GetStreams:
             await stream.begin(stream_request.headers)
             is_primed = record.protocol_version >= FIRST_PRIMED and record.transport == "http"
             await stream.write(stream_request.greeting + (sse.priming_event(f"{place}~{reader}") if is_primed else b""))
-            told = 0 if self._catalogs.has_new_code else place.revision or 0  # perhaps while there was no stream
+            told = 0 if self._catalogs.has_new_code else place.revision or 0  # code may have changed before the stream
             await tail.follow(place.after, told, reader=reader)
         finally:
             leave()
         await stream.finish()
 
     async def resume(self, stream_request: StreamRequest, place: StreamPosition) -> None:
-        """The rest of a request's stream; 204 when there is none, which ends a client's attempts to come back.
+        """Serve the rest of a request's stream, or 204 if there is none, which ends the client's attempts to resume.
 
         Raises:
             LimitExceeded: too many streams are open.
-            RedisUnavailable: what is left is not known.
+            RedisUnavailable: the log cannot be read.
         """
         record, logs = stream_request.record, self._stores.logs
         keys = self._stores.sessions.keys(record.tenant, record.id)
@@ -111,7 +111,7 @@ class GetStreams:
             await self._streams.close(stream)
 
     async def _open(self, stream_request: StreamRequest) -> EventStream:
-        """A stream; the one that it replaces may take a moment to give up its place."""
+        """Open a stream, with retries for 1 s: the stream that it replaces may be slow to release its slot."""
         principal = stream_request.context.principal
         cap = stream_request.context.registry.view.snapshot.policy.limits.streams
         for _ in range(_ATTEMPTS):

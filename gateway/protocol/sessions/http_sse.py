@@ -1,8 +1,8 @@
-"""HTTP+SSE of 2024-11-05: one stream for everything that the server says, and a URL of its own for the client's part.
+"""HTTP+SSE of 2024-11-05: one stream for all messages of the server, and a separate URL for those of the client.
 
-The stream is a session that begins before its handshake and ends with its connection; the messages may reach any
-replica, and whatever answers them is written into the session's log, from where the stream sends it. A session whose
-replica is gone, and its stream with it, is refused with 404.
+The stream is a session that starts before its handshake and ends with its connection. The client's messages may reach
+any replica. The responses are written into the session's log, from which the stream sends them. A session whose replica
+is gone, and its stream with it, is refused with 404.
 """
 
 from functools import partial
@@ -46,7 +46,7 @@ class HttpSseTransport:
         self._running = running
 
     async def get(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
-        """Open a session and its stream; when the one ends, so does the other.
+        """Open a session and its stream; when either ends, so does the other.
 
         Raises:
             LimitExceeded: too many sessions or streams are open.
@@ -75,7 +75,7 @@ class HttpSseTransport:
                 await self._end(record)
 
     async def post(self, scope: Scope, send: Send, message: dict[str, Any], context: RequestContext) -> None:
-        """Take one message; what answers it goes on the stream."""
+        """Accept one message; its response is sent on the stream."""
         record = await self._session(scope, context)
         if record is None:
             gone = NotFound("session not found")
@@ -106,7 +106,7 @@ class HttpSseTransport:
         slow_timer = SlowRequestTimer(self._stores.bus.spawn, sink.claim)
         try:
             text = await request_run.run(partial(self._run, request, record, context, sink), sink)
-            if sink.is_refused:  # the id is another request's, so it does not stand in what is said of this one
+            if sink.is_refused:  # the id belongs to another request: this error omits it
                 text = invalid_request(TAKEN, context.correlation_id)
             await sink.respond(text)
         finally:
@@ -124,7 +124,7 @@ class HttpSseTransport:
         if begun is not None:
             try:
                 await self._stores.sessions.replace(begun)
-            except RedisUnavailable as error:  # the POST was answered: it can only be said on the stream
+            except RedisUnavailable as error:  # the POST has its response: the error goes to the stream
                 return refusal(error, context.correlation_id, request_id=request.id)
             log.info("session_opened", session=record.id[:8], protocol_version=begun.protocol_version)
         return reply
@@ -137,7 +137,7 @@ class HttpSseTransport:
         if record is None or not belongs(record, context) or record.transport != "sse":
             return None
         if record.holder and not await self._stores.lives.is_alive(record.holder):
-            await self._end(record)  # no answer could be delivered: the client has to reconnect
+            await self._end(record)  # no response could be delivered: the client has to reconnect
             return None
         return record
 
@@ -146,4 +146,4 @@ class HttpSseTransport:
         try:
             await self._stores.sessions.remove(record.tenant, record.id)
         except RedisUnavailable:
-            log.warning("session_not_ended", session=record.id[:8])  # it ends by itself
+            log.warning("session_not_ended", session=record.id[:8])  # it expires by itself

@@ -1,4 +1,4 @@
-"""The client of a session as its calls see it: told on the request's stream, asked there and answering anywhere."""
+"""The peer of a session's request: it sends through the response sink, and any replica accepts the answers."""
 
 import secrets
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _FIRST_WITH_PAGES = "2025-11-25"
 
 @dataclass(frozen=True, slots=True)
 class ClientChannel:
-    """What questions and answers go through."""
+    """The Redis stores and the bus through which questions and answers pass."""
 
     bus: EventBus
     questions: PendingRequests
@@ -73,7 +73,7 @@ class SessionPeer:
         self._telling = NotificationThrottle(asking.bus.spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
-        """Whether the client declared it, in a revision that has it."""
+        """True if the client declared the capability and its revision has it."""
         if kind.startswith("elicitation") and self._revision < _FIRST_WITH_QUESTIONS:
             return False
         if kind == "elicitation.url" and self._revision < _FIRST_WITH_PAGES:
@@ -81,7 +81,7 @@ class SessionPeer:
         return supports(self._capabilities, kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the call is; what does not go forward is not told."""
+        """Send the call's progress; a value that does not increase is dropped."""
         if self._token is None or (self._progress is not None and progress <= self._progress):
             return
         self._progress = progress
@@ -89,14 +89,14 @@ class SessionPeer:
         await self._telling.progress(partial(self._tell, "notifications/progress", told))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Send a log message, unless the client said that it does not want that level."""
+        """Send a log message, unless its level is below the one that the client set."""
         if self._levels is None:
             self._levels = frozenset(levels_from(await self._least_level()))
         if level in self._levels:
             await self._telling.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Ask, and wait for all answers.
+        """Send the questions and wait for all answers.
 
         Raises:
             CapabilityMissing: the client did not declare what a question needs.
@@ -119,19 +119,19 @@ class SessionPeer:
                 raise
 
     def recall(self, key: str) -> Any:
-        """What was remembered: there is one round only."""
+        """Return a value of `remember`; a call in a session has a single round."""
         return self._memory.get(key)
 
     def remember(self, key: str, value: object) -> None:
-        """Keep a value while the call runs."""
+        """Store a value while the call runs."""
         self._memory[key] = value
 
     async def end_stream(self) -> None:
-        """End the connection; the client comes back for the rest."""
+        """End the connection; the client resumes the stream for the rest."""
         await self._sink.detach()
 
     async def close(self) -> None:
-        """The call is over: what was held back is told before its answer."""
+        """Send what was held back, before the response."""
         await self._telling.close()
 
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
@@ -141,7 +141,7 @@ class SessionPeer:
         asked = request_of(question)
         params = asked.get("params")
         if params is not None and self._revision < _FIRST_WITH_PAGES and params.get("mode") == "form":
-            del params["mode"]  # there was but one, without a name
+            del params["mode"]  # earlier revisions have a single mode without a name
         if params is not None and question.kind == "sampling":
             params["messages"] = known_messages(params["messages"], self._revision)
         if not await self._sink.send(jsonrpc.request(name, asked["method"], params), question=name):
@@ -155,11 +155,11 @@ class SessionPeer:
             if said:
                 await self._asking.questions.close(self._keys, name)
                 return _result_of(said, question)
-            with anyio.move_on_after(_LOOK_S):  # a hint may get lost
+            with anyio.move_on_after(_LOOK_S):  # the wake-up may be lost
                 await woken.wait()
 
     async def _withdraw(self, names: Any) -> None:
-        """Nobody waits for these answers any more."""
+        """Cancel the questions that are still open and close all of them."""
         try:
             for name in names:
                 if await self._asking.questions.look(self._keys, name) == b"":
@@ -169,7 +169,7 @@ class SessionPeer:
             log.debug("question_not_withdrawn")
 
     async def _tell(self, method: str, params: Mapping[str, object]) -> None:
-        """What is told gets lost with Redis; the call goes on."""
+        """Send a notification; it is lost if Redis is unavailable, and the call continues."""
         said = jsonrpc.notification(method, {name: value for name, value in params.items() if value is not None})
         try:
             await self._sink.send(said)
@@ -184,17 +184,17 @@ class SessionPeer:
 
 
 class _RepeatableEvent:
-    """An event that can be waited for again and again."""
+    """An event that can be awaited repeatedly."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()
 
     def ring(self) -> None:
-        """Wake whoever waits."""
+        """Wake the waiting task."""
         self._event.set()
 
     async def wait(self) -> None:
-        """Wait for the next ring, or the last one that nobody waited for."""
+        """Wait for the next ring, or return at once if there was one since the last wait."""
         await self._event.wait()
         self._event = anyio.Event()
 

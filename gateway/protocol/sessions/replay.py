@@ -1,4 +1,4 @@
-"""How a stream is sent to a client: what was written down after the client's place, then what is added, once each."""
+"""Replays a persisted stream from the client's position, then follows it; each event is sent once."""
 
 import contextlib
 import time
@@ -23,7 +23,7 @@ from gateway.registry.registry import Registry
 log = structlog.get_logger(__name__)
 
 LOOK_S = 0.5
-"""How often is looked whether the replica that runs a request is alive."""
+"""Seconds between checks that the replica that runs a request is alive."""
 
 _RETRY_S = 1.0
 _CATCHING_UP_S = 5.0
@@ -35,24 +35,24 @@ def _nothing() -> bytes | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReplay:
-    """The stream of one request: sent by the task that serves it, which has its `answer`, or replayed, with `run`."""
+    """The stream of one request: the task that serves the request passes `answer`, a replay passes `run`."""
 
     logs: StreamLog
     keys: SessionKeys
     stream: str
     run: RequestOwner | None = None
     answer: Callable[[], bytes | None] = _nothing
-    """The answer once there is one, stored or not."""
+    """Returns the response once there is one, stored or not."""
 
     async def follow(self, to: EventStream, after: str) -> None:
-        """Send until the answer was sent or the client is gone.
+        """Send until the response was sent or the client is gone.
 
-        Every wait ends. With `answer` its owner wakes the stream after the last message was stored: what is not read
-        then is not there, for the session may have ended meanwhile. A replay looks every `LOOK_S` for the session, the
-        log and the replica that writes it.
+        Every wait ends. With `answer`, its owner wakes the stream after the last message was stored. A message that
+        cannot be read then does not exist, because the session may have ended meanwhile. A replay checks the session,
+        the log and the replica that writes it every `LOOK_S`.
         """
         while not to.is_over:
-            answer = self.answer()  # taken before the log is read: what was stored before it is read now
+            answer = self.answer()  # taken before the log is read, which then has all earlier messages
             try:
                 found = await self.logs.read(self.keys, self.stream, after, run=self.run)
             except RedisUnavailable:
@@ -75,10 +75,10 @@ class RequestReplay:
                 await to.wait(None if self.run is None else LOOK_S)
 
     async def is_spent(self, after: str) -> bool:
-        """True when nothing will follow that place: the client has had it all.
+        """True if nothing will follow that position, because the client has received everything.
 
         Raises:
-            RedisUnavailable: it is not known.
+            RedisUnavailable: the log cannot be read.
         """
         found = await self.logs.read(self.keys, self.stream, after, run=self.run)
         if found.messages:
@@ -86,12 +86,15 @@ class RequestReplay:
         return found.is_ended
 
     async def _write_answer(self, to: EventStream, answer: bytes) -> None:
-        """Send what could not be read; an empty answer is none."""
+        """Send a response that could not be read from the log; an empty response sends nothing."""
         if answer:
             await to.write(sse.event(answer))
 
     async def _is_lost(self, found: LogRead, to: EventStream) -> bool:
-        """Whether nothing more will come, of which the client has been told."""
+        """True if nothing more will come; a client whose log has expired has then received an error.
+
+        If the replica is lost, an error is stored as the final message, and the next read sends it.
+        """
         if self.run is None:
             return False
         if not found.is_alive or found.is_ended:
@@ -100,7 +103,7 @@ class RequestReplay:
             await to.write(sse.event(expired_error(self.run.request)))
             return True
         if not found.is_run:
-            with contextlib.suppress(RedisUnavailable):  # looked at again in a moment
+            with contextlib.suppress(RedisUnavailable):  # the next check retries
                 await self.logs.append(self.keys, self.stream, replica_lost_error(self.run.request), is_final=True)
                 to.wake()
         return False
@@ -111,9 +114,10 @@ class RequestReplay:
 
 
 class StandaloneReplay:
-    """The stream of a session that belongs to no request: updates of resources, and notices of changed lists.
+    """The standalone stream of a session: resource updates, and notifications of changed lists.
 
-    Of the latter nothing is written down: each event's id says up to which revision the client was told.
+    The notifications of changed lists are not stored: each event's id contains the revision up to which the client was
+    notified.
     """
 
     def __init__(
@@ -138,7 +142,7 @@ class StandaloneReplay:
         self._reader = ""
 
     def on_catalog_change(self, before: Registry, after: Registry | None) -> None:
-        """What the client is shown has changed."""
+        """Adopt a newer registry and record its changed lists; None ends the stream."""
         if after is None:
             self._to.end()
             return
@@ -147,7 +151,7 @@ class StandaloneReplay:
         self._to.wake()
 
     async def follow(self, after: str, revision: int, *, reader: str) -> None:
-        """Send until the client is gone or silent, the session has ended or somebody else has begun to read."""
+        """Send until the client is gone or silent, the session has ended or a newer reader has taken over."""
         self._reader = reader
         if revision < self._registry.revision:
             self._changes.note_lists(*self._record.lists)
@@ -177,26 +181,27 @@ class StandaloneReplay:
             self._pings.note()
             await self._to.write(b"".join((*frames, *notices)))
         if frames and self._is_old:
-            with contextlib.suppress(RedisUnavailable):  # it goes with the session
+            with contextlib.suppress(RedisUnavailable):  # the log expires with the session
                 await self._logs.trim(self._keys, STANDALONE, after)
         if not found.has_more and not self._to.is_over and not await self._to.wait():
             await self._probe()
         return after, revision
 
     async def _adopt_handshake(self) -> None:
-        """Learn what `initialize` promised: over HTTP+SSE the stream is there before it, and any replica answers it.
+        """Load what `initialize` declared: over HTTP+SSE the stream exists before it, and any replica may handle it.
 
-        The record is stored before the answer, which wakes the stream; so the record is there before any notice is due.
+        The record is stored before the response, which wakes the stream. So the record is loaded before any
+        notification is due.
 
         Raises:
-            RedisUnavailable: it is not known.
+            RedisUnavailable: the record cannot be read.
         """
         if not self._record.is_open:
             found = await self._sessions.find(self._record.tenant, self._record.id)
             self._record = found or self._record
 
     async def _probe(self) -> None:
-        """Look whether anybody is there, after a while in which nothing was to be sent."""
+        """End the stream if the session or the client is gone; send a ping if one is due. Runs after a keep-alive."""
         if not await self._is_there():
             self._to.end()
             return
@@ -205,23 +210,23 @@ class StandaloneReplay:
             log.info("client_silent", session=self._record.id[:8])
             self._to.end()
         elif ping is not None:
-            await self._to.write(sse.event(ping))  # without an id: nobody comes back to it
+            await self._to.write(sse.event(ping))  # without an id: it is never replayed
 
     async def _catch_up(self) -> None:
-        """Wait for what is known to be on its way: it decides what may be read."""
+        """Wait for a newer catalog that is known to exist, because it decides which resources may be read."""
         until = time.monotonic() + _CATCHING_UP_S
         while not self._is_current(self._registry) and not self._to.is_over and time.monotonic() < until:
             await self._to.wait(until - time.monotonic())
-        self._to.wake()  # what else it was woken for is still to be looked at
+        self._to.wake()  # the wake-ups may have had other causes, still to be handled
 
     @property
     def _is_old(self) -> bool:
-        """Whether it is the stream of HTTP+SSE, to which nobody can come back."""
+        """True if it is the stream of HTTP+SSE, which cannot be resumed."""
         return self._record.transport == "sse"
 
     def _messages(self, found: LogRead, revision: int) -> list[bytes]:
         frames: list[bytes] = []
-        newest = {message.uri: message.id for message in found.messages}  # being told once of a resource is enough
+        newest = {message.uri: message.id for message in found.messages}  # one notification per resource is enough
         for message in found.messages:
             is_newest = message.uri is None or newest[message.uri] == message.id
             text = self._text(message) if is_newest else b""
@@ -235,9 +240,10 @@ class StandaloneReplay:
         return resource_updated(message.uri) if self._registry.can_read(message.uri) else b""
 
     def _notices(self, after: str, revision: int) -> tuple[list[bytes], int]:
-        """Which lists have changed; only the id of the last notice says that the client was told of all.
+        """Notifications of changed lists; only the id of the last one contains the newest revision.
 
-        The reader's token keeps these ids apart from those of another stream that tells the same from the same place.
+        So a client that resumes after an earlier one is notified of all lists again. The reader's token keeps these ids
+        distinct from those of another stream that notifies from the same position.
         """
         changed = [family for family in self._changes.take() if family in self._record.lists]
         if not changed:
@@ -254,7 +260,7 @@ class StandaloneReplay:
         return sse.event(text, None if self._is_old else event_id)
 
     async def _is_there(self) -> bool:
-        """Whether the session is there; looking keeps it alive."""
+        """True if the session exists or Redis is unavailable; the lookup keeps the session alive."""
         try:
             return await self._sessions.find(self._record.tenant, self._record.id) is not None
         except RedisUnavailable:

@@ -1,10 +1,10 @@
-"""Where a request's answer goes, and what its call says before: JSON if nothing was said, else a stream.
+"""Response sinks: JSON for a fast request that sends no message before its response, otherwise a stream.
 
-What goes on a stream is written down first, so that the client can go on with it at any replica. The connection itself
-is only one way to read it: it may break or be ended early, while the call goes on.
+The messages of a stream are stored before they are sent, so the client can resume it at any replica. The connection is
+only one reader of the stream: it may break or be ended early while the call continues.
 
-One owner ends every wait: the task that serves the request. It hands the answer over in memory as well, so the stream
-ends whatever became of the stored one, and with `leave` it ends the stream and its log where there was no answer.
+One owner ends every wait: the task that serves the request. It also passes the response in memory, so the stream ends
+even if the response was not stored. With `abandon` it ends the stream and its log if there was no response.
 """
 
 import asyncio
@@ -35,32 +35,32 @@ _RETRY_S = 1.0
 
 
 class ResponseSink(Protocol):
-    """What a call can say to its client."""
+    """The messages and the response of one call."""
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
-        """Send a message before the answer; False when there is nobody to be told any more."""
+        """Send a message before the response; False if the client cannot receive it."""
         ...
 
     async def detach(self) -> None:
-        """Let the client go and come back for the rest, where it can."""
+        """End the connection early if the client can resume the stream."""
         ...
 
     async def respond(self, text: bytes) -> None:
-        """Send the answer, or end without one if it is empty."""
+        """Send the response, or end without one if it is empty."""
         ...
 
 
 class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request of a session, as far as its answer is concerned."""
+    """The properties of a session's request that its response depends on."""
 
     keys: SessionKeys
     request: bytes
-    """Its id as JSON."""
+    """The request's id as JSON."""
     headers: Headers
     is_resumable: bool
-    """Whether its revision has events without content, so that a client knows its place from the start."""
+    """True if the revision has priming events, which give a client its position from the start."""
     may_stream: Callable[[], bool]
-    """Whether the client takes a stream; one that does not is neither told nor asked anything."""
+    """True if the client accepts a stream; otherwise it receives no messages and no questions."""
 
 
 class PostSink:
@@ -81,42 +81,42 @@ class PostSink:
         self._is_open = self._is_over = False
         self._claim: RequestClaim | None = None
         self.is_refused = False
-        """Whether a request of this id was found to be running already."""
+        """True if another running request was found to have this id."""
         self._said = 0
         self._answer: bytes | None = None
-        """The answer, from the moment at which it was stored or could not be."""
+        """The response, from the moment when it was stored or storing it failed."""
         self._sent = asyncio.Event()
 
     @property
     def _stream(self) -> str:
-        """What its stream is called; few have one."""
+        """The name of the stream, chosen on first use because few requests have one."""
         if not self._name:
             self._name = f"r{secrets.token_urlsafe(12)}"
         return self._name
 
     async def claim(self) -> None:
-        """The request takes a while: keep its id from other requests of the session."""
+        """Reserve the request id across replicas, so that no other request of the session uses it."""
         async with self._order:
             if self._is_open or self._is_over:
                 return
             self._claim = self._claims.of(self._posted.keys, self._stream, self._posted.request)
             if not await self._claim.acquire():
                 self._refuse()
-            elif self._is_over:  # left meanwhile
+            elif self._is_over:  # abandoned meanwhile
                 self._claim.leave()
 
     async def defer(self) -> None:
-        """The answer takes long: make it a stream, so that the client can come back for it."""
+        """Switch the response to a stream, so that the client can resume it."""
         try:
             await self._open()
         except RedisUnavailable:
-            log.warning("stream_not_opened")  # the answer stays JSON
+            log.warning("stream_not_opened")  # the response stays JSON
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
-        """Send a message on the stream, which begins with the first one.
+        """Store a message and send it on the stream, which the first message opens.
 
         Raises:
-            RedisUnavailable: it may not have been written down.
+            RedisUnavailable: the message may not have been stored.
         """
         if not await self._open():
             return False
@@ -134,12 +134,12 @@ class PostSink:
             self._to.end()
 
     async def respond(self, text: bytes) -> None:
-        """Answer; returns when the answer was sent, or the client is gone. An empty text is no answer: it only ends."""
+        """Send the response; returns once it was sent or the client is gone. An empty text only ends the request."""
         async with self._order:
             if not self._is_open:
                 self._is_over = True
                 if self._claim is not None:
-                    await self._claim.release()  # with its answer the client may use the id again
+                    await self._claim.release()  # released first: after the response the client may reuse the id
                 await self._answer_whole(text)
                 return
         await self._store(text)
@@ -147,7 +147,7 @@ class PostSink:
         await self._sent.wait()
 
     def abandon(self) -> None:
-        """Nothing more will come; an answer neither, if there was none."""
+        """End the sink: neither messages follow, nor a response if there was none."""
         self._is_over = True
         if self._claim is not None:
             self._claim.leave()
@@ -157,12 +157,12 @@ class PostSink:
             self._to.end()
 
     def _end_stream(self) -> None:
-        """The call failed without an answer: a client that resumes gets an empty stream."""
+        """Store an error as the final message, for a client that resumes after a call without a response."""
         self._answer = replica_lost_error(self._posted.request)
         self._spawn(self._insist, self._answer)
 
     async def _answer_whole(self, text: bytes) -> None:
-        """Answer with JSON; what is not answered is an event stream without events, as HTTP wants some response."""
+        """Send the response as JSON; an empty one as a stream without events or as 202, because HTTP requires one."""
         if text:
             await self._to.answer(text, self._posted.headers)
         elif self._posted.may_stream():
@@ -185,8 +185,8 @@ class PostSink:
                 if opened is not None:
                     self._refuse()
                 return False
-            self._is_open, self._claim = True, None  # the stream has the id now
-            if self._is_over:  # left meanwhile
+            self._is_open, self._claim = True, None  # the stream reserves the id from now on
+            if self._is_over:  # abandoned meanwhile
                 self._end_stream()
             else:
                 self._spawn(self._start_stream, opened)
@@ -205,7 +205,7 @@ class PostSink:
             self._sent.set()
 
     async def _store(self, text: bytes) -> None:
-        """Write the answer down; where that fails it is sent all the same, and written when it can be."""
+        """Store the response; if that fails it is sent anyway, and stored later."""
         try:
             await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
         except RedisUnavailable:
@@ -214,9 +214,10 @@ class PostSink:
             self._answer = text
 
     async def _insist(self, text: bytes) -> None:
-        """Write it down once Redis answers, for as long as its session may last without that.
+        """Store the response once Redis is available, with retries for the idle time of a session.
 
-        After a minute only the end of the stream is: answers are large, and the client may never resume.
+        After a minute only an error that ends the stream is stored: responses are large, and the client may never
+        resume.
         """
         for attempt in range(self._insist_s):
             if attempt == _RETRIES:
@@ -231,7 +232,7 @@ class PostSink:
 
 
 class SseSink:
-    """HTTP+SSE of 2024-11-05: everything goes on the one stream of the session."""
+    """The sink of HTTP+SSE (2024-11-05): everything goes to the one stream of the session."""
 
     def __init__(
         self, stores: SessionStores, keys: SessionKeys, request: bytes, *, give_up: Callable[[], None]
@@ -243,32 +244,32 @@ class SseSink:
         self._order = asyncio.Lock()
         self._is_over = False
         self.is_refused = False
-        """Whether a request of this id was found to be running already."""
+        """True if another running request was found to have this id."""
 
     async def claim(self) -> None:
-        """The request takes a while: keep its id from other requests of the session."""
+        """Reserve the request id across replicas, so that no other request of the session uses it."""
         async with self._order:
             if self._is_over:
                 return
             if not await self._claim.acquire():
                 self.is_refused = True
                 self._give_up()
-            elif self._is_over:  # left meanwhile
+            elif self._is_over:  # abandoned meanwhile
                 self._claim.leave()
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
         """Send a message.
 
         Raises:
-            RedisUnavailable: it may not have been written down.
+            RedisUnavailable: the message may not have been stored.
         """
         return await self._logs.append(self._keys, STANDALONE, text, question=question) is not None
 
     async def detach(self) -> None:
-        """Nothing: nobody could come back."""
+        """Do nothing, because the stream cannot be resumed."""
 
     async def respond(self, text: bytes) -> None:
-        """Send the answer; an empty text is none."""
+        """Send the response; an empty text sends nothing."""
         async with self._order:
             self._is_over = True
             await self._claim.release()
@@ -284,6 +285,6 @@ class SseSink:
         log.error("answer_not_kept", stream=STANDALONE)
 
     def abandon(self) -> None:
-        """Nothing more will come."""
+        """End the sink and release its claim."""
         self._is_over = True
         self._claim.leave()

@@ -1,4 +1,4 @@
-"""The requests of sessions that this replica is answering: each ends when its client cancels it or its session ends."""
+"""The session requests that run at this replica; a cancellation by the client or the session's end stops them."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -18,17 +18,17 @@ log = structlog.get_logger(__name__)
 
 MAX_RUNNING: Final = 256
 TAKEN: Final = "a request of this id is running"
-"""Why a second one is refused."""
+"""The reason for the refusal of a second request with the same id."""
 
 NO_ANSWER: Final = b""
-"""The end of a request that its client has cancelled: it is not answered (MCP, cancellation)."""
+"""The empty response of a request that its client has cancelled: none is sent (MCP, cancellation)."""
 
 _PARTING_S = 2.0
 _RETRY_S = 1.0
 
 
 class RequestKey(NamedTuple):
-    """Which request of which session; its id as JSON."""
+    """Tenant, session and id (as JSON) of a request."""
 
     tenant: TenantId
     session: str
@@ -36,7 +36,7 @@ class RequestKey(NamedTuple):
 
 
 class RunningRequest:
-    """One request, from its arrival to its answer."""
+    """One request, from its arrival to its response."""
 
     __slots__ = ("_cancel_scope", "_correlation_id", "_reason", "of")
 
@@ -47,22 +47,22 @@ class RunningRequest:
         self._reason = ""
 
     def cancel(self) -> None:
-        """Stop the work; the client who wants this is not answered."""
+        """Cancel the work at the client's request; the client receives no response."""
         self._cancel_scope.cancel()
 
     def end(self, reason: str) -> None:
-        """Stop the work; the client is told why."""
+        """Cancel the work; the client receives the reason."""
         self._reason = reason
         self._cancel_scope.cancel()
 
     def give_up(self) -> None:
-        """Stop the work; whoever asks for this answers the client himself."""
+        """Cancel the work; the caller sends the response itself."""
         self._cancel_scope.cancel()
 
     async def run(self, work: Callable[[], Awaitable[bytes]], sink: ResponseSink) -> bytes:
-        """The answer of the work, or the reason for its end; None if the client cancelled.
+        """The response of the work, an error with the reason for its end, or `NO_ANSWER` if it was cancelled.
 
-        When the replica itself stops waiting, the client is told so before that goes on.
+        If the replica itself cancels the task, the client receives an error before the cancellation continues.
         """
         try:
             with self._cancel_scope:
@@ -79,17 +79,17 @@ class RunningRequest:
 
 
 class RunningRequests:
-    """All of this replica."""
+    """All running requests of this replica."""
 
     def __init__(self) -> None:
         self._running: dict[RequestKey, RunningRequest] = {}
 
     def __len__(self) -> int:
-        """How many requests are being answered."""
+        """Number of running requests."""
         return len(self._running)
 
     def track(self, request_run: RunningRequest) -> AbstractContextManager[None, None]:
-        """Have the turn found by its id while the block runs.
+        """Register the request by its id while the block runs.
 
         Raises:
             Conflict: on entering: a request of this id is running in the session.
@@ -98,7 +98,7 @@ class RunningRequests:
         return _Held(self, request_run)
 
     def add(self, request_run: RunningRequest) -> None:
-        """Have the turn found by its id until it is removed; see `holding`."""
+        """Register the request by its id until `remove`; see `track`."""
         of = request_run.of
         if of in self._running:
             raise Conflict(TAKEN)
@@ -107,18 +107,18 @@ class RunningRequests:
         self._running[of] = request_run
 
     def remove(self, request_run: RunningRequest) -> None:
-        """It is over."""
+        """Remove a request that is over."""
         del self._running[request_run.of]
 
     def cancel(self, of: RequestKey) -> bool:
-        """Cancel one request, if it is answered here."""
+        """Cancel one request; True if it runs here."""
         request_run = self._running.get(of)
         if request_run is not None:
             request_run.cancel()
         return request_run is not None
 
     def end_session(self, tenant: TenantId, session: str | None = None) -> None:
-        """Cancel everything of a session, or of all sessions of a tenant."""
+        """Cancel all requests of a session, or of all sessions of a tenant."""
         for of, request_run in tuple(self._running.items()):
             if of.tenant == tenant and session in {None, of.session}:
                 request_run.end("the session has ended")
@@ -128,7 +128,7 @@ class RunningRequests:
 
 
 class _Held:
-    """One turn while it is found by its id."""
+    """Registers one request while its block runs."""
 
     __slots__ = ("_running", "_turn")
 

@@ -1,6 +1,6 @@
-"""What the client of a session sets for itself: which resources it is told of, and how much it wants to read of logs.
+"""The settings of a session's client: its resource subscriptions, and the level of its log messages.
 
-The URI is the identity of a subscription, so `resources/subscribe` answers with nothing.
+The URI is the identity of a subscription, so the result of `resources/subscribe` is empty.
 """
 
 from typing import Any
@@ -22,16 +22,16 @@ Context = ServerRequestContext[Any, Any]
 
 
 class SessionSettings:
-    """Answers `resources/subscribe`, `resources/unsubscribe` and `logging/setLevel` of the handshake era."""
+    """Handles `resources/subscribe`, `resources/unsubscribe` and `logging/setLevel` of handshake revisions."""
 
     def __init__(self, stores: SessionStores) -> None:
         self._stores = stores
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> HandlerResult:
-        """Tell the session when this resource changes.
+        """Notify the session when this resource changes.
 
         Raises:
-            MCPError: there is no such resource, or not for this principal: nobody can tell which.
+            MCPError: the resource does not exist or this principal may not read it; the error is the same.
         """
         context = CURRENT_REQUEST.get()
         require(has_resources(context.registry), ctx.method)
@@ -42,7 +42,7 @@ class SessionSettings:
         return {}
 
     async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> HandlerResult:
-        """Tell it no longer; that it never was told is no error."""
+        """Remove a subscription; it is no error if there was none."""
         require(has_resources(CURRENT_REQUEST.get().registry), ctx.method)
         await self._stores.subscriptions.unsubscribe(self._keys(ctx), params.uri)
         return {}

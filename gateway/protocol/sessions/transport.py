@@ -1,8 +1,8 @@
-"""The handshake era (2024-11-05 to 2025-11-25) over Streamable HTTP, without the SDK's transports.
+"""The handshake revisions (2024-11-05 to 2025-11-25) over Streamable HTTP, without the SDK's transports.
 
-A session is a record in Redis, so that any replica can serve any of its requests: each POST runs on a connection that
-is made for it. Messages before the response, and a slow response, go to a stream that is stored
-(`gateway.protocol.sessions.response_sink`); a client whose connection breaks resumes its streams at any replica.
+A session is a record in Redis, so any replica can serve any of its requests. A request that may send messages runs on
+an SDK connection that is made for it. Messages before the response, and a slow response, go to a stream that is stored
+(`gateway.protocol.sessions.response_sink`). A client whose connection breaks resumes its streams at any replica.
 """
 
 from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ Work = Callable[[PostSink], Awaitable[bytes]]
 
 
 class SessionTransport:
-    """Serves the messages of sessions; keeps nothing of them between requests."""
+    """Serves the messages of sessions and keeps no state of them between requests."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SessionTransport:
         self._streams = streams
 
     async def post(self, scope: Scope, send: Send, message: dict[str, Any], context: RequestContext) -> None:
-        """Serve one message; a request is answered, everything else acknowledged."""
+        """Serve one message: respond to a request, acknowledge everything else."""
         if is_candidate(message):
             record = await self._session(scope, send, context, message["id"])
             if record is not None:
@@ -90,10 +90,10 @@ class SessionTransport:
             await send_response(send, 202, headers=_session_headers(record))
 
     async def get(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
-        """Open a stream, or come back to one.
+        """Open a stream or resume one.
 
         Raises:
-            BadInput: the place that the client names is none.
+            BadInput: `Last-Event-ID` names no position.
             LimitExceeded: too many streams are open.
         """
         if not accepts(scope, MEDIA_TYPE):
@@ -114,7 +114,7 @@ class SessionTransport:
             await self._listening.resume(stream_request, place)
 
     async def delete(self, scope: Scope, send: Send, context: RequestContext) -> None:
-        """End the session, and what is running in it."""
+        """End the session and cancel its running requests."""
         record = await self._session(scope, send, context)
         if record is not None:
             await self._stores.sessions.remove(record.tenant, record.id)
@@ -143,9 +143,9 @@ class SessionTransport:
     async def _answer(
         self, scope: Scope, send: Send, record: SessionRecord, named: str | int, context: RequestContext, work: Work
     ) -> None:
-        """Run a request and answer it: with JSON if it is soon over and says nothing before, else with a stream.
+        """Run a request and respond: with JSON if it is fast and sends no messages before, otherwise with a stream.
 
-        It runs to its end also when the client goes away: in this era that does not cancel it.
+        The request runs to its end even if the client disconnects: in these revisions a disconnect cancels nothing.
         """
         posted = PostRequest(
             keys=self._calls.keys(record),
@@ -168,7 +168,7 @@ class SessionTransport:
                     raise Conflict(TAKEN)
                 await sink.respond(text)
         except Conflict as error:
-            refused = invalid_request(error.message, context.correlation_id)  # the id is the other request's
+            refused = invalid_request(error.message, context.correlation_id)  # the id belongs to the other request
             await send_response(send, 400, refused, headers=_session_headers(record))
         finally:
             sink.abandon()
@@ -185,7 +185,7 @@ class SessionTransport:
     async def _session(
         self, scope: Scope, send: Send, context: RequestContext, request_id: str | int | None = None
     ) -> SessionRecord | None:
-        """The session that the request names; None when it was answered here."""
+        """The session that the request names; None if the request was refused here."""
         fields = headers_of(scope)
         named = fields.get(SESSION_HEADER)
         if named is None or SESSION_HEADER in fields.repeated:
@@ -201,7 +201,7 @@ class SessionTransport:
 
 
 def _as_wanted(scope: Scope, work: Work) -> Work:
-    """The work, on a stream from its start where the client would rather have one than JSON."""
+    """The work, on a stream from its start if the client prefers a stream to JSON."""
     return partial(_streamed, work) if prefers(scope, "text/event-stream", to="application/json") else work
 
 
@@ -211,7 +211,7 @@ async def _streamed(work: Work, sink: PostSink) -> bytes:
 
 
 def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
-    """The refusal of a body that is no JSON-RPC message, or one with an id that cannot be answered."""
+    """The refusal of a body that is no JSON-RPC message, or that has an invalid id."""
     said, named = "the body is not one JSON-RPC message", id_of(message)
     if "method" in message and "id" in message and (named is None or not is_id(named)):
         said = f"{said}: its id has to be a string or an integer, of at most {MAX_ID_BYTES} bytes"
@@ -219,7 +219,7 @@ def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
 
 
 def belongs(record: SessionRecord, context: RequestContext) -> bool:
-    """Whether the session is the caller's own, at the URL that it was opened at."""
+    """True if the session belongs to the caller and was opened at this URL's profile."""
     return (record.subject, record.profile) == (context.principal.subject, context.registry.profile)
 
 

@@ -1,1 +1,1 @@
-"""Revision 2026-07-28: each request stands alone, and `subscriptions/listen` is the only stream."""
+"""Revision 2026-07-28: each request is independent, and `subscriptions/listen` is the only long-lived stream."""

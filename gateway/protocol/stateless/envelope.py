@@ -1,6 +1,6 @@
-"""Whether the envelope and the headers of a message are those of 2026-07-28, and what is said where they are not.
+"""Validation of the envelope and headers of 2026-07-28, and the refusals.
 
-The judge is the SDK's; the refusal carries what all errors of ours do.
+The SDK validates; each refusal has the gateway's `data.code` and `data.correlation_id`.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from gateway.web.headers import headers_of
 _ROUTING: Final[Mapping[bytes, str]] = {
     name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
 }
-"""The headers that say what the body does."""
+"""The headers that repeat parts of the body."""
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
 _SERVED: Final = [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)]
@@ -37,7 +37,7 @@ _SHOWN: Final = 64
 
 
 def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
-    """The message as what the SDK takes for a request, whatever it asks for; None where it is none."""
+    """The message as the SDK's request type, for any method; None if it is no request."""
     try:
         return JSONRPCRequest.model_validate(message, by_name=False)
     except ValidationError:
@@ -45,7 +45,7 @@ def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
 
 
 def envelope_error(message: Mapping[str, Any], scope: Scope, context: RequestContext) -> bytes | None:
-    """The refusal of a request whose envelope and headers do not hold together; None when they do."""
+    """The refusal of a request whose envelope and headers do not agree; None if they do."""
     fields = headers_of(scope)
     for name in fields.repeated:
         if name in _ROUTING:
@@ -57,7 +57,7 @@ def envelope_error(message: Mapping[str, Any], scope: Scope, context: RequestCon
 
 
 def param_header_error(request: JSONRPCRequest, scope: Scope, context: RequestContext) -> bytes | None:
-    """The refusal of a call whose `Mcp-Param-*` headers do not say what its arguments do; None when they do."""
+    """The refusal of a call whose `Mcp-Param-*` headers differ from its arguments; None if they agree."""
     params = request.params or {}
     name, given = params.get("name"), params.get("arguments")
     if request.method != "tools/call" or not isinstance(name, str) or not isinstance(given, dict | None):
@@ -80,7 +80,7 @@ def unsupported_version_error(
 
 
 def version_header_error(scope: Scope, context: RequestContext) -> bytes | None:
-    """The refusal of version headers that differ, of which a proxy might follow another one; None for all others."""
+    """The refusal of differing version headers, because a proxy may follow another one; None otherwise."""
     if _VERSION not in headers_of(scope).repeated:
         return None
     said = {value for name, value in scope["headers"] if name == _VERSION}

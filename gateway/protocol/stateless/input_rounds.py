@@ -1,10 +1,10 @@
-"""Calls of 2026-07-28 that need answers from the client: each round is a request of its own, on whatever replica.
+"""Calls of 2026-07-28 that need answers from the client: each round is a separate request, at any replica.
 
-What the call has learned so far goes to the client sealed (`requestState`) and comes back with its answers. By the time
-it is read here the seal was opened and found to be of this principal, this primitive and these arguments, not too old
-and not used before (`gateway.protocol.stateless.request_state`). Answers count for the questions that the state names.
-A call without a state may bring answers beforehand; they count for what the handler asks, never for what the gateway
-asks.
+What the call has learned so far goes to the client sealed (`requestState`) and returns with its answers. Before it is
+read here, `gateway.protocol.stateless.request_state` opens the seal. It verifies the principal, the primitive and the
+arguments, and that the state is not too old and was not used before. Answers count for the questions that the state
+names. A call without a state may contain answers in advance. They count for the handler's questions, never for the
+gateway's own.
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ from gateway.protocol.request_context import Spawn
 
 MAX_STATE_BYTES = 64 * 1024
 _OURS = "/"
-"""Stands in keys that the gateway makes, such as that of a confirmation, and in none that a tenant can declare."""
+"""Part of the keys that the gateway makes, such as that of a confirmation, and of no key that a tenant can declare."""
 
 Context = ServerRequestContext[Any, Any]
 
 
 class RoundState(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier rounds of a call have left: answers, what was remembered, and what was asked last."""
+    """The result of a call's earlier rounds: answers, remembered values, and the last questions."""
 
     answers: dict[str, dict[str, Any]] = {}
     memory: dict[str, Any] = {}
@@ -68,27 +68,27 @@ class StatelessPeer:
         self._telling = NotificationThrottle(spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
-        """Whether this request declared it."""
+        """True if this request declared the capability."""
         return supports(self._ctx.session.client_capabilities, kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the call is; what does not go forward is not told."""
+        """Send the call's progress; a value that does not increase is dropped."""
         if self._progress is None or progress > self._progress:
             self._progress = progress
             await self._telling.progress(partial(self._ctx.session.report_progress, progress, total, message))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Send a log message, if this request asked for that level."""
+        """Send a log message, if this request enabled its level."""
         if level in self._levels:
             await self._telling.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """The answers that earlier rounds brought.
+        """The answers of earlier rounds, or those that the client sent in advance.
 
         Raises:
             InputRequired: not all of them are there yet.
             CapabilityMissing: the client did not declare what a question needs.
-            ClientSilent: what was filled in does not match the form.
+            ClientSilent: the content of an answer does not match its form.
         """
         for key, question in questions.items():
             if key in self._answers:
@@ -104,18 +104,18 @@ class StatelessPeer:
         return {key: self._answers[key] for key in questions}
 
     def recall(self, key: str) -> Any:
-        """What an earlier round remembered."""
+        """Return a value that an earlier round remembered."""
         return self._memory.get(key)
 
     def remember(self, key: str, value: object) -> None:
-        """Have the client carry a value to the next round."""
+        """Store a value in the state that the client carries to the next round."""
         self._memory[key] = value
 
     async def end_stream(self) -> None:
-        """Nothing: a stream of this era cannot be come back to."""
+        """Do nothing: streams of this revision cannot be resumed."""
 
     async def close(self) -> None:
-        """The call is over: what was held back is told before its answer."""
+        """Send what was held back, before the response."""
         await self._telling.close()
 
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
@@ -130,17 +130,17 @@ class StatelessPeer:
         try:
             check_response(question, answer)
         except ClientSilent:
-            return False  # it was not asked for yet
+            return False  # ignored, because the question was not sent yet
         return True
 
 
 def resume_peer(
     ctx: Context, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
 ) -> StatelessPeer:
-    """The peer of a request, with what its state and its answers bring.
+    """The peer of a request, with its state and its answers.
 
     Raises:
-        MCPError: an answer has not the form of one.
+        MCPError: the state or an answer is malformed.
     """
     before = RoundState() if state is None else decode_state(state)
     given: Mapping[str, BaseModel] = answers or {}
@@ -160,10 +160,10 @@ def _plain(answer: BaseModel) -> dict[str, Any]:
 
 
 def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
-    """The result that asks the client, with its state still unsealed.
+    """The result with questions to the client, its state still unsealed.
 
     Raises:
-        HandlerFailed: the call remembers more than a client should carry.
+        HandlerFailed: the call remembers more than a client should carry, or a value that is not JSON.
     """
     learned = cast(dict[str, dict[str, Any]], raised.state)
     rounds = RoundState(
@@ -183,10 +183,10 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
 
 
 def decode_state(state: str) -> RoundState:
-    """What a state says whose seal was good.
+    """Decode a state whose seal was valid.
 
     Raises:
-        MCPError: it is none of ours after all.
+        MCPError: the content is not a state of the gateway after all.
     """
     try:
         return _decode(state)

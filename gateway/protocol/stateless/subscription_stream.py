@@ -1,7 +1,7 @@
-"""How a client that listens (2026-07-28) is told: on the response to its request, acknowledged first, ended properly.
+"""The stream of `subscriptions/listen` (2026-07-28): an acknowledgement, then notifications, then a final result.
 
-A request that the SDK's own judges find good is answered here, on one sleeping task; what they find wrong is left to
-the SDK to refuse. Its own handler, for transports that are no HTTP, tells the same in the SDK's way.
+A request that passes the SDK's validation is served here, on one sleeping task. Any other is left to the SDK, which
+refuses it. `serve` is the request handler for transports other than HTTP; it sends the same messages through the SDK.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ class SubscriptionStreams:
     async def post(
         self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], context: RequestContext
     ) -> bool:
-        """Serve a request, from its acknowledgement to its end; False when the SDK is to refuse it."""
+        """Serve a request from its acknowledgement to its end; False if the SDK has to refuse it."""
         if not accepts(scope, sse.MEDIA_TYPE):
             said, correlation_id = "Accept must include text/event-stream", context.correlation_id
             await send_response(send, 406, invalid_request(said, correlation_id, request_id=id_of(message)))
@@ -89,7 +89,7 @@ class SubscriptionStreams:
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> HandlerResult:
-        """The same as a handler of the SDK.
+        """Serve a subscription as a request handler of the SDK.
 
         Raises:
             LimitExceeded: too many streams are open.
@@ -106,7 +106,7 @@ class SubscriptionStreams:
             while True:
                 woken = anyio.Event()
                 subscription.wake = woken.set
-                is_over = subscription.is_over  # looked at before what is left is taken
+                is_over = subscription.is_over  # read before the last changes are taken
                 for change in subscription.drain():
                     event = ResourceUpdated(uri=change) if not isinstance(change, Family) else _EVENTS[change]()
                     note = event_to_notification(event, meta)
@@ -124,7 +124,7 @@ async def _tell(subscription: Subscription, to: EventStream, request_id: str | i
     await to.begin(())
     await to.write(sse.event(_acknowledgement(subscription, meta)))
     while not to.is_over:
-        is_over = subscription.is_over  # looked at before what is left is taken
+        is_over = subscription.is_over  # read before the last changes are taken
         await to.write(b"".join(sse.event(_note(change, meta)) for change in subscription.drain()))
         if is_over:
             await to.write(sse.event(_result(request_id, meta)))
@@ -151,7 +151,7 @@ def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
 
 
 def _read(scope: Scope, message: Mapping[str, Any]) -> tuple[str | int, SubscriptionFilter] | None:
-    """The request's id and what it asks for; None when the SDK would refuse it."""
+    """The request's id and filter; None if the SDK would refuse it."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     if find_duplicated_routing_header(headers) is not None:
         return None

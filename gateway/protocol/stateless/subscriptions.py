@@ -1,9 +1,9 @@
-"""`subscriptions/listen` (2026-07-28): what has changed for a client that wants to know.
+"""Subscriptions of `subscriptions/listen` (2026-07-28): the changes that each client is notified of.
 
-What it is told comes from the tenant's own catalog and events and never from another tenant's. A resource that the
-client may not read is dropped like one that does not exist. There is no replay, and what changes several times before
-it was told is told once: whoever listens lists and reads anew. Updates are gathered for a moment and told together. How
-it is told is `gateway.protocol.stateless.subscription_stream`.
+They come from the tenant's own catalog and events, never from another tenant's. A resource that the client may not read
+is dropped like one that does not exist. There is no replay. Several changes before a notification become one, because
+the client then lists or reads again. Updates are debounced for `GATHER_S` and sent together.
+`gateway.protocol.stateless.subscription_stream` sends them.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from gateway.redis.limits.stream_limiter import StreamLimiter
 from gateway.registry.registry import Registry
 
 MAX_AGE_S: Final = 3600.0
-"""A client that still wants to listen after this long listens anew."""
+"""Seconds after which a subscription ends; a client that still needs it subscribes again."""
 
 MAX_URIS: Final = 1000
 GATHER_S: Final = 0.02
@@ -31,14 +31,14 @@ _RETRY_S = 1.0
 _AT_ONCE = 16
 
 _Held = tuple[str, asyncio.TimerHandle, Callable[[], None]]
-"""What a client that listens holds: its place, its end, and how it stops following the catalog."""
+"""The slot of a subscription, its expiry timer, and the function that ends its subscription to the catalog."""
 
 Change = Family | str
-"""A list that has changed, or the URI of a resource that has."""
+"""A changed list, or the URI of an updated resource."""
 
 
 class Subscription:
-    """One client that listens; woken when there is something to tell."""
+    """One client's subscription; `wake` is called when there is something to send."""
 
     __slots__ = (
         "_catalogs",
@@ -69,7 +69,7 @@ class Subscription:
 
     @property
     def served(self) -> SubscriptionFilter:
-        """What the client is told of; what it did not ask for, or cannot have, is left out."""
+        """The filter that is served: without what the client did not request or cannot have."""
         return SubscriptionFilter(
             tools_list_changed=Family.TOOL in self._lists or None,
             prompts_list_changed=Family.PROMPT in self._lists or None,
@@ -79,24 +79,24 @@ class Subscription:
 
     @property
     def uris(self) -> Iterable[str]:
-        """The resources of which it is told."""
+        """The resources whose updates the client receives."""
         return self._uris
 
     def drain(self) -> Sequence[Change]:
-        """What there is to tell, once."""
+        """Return the pending changes and clear them."""
         taken = tuple(self._pending)
         self._pending.clear()
         return taken
 
     def end(self) -> None:
-        """Nothing more will be told."""
+        """End the subscription; pending changes are still sent."""
         self.is_over = True
         self.wake()
 
     def notify(self, *uris: str) -> None:
-        """Resources are not what they were: of interest to whom they were promised and who still may read them.
+        """Record updates of those resources that the client subscribed to and still may read.
 
-        Whether he may is not asked of a catalog of which something newer is known to be on its way.
+        While a newer revision of the catalog is known but not adopted, updates wait for it before this check.
         """
         promised = [uri for uri in uris if uri in self._uris]
         if not promised:
@@ -109,12 +109,12 @@ class Subscription:
             self.wake()
 
     def notify_all(self) -> None:
-        """Anything may not be what it was."""
+        """Record every list and resource as changed, because any of them may be."""
         self._changes.note_lists(*LISTS)
         self.notify(*self._uris)
 
     def on_catalog_change(self, before: Registry, after: Registry | None) -> None:
-        """What the client is shown has changed; None when nothing is any more."""
+        """Adopt a newer registry and record its changed lists; None ends the subscription."""
         if after is None:
             self.end()
             return
@@ -126,7 +126,7 @@ class Subscription:
         self.notify(*doubted)
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Stop the timer and disable `wake`, because the client is gone."""
         self._changes.close()
         self.wake = _nobody
 
@@ -137,7 +137,7 @@ class Subscription:
 
 
 class SubscriptionHub:
-    """The listening clients of this replica; counted with those of all others."""
+    """The subscriptions of this replica; their slots are counted across all replicas."""
 
     def __init__(self, catalogs: CatalogSubscriptions, places: StreamLimiter) -> None:
         self._catalogs = catalogs
@@ -147,20 +147,20 @@ class SubscriptionHub:
         self._is_closing = False
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of open subscriptions."""
         return sum(len(subscriptions) for subscriptions in self._open.values())
 
     async def open(self, registry: Registry, asked: SubscriptionFilter) -> Subscription:
-        """One client that listens until it is closed; what changes from now on is told.
+        """Open a subscription until `close`; changes are recorded from now on.
 
         Raises:
-            LimitExceeded: the tenant or the key has as many streams as it may have.
+            LimitExceeded: the tenant or the key has reached its cap of open streams.
             Unavailable: this replica is about to end.
         """
         if self._is_closing:
             raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
         principal = registry.principal
-        many = len(asked.resource_subscriptions or ()) > _AT_ONCE  # each may have to be held against every template
+        many = len(asked.resource_subscriptions or ()) > _AT_ONCE  # each may have to be matched with every template
         make = partial(Subscription, registry, self._catalogs, asked)
         subscription = await anyio.to_thread.run_sync(make) if many else make()
         place = await self._places.acquire(
@@ -169,12 +169,12 @@ class SubscriptionHub:
         expiry = asyncio.get_running_loop().call_later(MAX_AGE_S, subscription.end)
         leave = self._catalogs.subscribe(registry, subscription.on_catalog_change)
         self._open.setdefault(principal.tenant, {})[subscription] = (place, expiry, leave)
-        if self._is_closing:  # begun while the place was taken
+        if self._is_closing:  # `end_all` was called meanwhile
             subscription.end()
         return subscription
 
     async def close(self, subscription: Subscription) -> None:
-        """Nobody listens any more."""
+        """Close a subscription and release its slot."""
         tenant = subscription.tenant
         subscriptions = self._open[tenant]
         place, expiry, leave = subscriptions.pop(subscription)
@@ -186,7 +186,7 @@ class SubscriptionHub:
         await self._places.release(tenant, subscription.key, place)
 
     def publish(self, tenant: TenantId, uri: str) -> None:
-        """A resource of the tenant is not what it was."""
+        """Notify the tenant's subscriptions of an updated resource, after a debounce."""
         if tenant not in self._open:
             return
         if tenant not in self._gathered:
@@ -195,28 +195,28 @@ class SubscriptionHub:
         self._gathered[tenant][uri] = None
 
     async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
-        """The resources of which clients of the tenant are told here, those of some clients at a time."""
+        """Yield the resources that the tenant's clients follow at this replica, in batches of 16 subscriptions."""
         subscriptions = tuple(self._open.get(tenant, ()))
         for place in range(0, len(subscriptions), _AT_ONCE):
             yield [uri for subscription in subscriptions[place : place + _AT_ONCE] for uri in subscription.uris]
 
     async def publish_now(self, tenant: TenantId, uri: str) -> None:
-        """The same as `tell`, for a caller that waits elsewhere."""
+        """Notify like `publish`, for a caller that awaits the call."""
         self.publish(tenant, uri)
 
     def recheck_all(self) -> None:
-        """Events may have been lost: whoever listens looks at everything anew."""
+        """Notify all subscriptions of everything, because events may have been lost."""
         for subscription in self._all():
             subscription.notify_all()
 
     def end(self, tenant: TenantId, key: KeyId) -> None:
-        """End those of a key that was revoked or changed: whoever still may listens anew, with its credential."""
+        """End the subscriptions of a revoked or changed key; a client whose credential is valid subscribes again."""
         for subscription in tuple(self._open.get(tenant, ())):
             if subscription.key == key:
                 subscription.end()
 
     def end_all(self) -> None:
-        """End them all, each with its final result; none is opened any more."""
+        """End all subscriptions, each with its final result, and refuse new ones."""
         self._is_closing = True
         for tenant in tuple(self._gathered):
             self._tell_gathered(tenant)
@@ -233,13 +233,13 @@ class SubscriptionHub:
 
 
 def _uris_of(registry: Registry, asked: SubscriptionFilter) -> Mapping[str, None]:
-    """The resources among those asked for that may be read, each once and in their order."""
+    """The requested resources that may be read, each once and in their order."""
     uris = list(dict.fromkeys(asked.resource_subscriptions or ()))[:MAX_URIS] if has_resources(registry) else ()
     return {uri: None for uri in uris if registry.can_read(uri)}
 
 
 def _lists_of(registry: Registry, asked: SubscriptionFilter) -> Sequence[Family]:
-    """The lists among those asked for that were declared."""
+    """The requested lists that were declared."""
     said = {
         Family.TOOL: asked.tools_list_changed,
         Family.RESOURCE: asked.resources_list_changed and has_resources(registry),
@@ -249,4 +249,4 @@ def _lists_of(registry: Registry, asked: SubscriptionFilter) -> Sequence[Family]
 
 
 def _nobody() -> None:
-    """Nobody is to be woken."""
+    """Do nothing: there is no client to wake."""

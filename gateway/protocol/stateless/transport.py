@@ -1,9 +1,8 @@
-"""2026-07-28: every request by itself.
+"""The transport of 2026-07-28, where every request is independent.
 
-A request whose primitive may say something before its answer is answered on a stream if it does, by the SDK's own
-transport. All others are answered with JSON, the plainest here, the rest by the SDK's kernel.
-Whoever goes away has cancelled what he asked for, also where nobody streams: then a watch is set up for what takes
-longer than a moment.
+A request whose primitive may send messages before its response goes to the SDK's own transport, which streams if it
+does. All others get JSON: plain ones from the fast path, the rest from the SDK's kernel. A disconnect cancels the
+request. Without a stream, a disconnect watcher starts for a request that takes longer than `WATCH_AFTER_S`.
 """
 
 from contextlib import AsyncExitStack
@@ -78,7 +77,7 @@ class StatelessTransport:
             await self._hand_over(scope, replay(raw, receive), send, context)
 
     async def _hand_over(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
-        """Have the SDK's transport serve the message; it watches the client only where it may stream."""
+        """Pass the message to the SDK's transport, with a disconnect watcher unless it may stream."""
         if headers_of(scope).get(b"accept") is None:
             scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json, text/event-stream")]}
         if accepts(scope, "text/event-stream"):
@@ -90,7 +89,7 @@ class StatelessTransport:
             log.info("client_gone", correlation_id=context.correlation_id)
 
     async def _reply(self, scope: Scope, message: dict[str, Any], context: RequestContext) -> JsonRpcReply | None:
-        """The answer as JSON to a request, which the SDK judges; None for what may take a stream, or is no request."""
+        """The JSON response to a request, after the SDK's validation; None if it may stream or is no request."""
         request = read_request(message)
         if request is None or request.method == METHOD:
             return None

@@ -1,6 +1,6 @@
-"""Where replicas share the access tokens they fetched: in Redis, sealed, each until it expires.
+"""The cache of OAuth access tokens that replicas share: in Redis, encrypted, each until it expires.
 
-The key of a token starts with its tenant; what is behind it opens only with our key and only in its own place.
+The Redis key of a token starts with its tenant. The ciphertext opens only with our secret and under its own Redis key.
 """
 
 import hmac
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 _NONCE_BYTES = 12
 _LOCK_MS = 15_000
-"""Longer than asking for a token may take in nearly every case; who is slower only asks a second time."""
+"""Longer than nearly every token request takes; a slower one only causes a second request."""
 _PATIENCE_S = 5.0
 _POLL_S = (0.02, 0.25)
 
@@ -42,7 +42,7 @@ _decode = msgspec.json.Decoder(AccessToken).decode
 
 
 class SharedTokens:
-    """The tokens of all replicas."""
+    """The shared access tokens of all tenants."""
 
     def __init__(self, bus: EventBus, *, secret: bytes) -> None:
         self._namespace = bus.namespace
@@ -55,20 +55,20 @@ class SharedTokens:
         self._give_back = bus.script(_GIVE_BACK)
 
     async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
-        """The token kept there; None when there is none that we sealed.
+        """Return the token cached under this name; None when there is none that we sealed.
 
         Raises:
-            RedisUnavailable: nobody knows.
+            RedisUnavailable: the cache cannot be read.
         """
         key = self._key(tenant, place, "token")
         sealed: bytes | None = await self._get((key,))
         return None if sealed is None else self._open(key, sealed)
 
     async def put(self, tenant: TenantId, place: str, token: AccessToken) -> None:
-        """Keep a token until it expires.
+        """Cache a token until it expires.
 
         Raises:
-            RedisUnavailable: it may or may not be kept.
+            RedisUnavailable: it may or may not be cached.
         """
         left_ms = int((token.expires_at - time.time()) * 1000)
         if left_ms <= 0:
@@ -79,7 +79,7 @@ class SharedTokens:
         await self._put((key,), sealed, left_ms)
 
     async def drop(self, tenant: TenantId, place: str) -> None:
-        """Forget a token.
+        """Delete a token.
 
         Raises:
             RedisUnavailable: it may still be there.
@@ -88,10 +88,10 @@ class SharedTokens:
 
     @asynccontextmanager
     async def lock(self, tenant: TenantId, place: str) -> AsyncGenerator[None]:
-        """Be the only one who fetches this token, or have waited five seconds for whoever is.
+        """Acquire the lock for fetching this token; after five seconds of waiting, continue without it.
 
         Raises:
-            RedisUnavailable: nobody knows whether another one is.
+            RedisUnavailable: another holder of the lock cannot be excluded.
         """
         key, owner = self._key(tenant, place, "token-lock"), secrets.token_hex(16)
         is_ours = await self._wait(key, owner)
@@ -115,10 +115,10 @@ class SharedTokens:
         try:
             await self._give_back((key,), owner)
         except RedisUnavailable:
-            log.warning("token_lock_left_behind")  # it expires by itself
+            log.warning("token_lock_left_behind")  # the lock expires
 
     def _key(self, tenant: TenantId, place: str, kind: str) -> str:
-        """Places are made from client secrets: Redis sees them only through a keyed digest."""
+        """`place` is derived from client secrets, so Redis receives only a keyed digest of it."""
         named = hmac.digest(self._secret, place.encode(), "sha256").hex()
         return f"{self._namespace}:t:{tenant}:{kind}:{named}"
 

@@ -1,7 +1,7 @@
-"""Where whole results wait whose tool result was cut: in Redis for ten minutes, each readable by its caller alone.
+"""Complete bodies of truncated tool results: in Redis for ten minutes, each readable only by its caller.
 
-The key of a result holds its tenant and its subject, so that the link of another subject leads nowhere. A MAC over key,
-type and body shows that a replica kept it there. What one tenant keeps is bounded: the oldest goes first.
+The key of a result contains its tenant and its subject, so a link does not work for another subject. A MAC over key,
+type and body proves that a replica stored it. The bytes per tenant are bounded: the oldest results are deleted first.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ SCHEME = "gateway+result"
 LIFE_S = 600
 LARGEST = 7 * 1024 * 1024
 MOST_OF_TENANT = 64 * 1024 * 1024
-"""How many bytes the results of one tenant may take together."""
+"""The byte limit for all stored results of one tenant."""
 
 _URI = re.compile(rf"{re.escape(SCHEME)}://([A-Za-z0-9_-]{{32}})")
 _ID_BYTES = 24
 
-# KEYS: result, results of the tenant by their end, their sizes. ARGV: type, body, size, life in ms, most of the tenant,
-# the MAC.
+# KEYS: result, results of the tenant by expiry, their sizes. ARGV: type, body, size, lifetime in ms, the tenant's byte
+# limit, MAC.
 _KEEP = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -58,14 +58,14 @@ _READ = "return redis.call('HMGET', KEYS[1], 'type', 'body', 'mac')"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResult:
-    """A whole result: its content type as the upstream sent it, and its bytes."""
+    """A complete result: its content type as the upstream sent it, and its bytes."""
 
     content_type: str
     body: bytes = field(repr=False)
 
 
 class ResultOverflow:
-    """The results that wait to be read."""
+    """The stored results of all tenants."""
 
     def __init__(
         self, bus: EventBus, *, life_s: float = LIFE_S, largest: int = LARGEST, most_of_tenant: int = MOST_OF_TENANT
@@ -79,10 +79,10 @@ class ResultOverflow:
         self._read = bus.script(_READ)
 
     async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str | None:
-        """The URI under which the subject can read this for a while; None when it is too large to be kept.
+        """Store a result and return the URI under which the subject can read it; None when it is too large.
 
         Raises:
-            RedisUnavailable: it is not kept.
+            RedisUnavailable: it is not stored.
         """
         if len(body) > self._largest:
             return None
@@ -94,10 +94,10 @@ class ResultOverflow:
         return f"{SCHEME}://{name}"
 
     async def read(self, tenant: TenantId, subject: str, uri: str) -> StoredResult | None:
-        """What waits there for this subject; None when nothing does, or not for it: nobody can tell which.
+        """Return the stored result; None when it does not exist or belongs to another subject, indistinguishably.
 
         Raises:
-            RedisUnavailable: nobody knows.
+            RedisUnavailable: the result cannot be read.
         """
         found = _URI.fullmatch(uri)
         if found is None:

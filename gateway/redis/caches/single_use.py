@@ -1,4 +1,4 @@
-"""What may be used once only: the first who names it has used it, on whatever replica."""
+"""Single-use ids: the first use of an id is accepted, every later one refused, on all replicas."""
 
 from gateway.domain.identifiers import TenantId
 from gateway.redis.event_bus import EventBus
@@ -8,7 +8,7 @@ _FREE = "return redis.call('DEL', KEYS[1])"
 
 
 class SingleUseIds:
-    """The used ones of all tenants, one tenant at a time."""
+    """The used ids of all tenants, stored per tenant."""
 
     def __init__(self, bus: EventBus) -> None:
         self._namespace = bus.namespace
@@ -16,15 +16,15 @@ class SingleUseIds:
         self._free = bus.script(_FREE)
 
     async def use(self, tenant: TenantId, nonce: str, *, for_s: int) -> bool:
-        """Use it; False when it was used before. It is remembered for as long as it would be good.
+        """Use the id; False if it was used before. A use is stored for as long as the id would be valid.
 
         Raises:
-            RedisUnavailable: nobody knows whether it was.
+            RedisUnavailable: a previous use cannot be excluded.
         """
         return bool(await self._use((self._key(tenant, nonce),), for_s))
 
     async def free(self, tenant: TenantId, nonce: str) -> None:
-        """It was not used after all."""
+        """Release an id that was not used after all."""
         await self._free((self._key(tenant, nonce),))
 
     def _key(self, tenant: TenantId, nonce: str) -> str:

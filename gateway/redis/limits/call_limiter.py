@@ -1,8 +1,8 @@
-"""Admission of calls: the rate of the tenant and of the key, and the number of concurrent calls.
+"""Admission of calls: the rate per tenant and per key, and the number of concurrent calls per tenant.
 
 Most calls cost two subtractions here; one request to Redis leases tokens for many calls
-(`gateway.redis.limits.token_bucket`, `gateway.redis.limits.concurrency`). The bucket of a key is as large as its
-tenant's. Concurrent calls are counted per tenant, which bounds each key as well.
+(`gateway.redis.limits.token_bucket`, `gateway.redis.limits.concurrency`). A key's bucket is as large as its tenant's.
+The cap on concurrent calls of a tenant bounds each of its keys as well.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +19,7 @@ _MAX_RATES = 20_000
 
 
 class CallLimiter:
-    """The limits on calls of all tenants, as this replica sees them."""
+    """The call limits of all tenants, as enforced by this replica."""
 
     def __init__(self, bus: EventBus) -> None:
         self._bus = bus
@@ -30,44 +30,44 @@ class CallLimiter:
         self._is_renewing = False
 
     def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        """Count one call for as long as the block runs; the block is not entered beyond a limit.
+        """Count one call while the block runs; a call beyond a limit does not enter the block.
 
         Raises:
-            LimitExceeded: on entering; says when to come again.
+            LimitExceeded: on entering; contains the time to retry after.
         """
         return _Admission(self, tenant, key, limits)
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        """The same for a call inside another one: its token is counted, and it runs in that call's place.
+        """Count a token for a call inside another call; it shares the outer call's slot.
 
-        With a place of its own it could find none because of the calls that wait for such as it.
+        With a slot of its own it could be refused because outer calls, which wait for inner ones, hold all slots.
 
         Raises:
-            LimitExceeded: on entering; says when to come again.
+            LimitExceeded: on entering; contains the time to retry after.
         """
         return _Token(self.rate_of(tenant, key), limits)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no tenant runs a call here or holds a slot."""
+        """True if no tenant runs a call or holds a slot on this replica."""
         return not self._slots and not self._is_renewing
 
     def running(self, tenant: TenantId) -> int:
-        """How many calls of the tenant run on this replica."""
+        """Number of calls of the tenant that run on this replica."""
         slots = self._slots.get(tenant)
         return 0 if slots is None else slots.in_use
 
     def rate_of(self, tenant: TenantId, key: KeyId) -> LeasedTokenBucket:
-        """The tokens of the key."""
+        """The token bucket of the key."""
         rate = self._rates.get((tenant, key))
         if rate is None:
             if len(self._rates) >= _MAX_RATES:
-                del self._rates[next(iter(self._rates))]  # costs that key a few tokens, nothing else
+                del self._rates[next(iter(self._rates))]  # costs that key only a few tokens
             rate = self._rates[tenant, key] = LeasedTokenBucket(self._bus, self._lease, tenant, key)
         return rate
 
     def slots_of(self, tenant: TenantId) -> ConcurrencyLease:
-        """The slots of the tenant; to be used before the next await, for idle ones are forgotten."""
+        """The slots of the tenant. Use them before the next await: idle ones are dropped."""
         slots = self._slots.get(tenant)
         if slots is None:
             slots = self._slots[tenant] = ConcurrencyLease(self._bus, self._sync, tenant)
@@ -77,7 +77,7 @@ class CallLimiter:
         return slots
 
     async def _renew(self) -> None:
-        """Keep alive what is held, for as long as anything is."""
+        """Renew the held slots until none is left."""
         try:
             while self._slots:
                 await anyio.sleep(RENEW_S)
@@ -90,7 +90,7 @@ class CallLimiter:
 
 
 class _Admission:
-    """One call that is being counted."""
+    """The slot and the token of one call."""
 
     __slots__ = ("_buckets", "_key", "_limits", "_slots", "_tenant")
 
@@ -121,7 +121,7 @@ class _Admission:
 
 
 class _Token:
-    """One call inside another that is being counted."""
+    """The token of a call inside another call."""
 
     __slots__ = ("_limits", "_rate")
 
@@ -134,4 +134,4 @@ class _Token:
             await self._rate.take(self._limits)
 
     async def __aexit__(self, *_: object) -> None:
-        """A token is not given back."""
+        """Do nothing: a token is not returned."""

@@ -1,8 +1,8 @@
-"""How many calls of one tenant may run at once, over all replicas.
+"""The limit on concurrent calls of one tenant, across all replicas.
 
-A replica leases slots from a Redis hash before it uses them, so that the sum never passes the limit, keeps a few in
-hand, and says every few seconds that it is alive: what a killed replica held is free again when its entry has expired.
-While Redis is away each replica goes on by itself with half of the limit.
+A replica leases slots from a Redis hash before it uses them, so the sum never exceeds the limit. It keeps a few spare
+slots. It renews its entry every few seconds; the slots of a killed replica are free again once its entry expires.
+While Redis is unavailable, each replica continues alone with half of the limit.
 """
 
 import time
@@ -23,8 +23,8 @@ _ROUNDS = 8
 _SMALL = 8
 _PARTS = 32
 
-# KEYS: slots of the tenant, replica -> "held until". ARGV: replica, in use, wanted, limit, life in ms.
-# Answers how many this replica now holds.
+# KEYS: slots of the tenant, replica -> "held until". ARGV: replica, in use, wanted, limit, lifetime in ms.
+# Returns the number of slots that this replica now holds.
 SYNC = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -47,7 +47,7 @@ return held
 
 
 class ConcurrencyLease:
-    """What this replica holds of the slots of one tenant."""
+    """The slots of one tenant that this replica has leased."""
 
     def __init__(self, bus: EventBus, script: Script, tenant: TenantId) -> None:
         self._bus = bus
@@ -55,9 +55,9 @@ class ConcurrencyLease:
         self._hash = f"{bus.namespace}:t:{tenant}:slots"
         self._limit = 0
         self._spare = 0
-        """Slots that may stay unused while calls run; none of a small limit."""
+        """Slots that may stay unused while calls run; 0 for a small limit."""
         self._in_hand = 0
-        """Slots that may stay unused while none run."""
+        """Slots that may stay unused while no call runs."""
         self._in_use = 0
         self._held = 0
         self._held_until = 0.0
@@ -71,16 +71,16 @@ class ConcurrencyLease:
 
     @property
     def in_use(self) -> int:
-        """How many calls run here."""
+        """Number of calls that run on this replica."""
         return self._in_use
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs, nothing is held and nobody waits."""
+        """True if no call runs or waits, no slot is held and no request to Redis is pending."""
         return self._in_use == 0 and self._held == 0 and self._waiting == 0 and self._synced is None
 
     def try_take(self, limit: int) -> bool:
-        """Take a slot that is at hand; False when Redis has to be asked."""
+        """Take a slot that is already leased; False when a request to Redis is necessary."""
         if self._in_use >= self._held or limit != self._limit or time.monotonic() >= self._held_until:
             return False
         self._in_use += 1
@@ -88,10 +88,10 @@ class ConcurrencyLease:
         return True
 
     async def take(self, limit: int) -> None:
-        """Take a slot, from Redis when none is at hand.
+        """Take a slot, from Redis when no leased one is free.
 
         Raises:
-            LimitExceeded: as many calls are running as may.
+            LimitExceeded: the tenant's limit of concurrent calls is reached.
         """
         for _ in range(_ROUNDS):
             self._adopt(limit)
@@ -100,26 +100,26 @@ class ConcurrencyLease:
             if self._is_alone:
                 self._take_alone(limit)
                 return
-            was_asked = self._synced is not None  # before we came, so it may not have asked for us
+            was_asked = self._synced is not None  # sent earlier, so it may not have counted this call
             await self._await_sync()
             if self._is_full and not was_asked and self._in_use >= self._held:
                 break
         raise _exceeded(limit)
 
     def free(self) -> None:
-        """Give back a slot, when the call is over."""
+        """Release a slot when its call has ended."""
         self._in_use -= 1
         self._settle()
 
     async def renew(self) -> None:
-        """Say that this replica is alive, and give back what it does not need."""
+        """Renew this replica's entry, and return the slots that it does not need."""
         if not self.is_idle:
             await (self._synced or self._start_sync()).wait()
 
     def _settle(self) -> None:
-        """Give back what is held in excess: soon, or at once where the limit is so small that each slot is missed.
+        """Return excess slots: after a delay, or at once for a limit so small that other replicas miss each slot.
 
-        Where nothing runs, so few stay in hand that nobody misses them, while there is a call between two renewals.
+        While no call runs, a few slots that others do not miss stay leased if a call ran since the last renewal.
         """
         needed = self._in_use + self._waiting
         unused = self._held - needed
@@ -167,14 +167,14 @@ class ConcurrencyLease:
         return self._synced
 
     async def _sync(self, done: anyio.Event) -> None:
-        """Tell Redis what runs here and what is wanted; hold what it answers."""
+        """Report the used and wanted slots to Redis, and hold the number that it grants."""
         self._asked_at = time.monotonic()
         running, needed = self._in_use, self._in_use + self._waiting
         wanted = min(self._limit, needed + self._spare) if needed else 0
         if not needed and self._is_used:
             wanted = min(1 + self._spare, self._in_hand)
         self._is_used = False
-        self._held = min(self._held, max(wanted, running))  # what is given back is not used meanwhile
+        self._held = min(self._held, max(wanted, running))  # returned slots are not used while Redis answers
         try:
             held: int = await self._script(
                 (self._hash,), self._bus.replica, running, wanted, self._limit, int(_LIFE_S * 1000)

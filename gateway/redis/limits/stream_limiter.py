@@ -1,7 +1,7 @@
-"""How many streams of a tenant, and of one of its keys, are open at once over all replicas.
+"""The limit on open streams of one tenant, and of one of its keys, across all replicas.
 
-Each open stream has a place in two sorted sets; a replica renews its places, so those of a killed one are free again
-some seconds later. A stream costs two commands in its life, so they are counted exactly.
+Each open stream holds a slot in two sorted sets. A replica renews its slots, so those of a killed one are free again
+after 15 s. A stream costs only two commands, to acquire and to release, so streams are counted exactly, without leases.
 """
 
 import itertools
@@ -23,7 +23,7 @@ _RENEW_S = 5.0
 _RETRY_S = 30.0
 _KEY_STREAMS = 50
 
-# KEYS: places of the tenant, of the key. ARGV: place, life in ms, cap of the tenant, cap of the key.
+# KEYS: slots of the tenant, of the key. ARGV: slot, lifetime in ms, cap of the tenant, cap of the key.
 _TAKE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -38,7 +38,7 @@ end
 return 1
 """
 
-# KEYS: as above. ARGV: life in ms, places.
+# KEYS: as above. ARGV: lifetime in ms, slots.
 _RENEW = """
 local time = redis.call('TIME')
 local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
@@ -49,12 +49,12 @@ end
 return 1
 """
 
-# KEYS: as above. ARGV: place.
+# KEYS: as above. ARGV: slot.
 _FREE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])"
 
 
 def streams_of_key(cap: int) -> int:
-    """How many of a tenant's streams one of its keys may have: most of a few, of many 50 or half."""
+    """The cap per key: 90 % of the tenant's cap but at most 50, and never less than half of the tenant's cap."""
     return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)
 
 
@@ -71,15 +71,15 @@ class StreamLimiter:
         self._is_renewing = False
 
     def __len__(self) -> int:
-        """How many streams are open on this replica."""
+        """Number of streams that are open on this replica."""
         return sum(len(places) for places in self._held.values())
 
     @asynccontextmanager
     async def hold(self, tenant: TenantId, key: KeyId, cap: int) -> AsyncGenerator[None]:
-        """Count one stream for as long as the block runs.
+        """Count one stream while the block runs.
 
         Raises:
-            LimitExceeded: the tenant or the key has as many open as it may have.
+            LimitExceeded: the tenant or the key has reached its cap of open streams.
         """
         place = await self.acquire(tenant, key, cap)
         try:
@@ -88,12 +88,12 @@ class StreamLimiter:
             await self.release(tenant, key, place)
 
     async def acquire(self, tenant: TenantId, key: KeyId, cap: int) -> str:
-        """Count one stream until its place is given back.
+        """Count one stream until its slot is released, and return the slot.
 
-        While Redis is away each replica counts by itself.
+        While Redis is unavailable, each replica counts only its own streams.
 
         Raises:
-            LimitExceeded: the tenant or the key has as many open as it may have.
+            LimitExceeded: the tenant or the key has reached its cap of open streams.
         """
         place = f"{self._bus.replica}:{next(self._numbers)}"
         self._held.setdefault((tenant, key), set()).add(place)
@@ -108,7 +108,7 @@ class StreamLimiter:
         return place
 
     async def release(self, tenant: TenantId, key: KeyId, place: str) -> None:
-        """Give a place back."""
+        """Release a slot."""
         held = self._held.get((tenant, key))
         if held is not None:
             held.discard(place)
@@ -129,7 +129,7 @@ class StreamLimiter:
         try:
             await self._free(self._named(tenant, key), place)
         except RedisUnavailable:
-            log.debug("place_not_given_back")  # it ends by itself
+            log.debug("place_not_given_back")  # the slot expires
 
     def _keep_alive(self) -> None:
         if not self._is_renewing:
@@ -151,7 +151,7 @@ class StreamLimiter:
             await self._renew(self._named(tenant, key), int(_LIFE_S * 1000), *said)
         except RedisUnavailable:
             log.debug("places_not_renewed")
-        for place in set(said) - places:  # given back while we said that it was held
+        for place in set(said) - places:  # released while it was being renewed
             await self._release(tenant, key, place)
 
     def _named(self, tenant: TenantId, key: KeyId) -> tuple[str, str]:

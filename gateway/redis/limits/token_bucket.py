@@ -1,9 +1,9 @@
-"""How often one key of one tenant may call: token buckets in Redis, taken from in small leases.
+"""The call rate of one key of one tenant: token buckets in Redis, used through small leases.
 
-A lease debits the tenant's bucket and the key's bucket in one step, so that all replicas and all keys together never
-get more than the tenant's rate. A lease is as large as recent use asks for, and what is left of it ends after a second:
-tokens neither pile up on idle replicas nor leak away on slow ones. While Redis is away each replica goes on by itself
-at half of the limit.
+A lease debits the tenant's bucket and the key's bucket in one step, so all replicas and keys together never exceed the
+tenant's rate. A lease is as large as recent use requires, and its unused tokens expire after a second. So tokens
+neither pile up on idle replicas nor leak away on slow ones. While Redis is unavailable, each replica continues alone
+with half of the limit.
 """
 
 import time
@@ -17,14 +17,14 @@ from gateway.redis.client import Script
 from gateway.redis.event_bus import EventBus
 
 _LEASE_S = 1.0
-_GROW_BELOW_S = 0.33  # what is used up as fast lasts for two thirds of a second when it is doubled
+_GROW_BELOW_S = 0.33  # at the same speed, a lease of twice the size lasts for two thirds of a second
 _MOST_OF_RATE_S = 0.1
 _PROBE_S = 1.0
 _ALONE = 0.5
 _NEVER_S = 60.0
 
 # KEYS: buckets, all debited alike. ARGV: rate per second, burst, wanted.
-# Answers how many tokens were taken from every bucket, and, when none, the ms until one is there.
+# Returns the tokens taken from every bucket, and, when none, the ms until one is available.
 LEASE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -49,7 +49,7 @@ return {0, math.ceil((1 - lowest) / rate * 1000) + 1}
 
 
 class LeasedTokenBucket:
-    """What this replica holds of the tokens of one key."""
+    """The tokens of one key that this replica has leased."""
 
     def __init__(self, bus: EventBus, script: Script, tenant: TenantId, key: KeyId) -> None:
         prefix = f"{bus.namespace}:t:{tenant}:rate"
@@ -67,11 +67,11 @@ class LeasedTokenBucket:
 
     @property
     def is_alone(self) -> bool:
-        """Whether Redis is out of reach, so that this replica counts by itself."""
+        """True if Redis is unavailable, so that this replica counts alone."""
         return self._alone.is_on
 
     def try_take(self, limits: Limits) -> bool:
-        """Take a token that is at hand; False when Redis has to be asked."""
+        """Take a token that is already leased; False when a request to Redis is necessary."""
         self._limits = limits
         now = time.monotonic()
         if self._tokens <= 0 or now - self._leased_at >= _LEASE_S:
@@ -82,10 +82,10 @@ class LeasedTokenBucket:
         return True
 
     async def take(self, limits: Limits) -> None:
-        """Take a token, from Redis when none is at hand.
+        """Take a token, from Redis when no leased one is left.
 
         Raises:
-            LimitExceeded: the rate is used up; says when to come again.
+            LimitExceeded: the rate is used up; contains the time to retry after.
         """
         while not self.try_take(limits):
             now = time.monotonic()
@@ -106,7 +106,7 @@ class LeasedTokenBucket:
             self._waiting -= 1
 
     def _refill(self, now: float) -> anyio.Event:
-        """Ask for more, at most once at a time; the answer is set when it has come."""
+        """Request the next lease, at most one at a time; the returned event is set when the response has arrived."""
         if self._refilled is None:
             self._refilled = anyio.Event()
             self._resize(now)
@@ -114,7 +114,7 @@ class LeasedTokenBucket:
         return self._refilled
 
     def _resize(self, now: float) -> None:
-        """Want more when the last lease was used up fast, less when some of it was left."""
+        """Double the lease size after a lease that was used up fast; halve it after one with unused tokens."""
         age = now - self._leased_at
         if age >= _LEASE_S:
             self._slice = max(1, self._slice // 2) if self._tokens > 0 else self._slice
@@ -158,7 +158,7 @@ class LeasedTokenBucket:
 
 
 class _LocalBucket:
-    """The bucket of a replica that cannot reach Redis: it fills at half of the rate, and starts almost empty."""
+    """The bucket of a replica that cannot reach Redis: it refills at half of the rate and starts almost empty."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -167,7 +167,7 @@ class _LocalBucket:
         self._at = 0.0
 
     def begin(self, limits: Limits, now: float) -> None:
-        """Go on without Redis, or stay so."""
+        """Start to count alone, or continue to."""
         if not self.is_on:
             self._level = max(1.0, limits.calls_per_second * _ALONE * _MOST_OF_RATE_S)
             self._at = now
@@ -175,7 +175,7 @@ class _LocalBucket:
         self.probe_at = now + _PROBE_S
 
     def take(self, limits: Limits, now: float) -> float:
-        """Take a token; the answer is how many seconds are missing until there is one."""
+        """Take a token and return 0, or return the seconds until there is one."""
         rate = limits.calls_per_second * _ALONE
         self._level = min(max(1.0, limits.burst * _ALONE), self._level + (now - self._at) * rate)
         self._at = now

@@ -1,8 +1,8 @@
-"""What the parts of a session are called in Redis; every name begins with the tenant's.
+"""The Redis names of the parts of a session; every name begins with the tenant's.
 
-A session is a record, a hash of what changes (`state`), one log per stream with a set of their names (`index`), and the
-set of what it is subscribed to, with those URIs. All of it is removed together with the record; when that expires, what
-it was subscribed to lives on for a little while.
+A session has a record, a hash of mutable fields (`state`), one log per stream and the set of the streams' names
+(`index`). It also has the set of its subscriptions, with their URIs. All parts are deleted together with the record;
+when the record expires, the subscriptions remain a little longer.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gateway.domain.identifiers import TenantId
 
 STANDALONE = "g"
-"""The stream that belongs to no request: what a client's GET listens to."""
+"""The stream that belongs to no request; a client follows it with GET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class SessionKeys:
 
     @property
     def record(self) -> str:
-        """What a session is; without it nothing of the session counts."""
+        """The record of the session; without it, its other parts have no effect."""
         return self._prefix
 
     @property
     def state(self) -> str:
-        """What of it changes: log level, newest stream, cursor, open questions, requests that are running."""
+        """The hash of mutable fields: log level, newest stream, cursor, open questions, running requests."""
         return f"{self._prefix}:state"
 
     @property
@@ -43,22 +43,22 @@ class SessionKeys:
 
     @property
     def subscriptions(self) -> str:
-        """The digests of the URIs it is subscribed to."""
+        """The digests of its subscribed URIs."""
         return f"{self._prefix}:subscriptions"
 
     @property
     def uris(self) -> str:
-        """Those of these URIs that are not too long to be kept, by their digests."""
+        """Its subscribed URIs by digest, without those too long to be stored."""
         return f"{self._prefix}:uris"
 
     @property
     def logs(self) -> str:
-        """What the names of all its logs begin with."""
+        """The prefix of the names of all its logs."""
         return f"{self._prefix}:log:"
 
     @property
     def wake(self) -> str:
-        """The channel on which it is told that there is something to read."""
+        """The channel on which its replicas are notified that there is something to read."""
         return f"{self._prefix}:wake"
 
     def log(self, stream: str) -> str:
@@ -67,22 +67,22 @@ class SessionKeys:
 
 
 def sessions_of(namespace: str, tenant: TenantId) -> str:
-    """The tenant's sessions by when they were last seen."""
+    """The tenant's sessions by last use."""
     return f"{namespace}:t:{tenant}:sessions"
 
 
 def sessions_of_subject(namespace: str, tenant: TenantId, subject: str) -> str:
-    """The same of one subject, whose own text may be anything."""
+    """The subject's sessions by last use; the subject is hashed because it may contain any text."""
     return f"{namespace}:t:{tenant}:sessions:{_digest(subject)}"
 
 
 def subscribers_prefix(namespace: str, tenant: TenantId) -> str:
-    """What the names of the sets of subscribers begin with."""
+    """The prefix of the names of the subscriber sets."""
     return f"{namespace}:t:{tenant}:subscribers:"
 
 
 def digest_uri(uri: str) -> str:
-    """A URI as part of a name."""
+    """The digest of a URI, for use in a name."""
     return _digest(uri)
 
 

@@ -1,4 +1,4 @@
-"""What the client of a session has set for it: the least severe log level that it wants."""
+"""The log level of a session: the least severe level that its client wants."""
 
 from gateway.errors import NotFound
 from gateway.redis.event_bus import EventBus
@@ -16,14 +16,14 @@ _GET = "return redis.call('HGET', KEYS[1], 'level')"
 
 
 class LogLevels:
-    """The settings of all sessions."""
+    """The log levels of all sessions."""
 
     def __init__(self, bus: EventBus) -> None:
         self._set = bus.script(_SET)
         self._get = bus.script(_GET)
 
     async def set_level(self, keys: SessionKeys, level: str) -> None:
-        """Keep the level.
+        """Store the level.
 
         Raises:
             NotFound: the session has ended.
@@ -32,6 +32,6 @@ class LogLevels:
             raise NotFound("session not found")
 
     async def level(self, keys: SessionKeys) -> str | None:
-        """The level that was set last; None when none was."""
+        """The level that was set last; None when none was set."""
         found: bytes | None = await self._get((keys.state,))
         return None if found is None else found.decode("utf-8", "replace")

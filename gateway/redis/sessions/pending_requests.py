@@ -1,7 +1,7 @@
-"""What the clients of sessions were asked, and what they answered, whichever replica the answer reached.
+"""Questions (requests to the client) of sessions and their answers, whichever replica receives the answer.
 
-An answer counts once and only for a question that is open in the same session: who knows another session's question
-ids, or guesses them, answers nothing. A ping of ours is a question too, but one that is nowhere written down.
+An answer counts once, and only for an open question of the same session. A client that knows or guesses the question
+ids of another session cannot answer them. A ping to the client is also a question, but it is in no stream log.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from gateway.redis.sessions.keys import SessionKeys
 
 log = structlog.get_logger(__name__)
 
-# KEYS: record, state, channel. ARGV: question, answer, its MAC. Answers 1 when it was taken.
+# KEYS: record, state, channel. ARGV: question, answer, its MAC. Returns 1 when the answer was accepted.
 _ANSWER = """
 if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HGET', KEYS[2], 'q:' .. ARGV[1]) ~= '' then return 0 end
 redis.call('HSET', KEYS[2], 'q:' .. ARGV[1], ARGV[2], 'a:' .. ARGV[1], ARGV[3])
@@ -23,13 +23,13 @@ redis.pcall('PUBLISH', KEYS[3], '')
 return 1
 """
 
-# KEYS: state. ARGV: question. Answers the answer and its MAC.
+# KEYS: state. ARGV: question. Returns the answer and its MAC.
 _LOOK = "return redis.call('HMGET', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
 _CLOSE = "return redis.call('HDEL', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
-# KEYS: record, state. ARGV: the ping before or '', the one that takes its place, '1' to wait for other questions first.
-# Answers what became of the one before; while another question is open, and at the end of the session, nothing is done.
+# KEYS: record, state. ARGV: the previous ping or '', the ping that replaces it, '1' to wait for other questions first.
+# Returns the fate of the previous ping. Changes nothing when the session has ended, or while another question is open.
 _PING = """
 if redis.call('EXISTS', KEYS[1], KEYS[2]) < 2 then return 'ended' end
 local before, name = 'q:' .. ARGV[1], 'q:' .. ARGV[2]
@@ -50,7 +50,7 @@ _PINGED: Final[Mapping[bytes, Pinged]] = {pinged.encode(): pinged for pinged in 
 
 
 class PendingRequests:
-    """The open questions of all sessions; one is opened together with its message (`StreamLog.append`)."""
+    """The open questions of all sessions. `StreamLog.append` opens a question together with its message."""
 
     def __init__(self, bus: EventBus) -> None:
         self._seal = PlaceMac(bus, ANSWERS)
@@ -60,19 +60,19 @@ class PendingRequests:
         self._ping = bus.script(_PING)
 
     async def answer(self, keys: SessionKeys, question: str, answer: bytes) -> bool:
-        """Take an answer; False when it is to no open question or not the first.
+        """Accept an answer; False when its question is not open or already has one.
 
         Raises:
-            RedisUnavailable: it may or may not have been taken.
+            RedisUnavailable: it may or may not have been accepted.
         """
         mac = self._seal.make(keys.state, question.encode(), answer)
         taken: int = await self._answer((keys.record, keys.state, keys.wake), question, answer, mac)
         return bool(taken)
 
     async def look(self, keys: SessionKeys, question: str) -> bytes | None:
-        """The answer; empty while there is none, None when the question or its session is gone.
+        """Return the answer; empty while there is none, None when the question or its session is gone.
 
-        An answer that no replica took for this question of this session is none: the question is given up.
+        An answer without a valid MAC for this session and question is refused: the question counts as gone.
         """
         answer: bytes | None
         answer, mac = await self._look((keys.state,), question)
@@ -82,13 +82,14 @@ class PendingRequests:
         return answer
 
     async def close(self, keys: SessionKeys, question: str) -> None:
-        """Wait for an answer no longer."""
+        """Delete a question and its answer."""
         await self._close((keys.state,), question)
 
     async def ping(self, keys: SessionKeys, before: str, name: str, *, is_patient: bool) -> Pinged:
-        """Open a ping in place of the one before, of which it is told whether it was answered; '' is none.
+        """Open a ping in place of the previous one ('' for none), and return the outcome of that one.
 
-        The patient wait while anything else is asked: whoever ponders a question may not answer pings.
+        With `is_patient`, no ping is opened while another question is open: a client that waits for its user may not
+        answer pings.
 
         Raises:
             RedisUnavailable: it may or may not have been opened.

@@ -1,7 +1,7 @@
-"""Where the sessions of the handshake era are: in Redis, so that any replica can serve them.
+"""Session records of the handshake era, stored in Redis so that any replica can serve a session.
 
-The key of a record starts with the tenant, so a session of another tenant cannot even be addressed. A replica may go on
-with what it has read for a few seconds (its lease); whoever ends a session tells all replicas, and a replica that may
+The key of a record starts with the tenant, so a session of another tenant cannot even be addressed. A replica may use a
+record that it has read for a few seconds (its lease). Ending a session notifies all replicas, and a replica that may
 have missed such an event drops every lease.
 """
 
@@ -39,9 +39,9 @@ _SEAL = b',"seal":"'
 _SEALED = re.compile(rb'(\{.*),"seal":"([0-9a-f]{32})"\}', re.DOTALL)
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
 
-# KEYS: record, sessions of the tenant by when they were last seen, the same of the subject, state.
+# KEYS: record, sessions of the tenant by last use, sessions of the subject by last use, state.
 # ARGV: record, id, idle ms, the tenant's cap, the subject's cap.
-# Answers -1 when created, -2 when the id is taken, else the ms until the oldest session may have gone.
+# Returns -1 when created, -2 when the id is taken, else the ms until the oldest session may have expired.
 _CREATE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -65,9 +65,9 @@ return -1
 """
 
 # KEYS: record, sessions of the tenant, state, index, log of the standalone stream, subscriptions, their URIs.
-# ARGV: id, idle ms, prefix of the sets of subscribers, ms for which subscriptions are kept.
-# Answers the record, whose life begins anew with everything that belongs to it, or nil. Subscriptions may be many, and
-# a session is looked for every second: they live longer, and begin anew when they would end before the session does.
+# ARGV: id, idle ms, prefix of the subscriber sets, time to live of subscriptions in ms.
+# Returns the record, or nil, and renews the time to live of the session and all its parts. A session can have many
+# subscriptions and is read every few seconds: they live longer, and are renewed when they would end before the session.
 _FIND = """
 local record = redis.call('GETEX', KEYS[1], 'PX', ARGV[2])
 if not record then
@@ -91,8 +91,8 @@ end
 return record
 """
 
-# KEYS as above, then the channel on which its streams are woken. ARGV: id, prefix of the logs, prefix of the sets of
-# subscribers. Nothing of the session is left.
+# KEYS as above, then the channel that wakes its streams. ARGV: id, prefix of the logs, prefix of the subscriber sets.
+# Deletes everything of the session.
 _REMOVE = """
 redis.call('ZREM', KEYS[2], ARGV[1])
 local of = redis.call('HGET', KEYS[3], 'of')
@@ -105,31 +105,31 @@ redis.pcall('PUBLISH', KEYS[8], '')
 return found
 """
 
-# KEYS: record. ARGV: record, idle ms. Only what is there is replaced.
+# KEYS: record. ARGV: record, idle ms. Replaces only an existing record.
 _REPLACE = "return redis.call('SET', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2])"
 
-# KEYS: sessions by when they were last seen. Answers their ids.
+# KEYS: sessions by last use. Returns their ids.
 _LIST = "return redis.call('ZRANGE', KEYS[1], 0, -1)"
 
 
 def share_of(cap: int) -> int:
-    """How much of what a tenant may have one subject or key may take: all but a tenth, so that others get theirs."""
+    """The cap per subject or key: 90 % of the tenant's cap, rounded up, so that one of them cannot use it all."""
     return cap - cap // 10
 
 
 def is_session_id(name: bytes) -> bool:
-    """True for a name of the form of a session id; no other name from Redis may become part of a key."""
+    """True if the name has the form of a session id; no other name from Redis may become part of a key."""
     return _ID.fullmatch(name.decode("utf-8", "replace")) is not None
 
 
 def new_session_id() -> str:
-    """A session id nobody can guess: 32 random bytes, safe in a header."""
+    """An unguessable session id: 32 random bytes, safe in a header."""
     return secrets.token_urlsafe(32)
 
 
 @dataclass(slots=True)
 class _Lease:
-    """A record as read, and until when it may be used without reading it again."""
+    """A record and the time at which it was read; the lease runs from there."""
 
     record: SessionRecord
     read_at: float
@@ -137,7 +137,7 @@ class _Lease:
 
 
 class Sessions:
-    """All sessions of all tenants, one tenant at a time."""
+    """All sessions, stored per tenant."""
 
     def __init__(self, bus: EventBus, *, idle_s: int = 1800) -> None:
         self._bus = bus
@@ -157,28 +157,29 @@ class Sessions:
 
     @property
     def idle_ms(self) -> int:
-        """How long a session lives without being used."""
+        """Milliseconds without use after which a session expires."""
         return self._idle_ms
 
     @property
     def kept_ms(self) -> int:
-        """How long its subscriptions are kept without being renewed: an eighth longer, so that they seldom are."""
+        """Time to live of a session's subscriptions in ms: an eighth longer, so that they are seldom renewed."""
         return self._idle_ms + self._idle_ms // _SPARE
 
     def keys(self, tenant: TenantId, session: str) -> SessionKeys:
-        """What the parts of a session are called."""
+        """The Redis names of the parts of a session."""
         return SessionKeys(self._bus.namespace, tenant, session)
 
     def __len__(self) -> int:
-        """How many sessions this replica has read lately."""
+        """Number of sessions that this replica has read lately."""
         return len(self._leases)
 
     async def create(self, record: SessionRecord, *, cap: int) -> None:
-        """Keep a new session.
+        """Store a new session.
 
         Raises:
-            LimitExceeded: the tenant, or the subject, has as many live sessions as it may have.
-            DocumentTooLarge: what the client says of itself does not fit into a session.
+            LimitExceeded: the tenant, or the subject, has reached its cap of live sessions.
+            DocumentTooLarge: the client's initialize parameters do not fit into a record.
+            Conflict: the session id is in use.
         """
         keys = self.keys(record.tenant, record.id)
         encoded = self._sealed(record)
@@ -193,16 +194,16 @@ class Sessions:
             raise LimitExceeded(said, retry_after_s=answer / 1000)
 
     async def replace(self, record: SessionRecord) -> bool:
-        """Keep a session as it is now; False when it has ended."""
+        """Replace a stored session; False when it has ended."""
         self._drop(record.tenant, record.id)
         keys = self.keys(record.tenant, record.id)
         return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
 
     async def find(self, tenant: TenantId, session: str) -> SessionRecord | None:
-        """The session, whose idle time begins anew; None when the tenant has none of that id.
+        """Return the session and restart its idle time; None when the tenant has no session of that id.
 
         Raises:
-            RedisUnavailable: and there is no lease to go on with.
+            RedisUnavailable: there is also no lease to use instead.
         """
         lease = self._leases.get((tenant, session))
         if lease is not None:
@@ -215,11 +216,11 @@ class Sessions:
         return await self._read(tenant, session)
 
     def is_leased(self, tenant: TenantId, session: str) -> bool:
-        """Whether this replica holds what it read of the session; a lease may be too old to be used."""
+        """True if this replica holds a lease of the session, even one too old to be used."""
         return (tenant, session) in self._leases
 
     async def remove(self, tenant: TenantId, session: str) -> None:
-        """End the session, here and on every replica, and forget everything of it."""
+        """End the session on every replica, and delete everything of it."""
         if not _ID.fullmatch(session):
             return
         self._drop(tenant, session)
@@ -229,14 +230,14 @@ class Sessions:
         await self._bus.publish(SessionEnded(tenant=tenant, session=session))
 
     async def remove_all(self, tenant: TenantId, *, subject: str | None = None) -> int:
-        """End every session of the tenant, or of one subject of it; says how many."""
+        """End every session of the tenant, or of one of its subjects; return their number."""
         found = await self.ids(tenant, subject=subject)
         for session in found:
             await self.remove(tenant, session)
         return len(found)
 
     async def ids(self, tenant: TenantId, *, subject: str | None = None) -> Sequence[str]:
-        """The sessions of the tenant, or of one subject of it; some of them may have expired."""
+        """The ids of the tenant's sessions, or of one of its subjects; some of them may have expired."""
         namespace = self._bus.namespace
         of = sessions_of(namespace, tenant) if subject is None else sessions_of_subject(namespace, tenant, subject)
         found: list[bytes] = await self._list([of])
@@ -257,7 +258,7 @@ class Sessions:
         return record
 
     async def _renew(self, tenant: TenantId, session: str, lease: _Lease) -> None:
-        """Read a session in use again before its lease ends, so that no request waits for it."""
+        """Read a session in use again before its lease expires, so that no request waits for the read."""
         try:
             await self._read(tenant, session)
         except RedisUnavailable:
@@ -276,7 +277,7 @@ class Sessions:
         return record
 
     def _sealed(self, record: SessionRecord) -> bytes:
-        """The record with its MAC as a last member, which older replicas read over."""
+        """The record with its MAC as the last member, which older replicas ignore."""
         encoded = _encode(record)
         mac = self._seal.make(self.keys(record.tenant, record.id).record, encoded)
         return encoded[:-1] + _SEAL + mac.hex().encode() + b'"}'
@@ -296,7 +297,7 @@ class Sessions:
     def _keep(self, record: SessionRecord) -> None:
         key = (record.tenant, record.id)
         now = time.monotonic()
-        self._leases.pop(key, None)  # so that the order stays that of reading
+        self._leases.pop(key, None)  # keeps the leases in the order in which they were read
         while self._leases:
             oldest, lease = next(iter(self._leases.items()))
             if len(self._leases) < _MAX_LEASES and now - lease.read_at < self._lease_s:
@@ -331,7 +332,7 @@ def _encode(record: SessionRecord) -> bytes:
 
 
 def _unseal(raw: bytes) -> tuple[bytes, bytes | None]:
-    """The record as it was sealed, and its MAC; None where it has none."""
+    """Return the record as it was sealed, and its MAC or None."""
     found = _SEALED.fullmatch(raw)
     if found is None:
         return raw, None

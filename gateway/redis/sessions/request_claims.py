@@ -1,7 +1,7 @@
-"""Which request ids of a session are in use by requests that take a while, so that no other replica runs one of them.
+"""Claims on the request ids of a session, so that no other replica runs a request of the same id.
 
-A claim stands in the session's state and names the replica that runs the request: when that replica is gone, so is the
-claim. A request that has become a stream needs none any more: its stream says the same.
+A slow request claims its id. A claim is a field of the session's state and names the replica that runs the request. It
+ends when that replica dies. A request that has become a stream needs no claim: the stream's log reserves the id.
 """
 
 from typing import Final
@@ -23,11 +23,11 @@ local function is_taken(held, stream, life, logs)
   return redis.call('EXISTS', logs .. other) == 1 or (alive ~= life and redis.call('EXISTS', alive) == 1)
 end
 """
-"""Whether a request id is held by another stream than this one, or by a claim of another replica that is alive. Claims
-of this replica do not count: it knows by itself what it is running."""
+"""True if another stream holds a request id, or a claim of another live replica does. Claims of this replica do not
+count: it knows its own running requests."""
 
-# KEYS: record, state. ARGV: request id as JSON, stream, life of the replica, prefix of the logs.
-# Answers 1 when it was taken, 0 when another request has the id, -1 when the session has ended.
+# KEYS: record, state. ARGV: request id as JSON, stream, heartbeat key of the replica, prefix of the logs.
+# Returns 1 when the id was claimed, 0 when another request has it, -1 when the session has ended.
 _TAKE = (
     IS_TAKEN
     + """
@@ -38,7 +38,7 @@ return 1
 """
 )
 
-# KEYS: state. ARGV: request id as JSON, stream, life of the replica. Only what is still this claim's is given back.
+# KEYS: state. ARGV: request id as JSON, stream, heartbeat key of the replica. Releases only this claim's id.
 _GIVE_BACK = """
 if redis.call('HGET', KEYS[1], 'id:' .. ARGV[1]) ~= ARGV[2] .. ' ' .. ARGV[3] then return 0 end
 return redis.call('HDEL', KEYS[1], 'id:' .. ARGV[1])
@@ -49,7 +49,7 @@ _RETRY_S = 1.0
 
 
 class RequestClaims:
-    """What this replica claims for the requests that it runs."""
+    """The claims of this replica for the requests that it runs."""
 
     def __init__(self, bus: EventBus) -> None:
         self.spawn = bus.spawn
@@ -58,12 +58,12 @@ class RequestClaims:
         self.run_give_back = bus.script(_GIVE_BACK)
 
     def of(self, keys: SessionKeys, stream: str, request: bytes) -> "RequestClaim":
-        """A claim, not taken yet, on a request's id (as JSON) for its stream, begun or not."""
+        """A claim, not acquired yet, on a request's id (as JSON) for its stream, which may not be open yet."""
         return RequestClaim(self, keys, stream, request)
 
 
 class RequestClaim:
-    """One claim, from its taking until it is given back."""
+    """One claim, to be acquired and released once."""
 
     def __init__(self, claims: RequestClaims, keys: SessionKeys, stream: str, request: bytes) -> None:
         self._claims = claims
@@ -74,12 +74,12 @@ class RequestClaim:
     async def acquire(self) -> bool:
         """Claim the id; False when another request has it.
 
-        While Redis is away, and when the session has ended, nothing stands in the way.
+        Also True while Redis is unavailable, and when the session has ended.
         """
         keys = self._keys
         try:
             answer: int = await self._claims.run_take((keys.record, keys.state), *self._named, keys.logs)
-        except RedisUnavailable:  # it may have been taken all the same
+        except RedisUnavailable:  # Redis may have stored the claim
             self._is_held = True
             self.leave()
             return True
@@ -87,7 +87,7 @@ class RequestClaim:
         return answer != 0
 
     async def release(self) -> None:
-        """Let the id be used again; while Redis is away that is tried again beside the caller."""
+        """Release the id; while Redis is unavailable, a background task retries."""
         if not self._is_held:
             return
         self._is_held = False
@@ -97,7 +97,7 @@ class RequestClaim:
             self._claims.spawn(self._insist)
 
     def leave(self) -> None:
-        """The same, without waiting for it."""
+        """Release the id in a background task."""
         if self._is_held:
             self._is_held = False
             self._claims.spawn(self._insist)
@@ -110,4 +110,4 @@ class RequestClaim:
                 await anyio.sleep(_RETRY_S)
                 continue
             return
-        log.error("claim_not_given_back", stream=self._named[1])  # it ends with the replica or the session
+        log.error("claim_not_given_back", stream=self._named[1])  # the claim ends with the replica or the session

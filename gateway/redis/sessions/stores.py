@@ -1,4 +1,4 @@
-"""Everything of sessions and streams that lies in Redis, as one."""
+"""All Redis stores of sessions and streams in one object."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from gateway.redis.sessions.subscriptions import SessionSubscriptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStores:
-    """What any replica needs to go on with what another began."""
+    """The state with which any replica can continue the sessions and streams of another."""
 
     bus: EventBus
     lives: LiveReplicas
@@ -32,7 +32,7 @@ class SessionStores:
 
 
 def session_stores(bus: EventBus, *, idle_s: int) -> SessionStores:
-    """The sessions of a gateway; each ends when it was not used for this long."""
+    """Build the stores; a session expires after this many seconds without use."""
     sessions = Sessions(bus, idle_s=idle_s)
     return SessionStores(
         bus=bus,

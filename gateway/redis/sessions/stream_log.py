@@ -1,9 +1,9 @@
-"""What is said to the client of a session, stream by stream, kept so that any replica can say it again.
+"""Logs of the messages to the client of a session, one per stream, so that any replica can replay them.
 
-A stream is a Redis Stream of its own. A message longer than an entry may be takes several entries, written in one step.
-The last message of a request's stream is marked final, and nothing can be added after it: so a call whose replica is
-gone ends in the same way for everybody, also when that replica was only asleep. Each message has a MAC (see `seals`);
-one without a good one is left out, wherever it came from.
+A log is a Redis Stream. A message longer than an entry may be takes several entries, written in one step. The last
+message of a request's stream is marked final, and nothing can be added after it. So a call whose replica is lost has
+one end for all readers, even if that replica was only paused. Each message has a MAC (`gateway.redis.entry_mac`); a
+message without a valid one is left out, whatever its origin.
 """
 
 import secrets
@@ -23,21 +23,21 @@ log = structlog.get_logger(__name__)
 
 ENTRY_BYTES = 64 * 1024
 START = "0-0"
-"""Before everything."""
+"""The position before the first entry."""
 
 _MAX_ENTRIES = 1000
 _READ_ENTRIES = 32
 _KEPT_S = 600
 _SAID, _FINAL, _MORE = b"d", b"f", b"c"
 _MAC_PLACE = 3
-"""Flag, value, then `m` and the MAC, with the last piece of a message."""
+"""The index of the MAC in an entry: flag, value, `m`, MAC. Only the last piece of a message has a MAC."""
 _Row = tuple[bytes, Sequence[bytes]]
 _ENDED = 2
 
-# KEYS: record, state, index. ARGV: stream, prefix of the logs, who runs it, the request's id as JSON, idle ms, MAC,
-# the life of who runs it.
-# Answers the id of a first, empty entry; '' when a request of that id is running elsewhere; nil when the session has
-# ended. Names of logs that have expired are forgotten on the way.
+# KEYS: record, state, index. ARGV: stream, prefix of the logs, replica that runs it, request id as JSON, idle ms, MAC,
+# heartbeat key of that replica.
+# Returns the id of a first, empty entry; '' when a request of that id is running elsewhere; nil when the session has
+# ended. Also deletes the names of logs that have expired.
 _OPEN = (
     IS_TAKEN
     + """
@@ -57,9 +57,9 @@ return id
 """
 )
 
-# KEYS: record, log, state, index, channel. ARGV: stream, idle ms, most entries, 'f' when it is the last message,
-# a question's id or '', the MAC of the message, then its pieces.
-# Answers the id of its last entry; '' when the stream was ended before; nil when the session has ended.
+# KEYS: record, log, state, index, channel. ARGV: stream, idle ms, entry limit, 'f' when it is the last message,
+# question id or '', the MAC of the message, then its pieces.
+# Returns the id of its last entry; '' when the stream has ended; nil when the session has ended.
 _APPEND = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
@@ -80,11 +80,11 @@ redis.pcall('PUBLISH', KEYS[5], ARGV[1])
 return id
 """
 
-# KEYS: record, log, state, life of the replica that runs it. ARGV: stream, after which entry, most entries,
-# the token of a reader of the standalone stream: while it is the newest, it is noted how far it has read, and what of
-# it has been taken to be sent.
-# Answers whether the session is there, the token of its newest reader, whether that replica lives, the entries, and
-# when there are none, what there is of the log: 0 nothing, 1 an open one, 2 one with an end.
+# KEYS: record, log, state, heartbeat key of the replica that runs it. ARGV: stream, entry to start after, entry limit,
+# token of a reader of the standalone stream. While it is the newest reader, the script records how far it has read, and
+# the entries that it has taken to send.
+# Returns if the session exists, the token of its newest reader, if that replica is alive, and the entries. Without
+# entries also the state of the log: 0 absent, 1 open, 2 ended.
 _READ = """
 local rows, kept = redis.call('XRANGE', KEYS[2], '(' .. ARGV[2], '+', 'COUNT', ARGV[3]), 1
 if #rows == 0 then
@@ -99,8 +99,8 @@ end
 return {redis.call('EXISTS', KEYS[1]), reader, redis.call('EXISTS', KEYS[4]), rows, kept}
 """
 
-# KEYS: record, state, channel. ARGV: token, idle ms. Whoever read before sees the token and ends.
-# Answers how far the standalone stream has been read; nil when the session has ended.
+# KEYS: record, state, channel. ARGV: token, idle ms. The previous reader sees the new token and ends.
+# Returns how far the standalone stream has been read; nil when the session has ended.
 _GREET = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 redis.call('HSET', KEYS[2], 'reader', ARGV[1])
@@ -116,9 +116,9 @@ _TRIM = "return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[1])"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedMessage:
-    """One message of a stream; an update of a resource has its URI instead of a text.
+    """One message of a stream; a resource update has its URI instead of a text.
 
-    One that is not believed keeps its place and says nothing.
+    A message with an invalid MAC keeps its id, without content.
     """
 
     id: str
@@ -129,32 +129,32 @@ class LoggedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRead:
-    """What a look at a stream has shown."""
+    """The result of one read of a stream."""
 
     messages: Sequence[LoggedMessage]
     is_alive: bool
-    """Whether the session is still there."""
+    """True if the session still exists."""
     reader: str
-    """The token of who opened the standalone stream last."""
+    """The token of the newest reader of the standalone stream."""
     is_run: bool
-    """Whether the replica that writes the stream is alive."""
+    """True if the replica that writes the stream is alive."""
     is_kept: bool
-    """Whether there is anything of the stream."""
+    """True if the log has any entry."""
     is_ended: bool
-    """Whether there is nothing to come after what was read."""
+    """True if there was nothing to read and the stream has ended."""
     has_more: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOwner:
-    """Who answers a request, and the request's id as JSON."""
+    """The replica that answers a request, and the request's id as JSON."""
 
     replica: str
     request: bytes
 
 
 class StreamLog:
-    """The streams of all sessions."""
+    """The logs of all streams of all sessions."""
 
     def __init__(self, bus: EventBus, sessions: Sessions) -> None:
         self.replica = bus.replica
@@ -162,7 +162,7 @@ class StreamLog:
         self._idle_ms = sessions.idle_ms
         self._seal = EntryMac(bus)
         self.refused = 0
-        """How many messages were left out because nobody of ours had written them there."""
+        """Number of messages left out because their MAC was invalid."""
         self._open = bus.script(_OPEN)
         self._append = bus.script(_APPEND)
         self._read = bus.script(_READ)
@@ -171,12 +171,12 @@ class StreamLog:
         self._trim = bus.script(_TRIM)
 
     async def open(self, keys: SessionKeys, stream: str, request: bytes) -> str | None:
-        """Begin the stream of a request: the id of its first, empty message.
+        """Open the stream of a request, and return the id of its first, empty message.
 
-        The answer is '' when a request of that id is running already, and None when the session has ended.
+        Returns '' when a request of that id is running already, and None when the session has ended.
 
         Raises:
-            RedisUnavailable: it may or may not have begun.
+            RedisUnavailable: it may or may not have been opened.
         """
         named = (keys.record, keys.state, keys.index)
         mac = self._seal.make(keys.log(stream), _SAID, b"")
@@ -186,7 +186,7 @@ class StreamLog:
     async def append(
         self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
     ) -> str | None:
-        """Add one message: its id; None when the stream or the session has ended, and nothing was added.
+        """Add one message and return its id; None when the stream or the session has ended, and nothing was added.
 
         Raises:
             RedisUnavailable: it may or may not have been added.
@@ -201,7 +201,7 @@ class StreamLog:
     async def read(
         self, keys: SessionKeys, stream: str, after: str, *, run: RequestOwner | None = None, reader: str = ""
     ) -> LogRead:
-        """What was added after an entry; `reader` is the token of who reads the standalone stream.
+        """Read the messages after an entry; `reader` is the token of the reader of the standalone stream.
 
         Raises:
             RedisUnavailable: nothing was read.
@@ -210,9 +210,9 @@ class StreamLog:
         named = (keys.record, keys.log(stream), keys.state, life)
         alive, newest, is_run, rows, kept = await self._read(named, stream, after, _READ_ENTRIES, reader)
         more = len(rows) == _READ_ENTRIES
-        while more and rows[-1][1][0] == _MORE:  # it ends inside of a message
+        while more and rows[-1][1][0] == _MORE:  # the read ended inside a message
             rest = await self._rest(named, stream, rows[-1][0].decode())
-            more = bool(rest)  # entries of one message are written in one step: its end is there, or it is none of ours
+            more = bool(rest)  # a message is written in one step: without further entries, it is not one of ours
             rows += rest
         messages = self._join(keys, stream, rows)
         return LogRead(
@@ -226,17 +226,17 @@ class StreamLog:
         )
 
     async def take_over(self, keys: SessionKeys) -> tuple[str, str] | None:
-        """Become the one who reads the standalone stream: a token, and how far it was read; None when it has ended.
+        """Become the reader of the standalone stream; return a token and the read position, None without a session.
 
         Raises:
-            RedisUnavailable: whoever reads it goes on.
+            RedisUnavailable: the previous reader may continue.
         """
         token = secrets.token_hex(8)
         read = _text(await self._greet((keys.record, keys.state, keys.wake), token, self._idle_ms))
         return None if read is None else (token, read)
 
     async def find_owner(self, keys: SessionKeys, stream: str) -> RequestOwner | None:
-        """Who answers the request of a stream; None when there is no such stream any more."""
+        """Return the owner of a stream's request; None when the stream is gone."""
         said = _text(await self._run((keys.state,), stream))
         if said is None:
             return None
@@ -244,7 +244,7 @@ class StreamLog:
         return RequestOwner(replica=replica, request=request.encode())
 
     async def trim(self, keys: SessionKeys, stream: str, before: str) -> None:
-        """Forget what was added before an entry."""
+        """Delete the entries before an entry."""
         await self._trim((keys.log(stream),), before)
 
     async def _rest(self, named: Sequence[str], stream: str, after: str) -> list[_Row]:
@@ -253,7 +253,7 @@ class StreamLog:
         return found
 
     def _join(self, keys: SessionKeys, stream: str, rows: Sequence[_Row]) -> list[LoggedMessage]:
-        """The whole messages among entries of a log; pieces at the end whose message goes on are left out."""
+        """The complete messages among entries of a log; pieces of an incomplete last message are left out."""
         messages: list[LoggedMessage] = []
         pieces: list[bytes] = []
         name, refused = keys.log(stream), 0

@@ -1,7 +1,7 @@
-"""Which sessions want to know when a resource changes, and how they are told: in their logs, so that none misses it.
+"""Resource subscriptions of sessions. An update is written to the log of each subscriber, so none misses it.
 
-Sessions of a tenant are found by the digest of the URI; a session that has ended is forgotten on the way. The URI
-itself is kept with the session unless it is long, so that what a template makes is found when the template changes.
+The sessions of a tenant are found by the digest of the URI; ended sessions are removed when they are met. A URI is also
+stored with the session, unless it is long, so that it is found when a template that makes it changes.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -15,7 +15,7 @@ from gateway.redis.sessions.records import Sessions, is_session_id
 
 MAX_SUBSCRIPTIONS = 1000
 LONGEST_KEPT = 512
-"""Bytes of a URI that is kept, which bounds what the subscriptions of a session weigh."""
+"""The longest URI that is stored, in bytes; bounds the memory for the subscriptions of a session."""
 _MAX_ENTRIES = 1000
 _BATCH = 200
 _READ_AT_ONCE = 20
@@ -23,10 +23,10 @@ _LOOKED_AT = 3
 _RETRY_S = 60.0
 
 # KEYS: record, subscriptions of the session, subscribers of the URI, URIs of the session. ARGV: session, digest, cap,
-# ms for which subscriptions are kept, what names of sessions begin with, how many others are looked at, URI or nothing.
-# Answers 1; 0 beyond the cap; nil when the session has ended. Some other subscribers are forgotten when they have
-# expired, so that those of a resource that never changes do not pile up. The life of the session's own set goes on as
-# it was, since that of the sets it names does: they all begin anew together.
+# time to live of subscriptions in ms, prefix of session names, number of other subscribers to check, URI or nothing.
+# Returns 1; 0 beyond the cap; nil when the session has ended. Expired ones among the checked subscribers are removed,
+# so that those of a resource that never changes do not pile up. An existing set of the session keeps its time to live,
+# because the sets of its other URIs keep theirs: they are all renewed together.
 _SUBSCRIBE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local known = redis.call('SCARD', KEYS[2])
@@ -55,7 +55,7 @@ return redis.call('SREM', KEYS[1], ARGV[2])
 
 _SUBSCRIBERS = "return redis.call('SMEMBERS', KEYS[1])"
 
-# KEYS: URIs of some sessions. Answers them all.
+# KEYS: URIs of some sessions. Returns all of them.
 _URIS = """
 local found = {}
 for _, key in ipairs(KEYS) do
@@ -64,9 +64,9 @@ end
 return found
 """
 
-# KEYS: subscribers of the URI. ARGV: what names of sessions begin with, URI, most entries, idle ms, stream, digest,
-# then sessions, each with the MAC of its entry. Answers how many were told. An update that was not taken to be sent yet
-# tells of those after it as well.
+# KEYS: subscribers of the URI. ARGV: prefix of session names, URI, entry limit, idle ms, stream, digest, then sessions,
+# each with the MAC of its entry. Returns the number of notified sessions. An update that no reader has taken yet covers
+# later ones as well: no entry is added.
 _TELL = """
 local function is_after(one, other)
   local ms, number = string.match(one, '^(%d+)%-(%d+)$')
@@ -98,7 +98,7 @@ return told
 
 
 class SessionSubscriptions:
-    """The subscriptions of all sessions, one tenant at a time."""
+    """The subscriptions of all sessions, stored per tenant."""
 
     def __init__(self, bus: EventBus, sessions: Sessions) -> None:
         self._namespace = bus.namespace
@@ -112,11 +112,11 @@ class SessionSubscriptions:
         self._tell = bus.script(_TELL)
 
     async def subscribe(self, keys: SessionKeys, uri: str) -> None:
-        """Tell the session of this resource from now on.
+        """Notify the session of updates to this resource from now on.
 
         Raises:
             NotFound: the session has ended.
-            LimitExceeded: it is subscribed to as many as it may be.
+            LimitExceeded: it has reached the cap of subscriptions.
         """
         named = (keys.record, keys.subscriptions, self._key(keys.tenant, uri), keys.uris)
         prefix = SessionKeys(self._namespace, keys.tenant, "").record
@@ -131,12 +131,12 @@ class SessionSubscriptions:
             raise LimitExceeded(said, retry_after_s=_RETRY_S)
 
     async def unsubscribe(self, keys: SessionKeys, uri: str) -> None:
-        """Tell it no longer."""
+        """Stop notifying the session of updates to this resource."""
         named = (keys.subscriptions, self._key(keys.tenant, uri), keys.state, keys.uris)
         await self._unsubscribe(named, keys.session, digest_uri(uri))
 
     async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
-        """The URIs that sessions of the tenant are subscribed to, those of some sessions at a time; no long ones.
+        """Yield the URIs that the tenant's sessions are subscribed to, some sessions at a time, without long URIs.
 
         Raises:
             RedisUnavailable: there may be more.
@@ -148,10 +148,10 @@ class SessionSubscriptions:
             yield [uri.decode("utf-8", "replace") for uri in dict.fromkeys(found)]
 
     async def publish(self, tenant: TenantId, uri: str) -> int:
-        """Write into the log of every session that is subscribed; says how many.
+        """Write an update to the log of every subscribed session, and return their number.
 
         Raises:
-            RedisUnavailable: not all of them may know.
+            RedisUnavailable: some of them may miss the update.
         """
         of = self._key(tenant, uri)
         found = [session for session in await self._subscribers((of,)) if is_session_id(session)]
@@ -167,7 +167,7 @@ class SessionSubscriptions:
         return told
 
     def _sealed(self, tenant: TenantId, session: bytes, uri: bytes) -> tuple[bytes, bytes]:
-        """The session, and the MAC of the update in its log."""
+        """Return the session, and the MAC of the update in its log."""
         log = SessionKeys(self._namespace, tenant, session.decode("utf-8", "replace")).log(STANDALONE)
         return session, self._seal.make(log, UPDATE, uri)
 

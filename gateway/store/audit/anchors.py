@@ -1,9 +1,9 @@
-"""The anchor of a tenant's trail: one sealed row that names the newest signature of the trail.
+"""The anchor of a tenant's audit trail: one sealed row that names the newest signature.
 
 The anchor is made with the tenant, and each signature moves it in the same transaction. The entry of the tenant's
-creation, and every later change, names the number that the anchor had. So signatures cannot be deleted without the
-anchor, and the anchor not without the changes. An older anchor put back is found by those changes, by the signers that
-are running, and by the heads kept outside the database.
+creation, and of every later change, names the number that the anchor had. So signatures cannot be deleted without the
+anchor, nor the anchor without the changes. An older anchor put back is found through those changes, by running signers,
+and through the heads kept outside the database.
 """
 
 import hmac
@@ -21,24 +21,24 @@ from gateway.store.engine import Db
 from gateway.store.tables import audit_anchors, audit_entries, audit_heads
 
 ANCHOR_PURPOSE = "audit anchors"
-"""The key that seals anchors is derived for this purpose."""
+"""Purpose for which the key that seals anchors is derived."""
 
 TRAIL = "trail"
-"""The signer of the one chain of signatures that a tenant has. Releases before anchors had one chain per signer."""
+"""Signer of the one chain of signatures that a tenant has. Releases before anchors had one chain per signer."""
 
 _NUMBER_BYTES, _HEAD_BYTES = 8, 16
 REFERENCE_BYTES = _NUMBER_BYTES + _HEAD_BYTES
 
 
 class TrailHead(NamedTuple):
-    """The newest signature of a trail: its number and its MAC."""
+    """The newest signature of an audit trail: its number and its MAC."""
 
     number: int = 0
     head: bytes = START
 
 
 class AnchorRow(NamedTuple):
-    """One anchor but for its MAC."""
+    """One anchor without its MAC."""
 
     tenant: str
     kind: str
@@ -48,7 +48,7 @@ class AnchorRow(NamedTuple):
 
 
 class StoredAnchor(NamedTuple):
-    """One anchor as it stands in the table."""
+    """One anchor in stored form, with its MAC."""
 
     row: AnchorRow
     mac: bytes
@@ -59,7 +59,7 @@ class StoredAnchor(NamedTuple):
 
 
 class AnchorReferences(NamedTuple):
-    """The numbers of signatures that the entries of changes name, those up to the entry `last`."""
+    """The numbers of signatures that the entries of changes name, up to the entry `last`."""
 
     last: int = 0
     numbers: frozenset[int] = frozenset()
@@ -75,25 +75,25 @@ def seal_anchor(key: bytes, row: AnchorRow) -> bytes:
 
 
 def refer_to(trail: TrailHead) -> bytes:
-    """Reference to the current anchor, kept in the entry of a change."""
+    """Reference to the current anchor, for the entry of a change."""
     number = max(trail.number, 0)  # the row may have been edited
     return number.to_bytes(_NUMBER_BYTES, "big") + trail.head[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0")
 
 
 def read_reference(reference: bytes) -> TrailHead | None:
-    """The number and the shortened MAC that an entry keeps; None where it was written before there were anchors."""
+    """The number and the shortened MAC in an entry; None if the entry is older than anchors."""
     if len(reference) != REFERENCE_BYTES:
         return None
     return TrailHead(int.from_bytes(reference[:_NUMBER_BYTES], "big"), reference[_NUMBER_BYTES:])
 
 
 def make(tenant: TenantId, *, key: bytes, kind: AnchorKind) -> StoredAnchor:
-    """The anchor of a trail without signatures."""
+    """The anchor of an audit trail without signatures."""
     return _sealed(key, AnchorRow(tenant, kind.value, now_us(), *TrailHead()))
 
 
 async def insert(tenant: TenantId, db: Db, *, key: bytes, kind: AnchorKind) -> None:
-    """Add the anchor of a trail without signatures; one that another replica added first stays."""
+    """Add the anchor of an audit trail without signatures, unless another replica has added one."""
     made = make(tenant, key=key, kind=kind)
     await db.execute(insert_into(audit_anchors).values(**_columns(made)).on_conflict_do_nothing())
 
@@ -106,7 +106,7 @@ async def save(tenant: TenantId, db: Db, trail: TrailHead, *, key: bytes, before
 
 
 async def find(tenant: TenantId, db: Db, *, is_locked: bool = False) -> StoredAnchor | None:
-    """The anchor; `is_locked` keeps other signers of the tenant out until the transaction ends."""
+    """The anchor; `is_locked` keeps other signers of the tenant waiting until the transaction ends."""
     if is_locked:
         await db.execute(_LOCK, {"tenant": tenant})
     row = (await db.execute(select(audit_anchors).where(audit_anchors.c.tenant_id == tenant))).mappings().one_or_none()
@@ -129,7 +129,7 @@ async def last_number(tenant: TenantId, db: Db) -> int:
 
 
 async def references(tenant: TenantId, db: Db) -> AnchorReferences:
-    """Signatures that entries of changes reference, and the last entry that was read for it."""
+    """Signatures that the entries of changes name, and the last entry that was read for this."""
     columns = audit_entries.c
     found = select(func.max(columns.seq), func.array_agg(columns.digest.distinct()))
     row = (await db.execute(found.where(columns.tenant_id == tenant, columns.writer == CATALOG))).one()

@@ -1,4 +1,4 @@
-"""The chains that one connection writes: rows numbered and tied together, one chain per tenant."""
+"""The hash chains that one connection writes, one per tenant: numbers rows and links them by their MACs."""
 
 import secrets
 from collections.abc import Iterable
@@ -32,16 +32,16 @@ class ChainWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many tenants were seen that starting over is cheaper than remembering them."""
+        """True if there are so many tenants that starting new chains is cheaper than remembering the ends of these."""
         return len(self._ends) >= _MOST_CHAINS
 
     def rows(self, records: Iterable[CallRecord]) -> list[StoredRow]:
-        """The group as rows with ids of this moment; the chains move on."""
+        """The group as rows with new ids of this moment; each row extends its chain."""
         at_us = now_us()
         return [self._add(record, self.next_id(at_us), at_us) for record in records]
 
     def rows_of(self, entries: Iterable[tuple[CallRecord, str, int]]) -> list[StoredRow]:
-        """The same of records that have their ids and times."""
+        """Rows of records that have their ids and times; each row extends its chain."""
         return [self._add(record, row_id, at_us) for record, row_id, at_us in entries]
 
     def end_of(self, tenant: str) -> End:
@@ -49,7 +49,7 @@ class ChainWriter:
         return End(self.writer, *self._ends.get(tenant, (0, START)))
 
     def next_id(self, at_us: int) -> str:
-        """An id that sorts behind all that were given out here before."""
+        """A new id: it sorts by time, then by a counter of this writer."""
         self._written += 1
         return audit_id(at_us, f"{self._mark}{self._written & 0xFFFF:04x}")
 

@@ -1,7 +1,7 @@
-"""The audit trail in the database: entries of catalog changes, and reading it.
+"""Audit entries in the database: adds the entries of catalog changes, and reads all entries.
 
-Entries of a tenant outlive the tenant: removing one is no way to lose its trail. Entries of calls are written by
-`audit_writer`; `audit_check` tells whether somebody edited the trail.
+Entries of a tenant outlive the tenant, so its removal does not remove its audit trail. `writer` adds the entries of
+calls; `verification` detects edits.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _SUFFIX = 9
 _MOST_COUNTED = 100_000
 
-# Made once: the end of the chain of changes and the anchor, for the entry of a change.
+# Built once: the end of the chain of changes and the anchor, for the entry of a change.
 _ENDS = text("""
     select last.seq, last.mac, anchor.number, anchor.head
     from (values (1)) one
@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 
 class AuditedChange(TypedDict):
-    """What one change of a tenant's catalog was."""
+    """One change of a tenant's catalog, for its entry."""
 
     principal: str
     action: str
@@ -51,9 +51,9 @@ class AuditedChange(TypedDict):
 
 
 async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange]) -> AuditId:
-    """Add the entry of a change in the change's own transaction, after `tenants.advance` gave the revision.
+    """Add the entry of a change in the change's own transaction, after `tenants.advance` returned the revision.
 
-    A change whose predecessor is gone is preceded by an entry that records the break, in the predecessor's place.
+    If the entry of the previous change is missing, an entry with its number that records the break is added first.
     """
     ends = (await db.execute(_ENDS, {"tenant": tenant, "writer": CATALOG})).one()
     last, previous = ends.seq, START if ends.mac is None else ends.mac
@@ -67,7 +67,7 @@ async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange
 
 
 async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chain_key: bytes) -> bytes:
-    """Add one row; its MAC."""
+    """Add one row; return its MAC."""
     mac = link(chain_key, previous, row)
     values: dict[str, object] = dict(zip(_CHAINED, row, strict=True))
     values["at"] = _EPOCH + row.at_us * _MICROSECOND
@@ -76,7 +76,7 @@ async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chai
 
 
 def _break(tenant: TenantId, change: AuditedChange, last: int | None) -> AuditRow:
-    """The entry in the place of a predecessor that is gone."""
+    """The entry that takes the number of a missing predecessor."""
     expected = change["revision"] - 1
     detail = {"expected": expected, "found": last}
     found: AuditedChange = {**change, "action": "audit.break", "target": tenant, "revision": expected, "detail": detail}
@@ -91,7 +91,7 @@ async def page(
     limit: int,
     wanted: AuditFilter | None = None,
 ) -> Sequence[AuditEntry]:
-    """Entries that pass the filter and are older than the one with the id `after`, newest first."""
+    """Entries that match the filter and are older than the one with the id `after`, newest first."""
     query = select(audit_entries).where(audit_entries.c.tenant_id == tenant)
     if after is not None:
         query = query.where(audit_entries.c.id < after)
@@ -111,9 +111,9 @@ async def last_change(tenant: TenantId, db: Db, target: str) -> AuditEntry | Non
 
 
 async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since: datetime) -> Mapping[str, int]:
-    """Calls of each of these tools, among the latest 100,000 entries that are not older; those without one are absent.
+    """Number of calls of each tool among the latest 100,000 entries since `since`; tools without calls are absent.
 
-    Ids sort by time, so the primary key finds the entries, and their number is bounded whatever the tenant calls.
+    Ids sort by time, so the primary key finds the entries. Their number is bounded however often the tenant calls.
     """
     columns = audit_entries.c
     oldest = audit_id((since - _EPOCH) // _MICROSECOND, "")
@@ -146,7 +146,7 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
 
 
 async def links(tenant: TenantId, db: Db, *, after: Link | None, limit: int) -> Sequence[Link]:
-    """Entries as they were chained, writer by writer, each writer's in order; those that follow `after`."""
+    """Entries in the form in which they were chained, in order of writers and numbers; those that follow `after`."""
     columns = audit_entries.c
     in_order = columns.writer, columns.seq, columns.id
     query = select(*_AS_CHAINED, columns.mac, _IS_CONTRADICTED).where(columns.tenant_id == tenant)
@@ -162,7 +162,7 @@ _CHAINED = tuple(column.name for column in audit_entries.c if column.name != "ma
 
 _MOMENT = audit_entries.c.at
 _MICROSECONDS = case((func.isfinite(_MOMENT), cast(extract("epoch", _MOMENT) * 1_000_000, BigInteger)))
-"""The moment as it was chained, also where somebody has put one that no clock shows."""
+"""The time in the form in which it was chained; null for an infinite one, which only an edit can store."""
 _AS_CHAINED = [_MICROSECONDS if column is _MOMENT else column for column in audit_entries.c if column.name != "mac"]
 
 _IS_CONTRADICTED = (

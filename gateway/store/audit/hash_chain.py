@@ -1,7 +1,7 @@
-"""How audit rows are tied together: each carries a MAC over itself and over the MAC of the row before it.
+"""Hash chains of audit rows: each row contains a MAC over itself and over the MAC of the previous row.
 
-A chain belongs to one tenant and one writer, and its rows are numbered without gaps. The key is never in the
-database, so a row that was changed, or removed from the middle, is found by whoever holds it.
+A chain belongs to one tenant and one writer, and its rows are numbered without gaps. The key is never in the database.
+So a holder of the key finds a row that was changed, or removed from the middle.
 """
 
 import hmac
@@ -13,17 +13,17 @@ import msgspec
 from gateway.domain.identifiers import AuditId
 
 START = b""
-"""What stands before the first row of a chain."""
+"""The previous MAC of the first row of a chain."""
 
 CATALOG = "catalog"
-"""The writer of changes. Its chain is numbered by the tenant's revision, whose row is locked while one is added."""
+"""Writer of changes. The tenant's revision numbers its chain; the tenant's row is locked while one is added."""
 
 CREATION = "tenant.create"
-"""The action of the first entry of every tenant: the only change that follows nothing."""
+"""The action of the first entry of every tenant: the only change without a predecessor."""
 
 
 class AuditRow(NamedTuple):
-    """One row but for its MAC, in the order of the table's columns."""
+    """One row without its MAC, in the order of the table's columns."""
 
     tenant: str
     id: str
@@ -45,7 +45,7 @@ class AuditRow(NamedTuple):
 
 
 class Link(NamedTuple):
-    """One row with its MAC, as it stands in the table."""
+    """One row in stored form, with its MAC."""
 
     row: AuditRow
     mac: bytes
@@ -62,17 +62,17 @@ def link(chain_key: bytes, previous: bytes, row: AuditRow) -> bytes:
 
 
 def now_us() -> int:
-    """Microseconds since 1970, as the database keeps time."""
+    """Microseconds since 1970, the resolution of times in the database."""
     return time.time_ns() // 1000
 
 
 def audit_id(at_us: int, suffix: str) -> AuditId:
-    """An id that sorts by time: eleven hexadecimal digits of milliseconds, then nine characters of the writer's."""
+    """An id that sorts by time: eleven hexadecimal digits of milliseconds, then nine characters of the writer."""
     return AuditId(f"aud_{at_us // 1000:011x}{suffix}")
 
 
 def storable(text: str) -> str:
-    """The text without what PostgreSQL cannot hold, so that one odd name does not fail everybody's rows."""
+    """The text without characters that PostgreSQL cannot store, so that one name does not fail the rows of all."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

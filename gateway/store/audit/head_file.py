@@ -1,4 +1,4 @@
-"""Heads of audit trails in a file that is only appended to: one line of JSON for each head.
+"""Heads of audit trails in an append-only file: one line of JSON for each head.
 
 All replicas of a machine may share the file: each batch is one write at its end. An operator may make the file
 append-only (`chattr +a`), ship it, or rotate it away by renaming it.
@@ -14,7 +14,7 @@ import anyio.to_thread
 from gateway.domain.identifiers import TenantId
 
 _MOST_BYTES = 256 * 1024 * 1024
-"""Bytes at the end of the file that are read; heads before them are not compared."""
+"""Bytes that are read from the end of the file; earlier heads are not compared."""
 _MOST_HEADS = 10_000
 
 
@@ -28,7 +28,7 @@ class FileHeads:
         self.name = str(path)
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
-        """Append these.
+        """Append these heads.
 
         Raises:
             OSError: the file cannot be written.
@@ -37,7 +37,7 @@ class FileHeads:
         await anyio.to_thread.run_sync(self._append, lines, abandon_on_cancel=True)
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
-        """The newest heads of the tenant; none without a file.
+        """The newest heads of the tenant; empty if there is no file.
 
         Raises:
             OSError: the file cannot be read.
@@ -58,7 +58,7 @@ class FileHeads:
                 size = file.seek(0, os.SEEK_END)
                 if size > _MOST_BYTES:
                     file.seek(size - _MOST_BYTES)
-                    file.readline()  # the rest of a line
+                    file.readline()  # skips the rest of a line
                 else:
                     file.seek(0)
                 found.extend(line.rstrip(b"\n") for line in file if named in line)

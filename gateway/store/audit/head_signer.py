@@ -1,9 +1,9 @@
-"""Signs where the chains of the trail stand: once a minute, for tenants of which something was written, and at the end.
+"""Signs the ends of audit chains: once a minute, for tenants with new entries, and at shutdown.
 
-It takes no part in a call. A replica that ends without a word leaves at most a minute unsigned, until the next replica
-that writes for the tenant signs it. All replicas add to one chain of signatures per tenant, whose end is the tenant's
-anchor (`audit_anchors`). A signer remembers the last signature that it made or found. Where the database no longer has
-that signature, it goes on from its memory, so that the gap stays in the chain for `audit verify` to find.
+The signer takes no part in calls. A replica that crashes leaves at most a minute unsigned, until the next replica that
+writes for the tenant signs it. All replicas add to one chain of signatures per tenant, whose end is the tenant's anchor
+(`audit_anchors`). A signer remembers the last signature that it made or found. If the database no longer has that
+signature, the signer continues from memory, so that the gap stays in the chain and `audit verify` finds it.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ _MARK = End(CATALOG, 0, START)
 class AuditSigner:
     """The signer of one replica; open it with `async with`, once, while the store is open.
 
-    `key` signs; the first of `anchor_keys` seals anchors, and what an older one sealed is accepted.
+    `key` signs. The first of `anchor_keys` seals anchors, and anchors sealed by the others are accepted.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class AuditSigner:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What was written last is signed, too, if that takes no more than a few seconds."""
+        """Stop, and sign the latest entries if that takes at most 3 s."""
         tasks, self._tasks = self._tasks, None
         if tasks is not None:
             tasks.cancel_scope.cancel()
@@ -78,10 +78,10 @@ class AuditSigner:
             await self._try_to_sign()
 
     async def sign(self) -> None:
-        """Sign where the chains of the tenants stand of which something was written, and deliver that outside.
+        """Sign the ends of the chains of tenants with new entries, and deliver the heads to outside stores.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not answer; what was not signed is left for the next time.
+            DatabaseUnavailable: PostgreSQL does not respond; tenants not signed are left for the next round.
         """
         taken = self._moved.take(_AT_ONCE)
         try:
@@ -111,7 +111,7 @@ class AuditSigner:
             log.exception("audit_not_signed")
 
     async def _sign(self, tenant: TenantId, ends: Ends) -> None:
-        """Everything where this signer sees the tenant for the first time, later what was written here and changes."""
+        """Sign all unsigned ends when this signer first sees the tenant; later those written here, and changes."""
         if len(self._known) >= _MOST_TENANTS:
             self._known.clear()
         is_first = tenant not in self._known
@@ -131,7 +131,7 @@ class AuditSigner:
             self._outside.note(tenant, last)
 
     async def _lock_anchor(self, tenant: TenantId, db: Db, known: TrailHead | None) -> StoredAnchor:
-        """The tenant's anchor, held until the transaction ends; made where there is none that we sealed."""
+        """The tenant's anchor, locked until the transaction ends; a new one if none is sealed by a known key."""
         anchor = await anchors.find(tenant, db, is_locked=True)
         if anchor is None:
             kind = AnchorKind.ADOPTED if known is None else AnchorKind.BROKEN
@@ -145,9 +145,9 @@ class AuditSigner:
     async def _go_on_from(
         self, tenant: TenantId, db: Db, anchor: StoredAnchor, known: TrailHead | None
     ) -> tuple[TrailHead, bool]:
-        """The signature that the next one follows, and whether the database lacks the one that we know."""
+        """The signature that the next one follows, and True if the database lacks the one in memory."""
         found = TrailHead(anchor.row.number, anchor.row.head)
-        last = max(found.number, await anchors.last_number(tenant, db))  # a number is never given twice
+        last = max(found.number, await anchors.last_number(tenant, db))  # a number is never reused
         if known is None or known == found or known.number == 0:
             return TrailHead(last, found.head), False
         if known.number < found.number and await anchors.has_signature(tenant, db, known):
@@ -156,7 +156,7 @@ class AuditSigner:
         return TrailHead(max(known.number, last), known.head), True
 
     async def _find_ends(self, tenant: TenantId, db: Db, ends: Ends, *, is_first: bool) -> Sequence[End]:
-        """Ends that are not signed yet; those that this replica has in memory are not looked up."""
+        """Unsigned ends; those in the memory of this replica are not read from the database."""
         if is_first:
             found = await signed_heads.unsigned(tenant, db, signer=TRAIL)
         else:

@@ -1,8 +1,8 @@
-"""Heads of trails kept outside the database: how they are sealed, delivered to their stores, and read back.
+"""Heads of audit trails outside the database: sealing, delivery to their stores, and reading.
 
-A head names the newest signature of a tenant's trail. Signatures form one chain per tenant, so one head stands for
-everything signed before it. Delivery runs beside the signer, never beside a call: each store gets the newest head of
-each tenant, with a deadline, and what fails is sent again at the next round.
+A head names the newest signature of a tenant's audit trail. Signatures form one chain per tenant, so one head covers
+everything signed before it. Delivery runs beside the signer, never in a call. Each store receives the newest head of
+each tenant, with a deadline. A failed delivery is repeated in the next round.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from gateway.store.audit.hash_chain import now_us
 log = structlog.get_logger(__name__)
 
 HEADS_PURPOSE = "audit heads outside"
-"""The key that seals heads is derived for this purpose."""
+"""Purpose for which the key that seals heads is derived."""
 
 _DEADLINE_S = 5.0
 _RECALL_S = 1.0
@@ -33,24 +33,24 @@ _AWAY = (GatewayError, OSError, TimeoutError)
 
 
 class HeadStore(Protocol):
-    """A place outside the database that keeps sealed heads."""
+    """A store outside the database that keeps sealed heads."""
 
     @property
     def name(self) -> str:
-        """Its name in results and logs."""
+        """Name of the store in results and logs."""
         ...
 
     @property
     def is_memory(self) -> bool:
-        """True if a starting signer may continue from the head that is kept here."""
+        """True if a starting signer may continue from the heads in this store."""
         ...
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
-        """Keep these; raises GatewayError or OSError."""
+        """Store these heads; raises GatewayError or OSError."""
         ...
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
-        """The kept heads of the tenant; raises GatewayError or OSError."""
+        """The stored heads of the tenant; raises GatewayError or OSError."""
         ...
 
 
@@ -64,7 +64,7 @@ class FoundHeads(NamedTuple):
 
 
 class _SealedHead(msgspec.Struct, frozen=True):
-    """A head as stores keep it, in JSON."""
+    """A head in stored form, as JSON."""
 
     tenant: str
     number: int
@@ -79,7 +79,7 @@ _packed = msgspec.msgpack.Encoder().encode
 
 
 def seal_head(key: bytes, tenant: TenantId, trail: TrailHead, *, at_us: int) -> bytes:
-    """A head under the MAC of a replica, as one line of JSON."""
+    """A head with its MAC, as one line of JSON."""
     at = datetime.fromtimestamp(at_us / 1_000_000, UTC).isoformat(timespec="seconds")
     head = trail.head.hex()
     mac = _mac(key, tenant, trail.number, head, at)
@@ -87,7 +87,7 @@ def seal_head(key: bytes, tenant: TenantId, trail: TrailHead, *, at_us: int) -> 
 
 
 def open_head(keys: Sequence[bytes], tenant: TenantId, sealed: bytes) -> TrailHead | None:
-    """The head again; None unless one of these keys sealed it for this tenant."""
+    """Open a sealed head; None unless one of these keys sealed it for this tenant."""
     try:
         found = _decode(sealed)
         if not found.mac.isascii():
@@ -101,7 +101,7 @@ def open_head(keys: Sequence[bytes], tenant: TenantId, sealed: bytes) -> TrailHe
 
 
 class OutsideHeads:
-    """The stores of one gateway, and what waits to be delivered to each."""
+    """The outside stores of one gateway, and the heads that wait for delivery to each."""
 
     def __init__(self, stores: Sequence[HeadStore], *, keys: Sequence[bytes]) -> None:
         self._stores = tuple(stores)
@@ -111,7 +111,7 @@ class OutsideHeads:
         """Deliveries that failed, by store."""
 
     def note(self, tenant: TenantId, trail: TrailHead) -> None:
-        """Deliver this head at the next round, in place of an older one that still waits."""
+        """Queue this head for the next round; it replaces an older one that still waits."""
         sealed = seal_head(self._keys[0], tenant, trail, at_us=now_us())
         for waiting in self._waiting.values():
             waiting[tenant] = sealed
@@ -119,13 +119,13 @@ class OutsideHeads:
                 del waiting[next(iter(waiting))]
 
     async def deliver(self) -> None:
-        """Send what waits to every store; a failure is logged and counted, never raised."""
+        """Send the waiting heads to every store; a failure is logged and counted, never raised."""
         async with anyio.create_task_group() as tasks:
             for store in self._stores:
                 tasks.start_soon(self._deliver_to, store)
 
     async def recall(self, tenant: TenantId) -> TrailHead | None:
-        """Newest head of earlier signers, from the stores that answer in time."""
+        """Newest head of earlier signers, from the stores that may serve as memory and respond in time."""
         newest: TrailHead | None = None
         for store in self._stores:
             if store.is_memory:
@@ -158,7 +158,7 @@ class OutsideHeads:
                 log.warning("audit_heads_not_delivered", store=store.name, heads=len(waiting), reason=_reason(error))
                 return
             for tenant, sealed in batch.items():
-                if waiting.get(tenant) is sealed:  # a newer one may have come meanwhile
+                if waiting.get(tenant) is sealed:  # a newer one may have been queued meanwhile
                     del waiting[tenant]
 
     async def _read(self, store: HeadStore, tenant: TenantId, *, within_s: float) -> FoundHeads:
@@ -176,7 +176,7 @@ class OutsideHeads:
 
 
 def compare_heads(found: FoundHeads, signed: Mapping[int, bytes], last: int) -> HeadsCompared:
-    """One store against the signatures that the database has, up to the number `last`."""
+    """Compare the heads of one store with the signatures in the database, whose last number is `last`."""
     if not found.is_reached:
         return HeadsCompared(store=found.store, state=HeadsState.UNREACHABLE)
     if not found.heads:

@@ -1,8 +1,8 @@
-"""Where the chains of a tenant's trail stand, signed together and kept beside them.
+"""Signed ends of the chains of a tenant's audit trail, stored beside the chains.
 
-A chain shows by itself what was changed or taken out of its middle, never that its end is gone. A signature names a
-chain, the number it had reached and its head; so whoever cuts the end off has to cut the signature out, too. The
-signatures of one signer are a chain themselves, and a later signer signs where the earlier ones ended.
+A chain by itself reveals a change or a removal in its middle, but not that its end was cut off. A signature names a
+chain, its last number and its head. So a cut at the end requires the removal of the signature, too. The signatures of
+one signer form a chain themselves, and a later signer signs the ends of the earlier ones.
 """
 
 import hmac
@@ -20,7 +20,7 @@ from gateway.store.tables import audit_heads
 
 
 class End(NamedTuple):
-    """How far a chain has come: the number and the MAC of its last entry."""
+    """The end of a chain: the number and the MAC of its last entry."""
 
     writer: str
     seq: int
@@ -28,7 +28,7 @@ class End(NamedTuple):
 
 
 class HeadRow(NamedTuple):
-    """One signature but for its MAC."""
+    """One signature without its MAC."""
 
     tenant: str
     signer: str
@@ -39,7 +39,7 @@ class HeadRow(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """One signature as it stands in the table."""
+    """One signature in stored form, with its MAC."""
 
     row: HeadRow
     mac: bytes
@@ -98,13 +98,13 @@ def seal(key: bytes, previous: bytes, row: HeadRow) -> bytes:
 
 
 async def unsigned(tenant: TenantId, db: Db, *, signer: str) -> Sequence[End]:
-    """The ends of all chains that nobody has signed, those of other signers among them."""
+    """The unsigned ends of all chains, those of other signers included."""
     named = {"tenant": tenant, "signer": signer, "signers": SIGNERS}
     return [End._make(row) for row in await db.execute(_ALL_ENDS, named)]
 
 
 async def unsigned_of(tenant: TenantId, db: Db, writers: Collection[str]) -> Sequence[End]:
-    """The same of these writers only."""
+    """The unsigned ends of these writers' chains."""
     named = {"tenant": tenant, "writers": sorted(writers)}
     return [End._make(row) for row in await db.execute(_ENDS_OF, named)]
 
@@ -127,7 +127,7 @@ async def append(tenant: TenantId, db: Db, signatures: Sequence[Signature]) -> N
 
 
 async def signatures(tenant: TenantId, db: Db, *, after: Signature | None, limit: int) -> Sequence[Signature]:
-    """Signatures signer by signer, each one's in order; those that follow `after`."""
+    """Signatures in order of signers and numbers; those that follow `after`."""
     columns = audit_heads.c
     named = columns.tenant_id, columns.signer, columns.number, columns.writer, columns.seq, columns.head, columns.mac
     query = select(*named).where(columns.tenant_id == tenant)

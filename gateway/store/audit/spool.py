@@ -1,6 +1,6 @@
-"""Outcomes that wait for the database somewhere else: how they are written there, and how they come back in order.
+"""Spool of outcomes that wait for the database: their stored form, and the drain that writes them in order.
 
-Each keeps the id and the time it had, so that one which was stored after all, or is brought back twice, is one row.
+Each entry keeps its id and time. So an entry that was stored after all, or is drained twice, becomes one row.
 """
 
 from collections.abc import AsyncGenerator, Sequence, Set
@@ -37,38 +37,41 @@ _AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 class SpoolStore(Protocol):
-    """Where entries wait; what `keep` has returned for is durable."""
+    """Storage of the spooled entries; an entry is durable once `keep` has returned."""
 
     waiting: int | None
-    """How many wait, of all replicas; None while nobody knows."""
+    """Number of spooled entries of all replicas; None while it is unknown."""
 
     def belong_to(self, installation: str) -> None:
-        """Say whose entries these are; before that none is kept and none is shown."""
+        """Set the installation that owns the entries; before that, none is stored or returned."""
         ...
 
     async def keep(self, entries: Sequence[bytes]) -> None:
-        """Have these wait, in this order, or raise Unavailable."""
+        """Append these entries in this order, or raise Unavailable."""
         ...
 
     async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:
-        """The oldest, each with its place; none while somebody else takes them out."""
+        """The oldest entries with their positions; none while another replica drains the spool."""
         ...
 
     async def forget(self, places: Sequence[str]) -> None:
-        """These need not wait any more."""
+        """Delete these entries."""
         ...
 
     async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
-        """What older replicas have left where those of other installations may lie, and how far this has looked."""
+        """Entries of older replicas after the position `after` in the shared spool, and the last position read.
+
+        Installations share that spool, so it may contain entries of others.
+        """
         ...
 
     async def forget_shared(self, places: Sequence[str]) -> None:
-        """These of them need not wait any more."""
+        """Delete these entries of the shared spool."""
         ...
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True):
-    """One record with the id and the time that its row has or will have."""
+    """One record with the id and the time of its row."""
 
     id: str
     at_us: int
@@ -80,7 +83,7 @@ _decode = msgspec.msgpack.Decoder(Entry).decode
 
 
 def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
-    """The record as it waits, with the id and the time of its row."""
+    """The record in spooled form, with the id and the time of its row."""
     tidy = replace(
         record,
         principal=storable(record.principal),
@@ -93,7 +96,7 @@ def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
 
 
 class SpoolDrain:
-    """Brings back what waits as soon as the database takes it; open it once per replica."""
+    """Writes spooled entries to the database as soon as it accepts them; open it once per replica."""
 
     def __init__(
         self,
@@ -115,7 +118,7 @@ class SpoolDrain:
         self.brought_back = 0
 
     async def __aenter__(self) -> Self:
-        with suppress(*_AWAY):  # asked again before anything is brought back
+        with suppress(*_AWAY):  # repeated before anything is drained
             await self._name()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -144,7 +147,7 @@ class SpoolDrain:
                 log.exception("audit_not_brought_back")
 
     async def _name(self) -> None:
-        """Tell the overflow of which installation this database is."""
+        """Give the spool the installation of this database."""
         if self._is_named:
             return
         async with self._connected() as connection:
@@ -152,7 +155,7 @@ class SpoolDrain:
         self._is_named = True
 
     async def _bring_back(self, waiting: Sequence[tuple[str, bytes]]) -> None:
-        """Everything that waits, in groups on one connection and in chains of its own."""
+        """Write all spooled entries, in groups on one connection, in chains of its own."""
         async with self._connected() as connection:
             chains = ChainWriter(self._chain_key)
             while waiting:
@@ -163,9 +166,9 @@ class SpoolDrain:
                 waiting = await self._overflow.peek(_GROUP)
 
     async def _bring_back_shared(self) -> None:
-        """What replicas of the release before have left: of it only what belongs to tenants of this database.
+        """Write the entries that replicas of the previous release left, if their tenants belong to this database.
 
-        What does not stays for whom it belongs to, and is not looked at twice.
+        Other entries stay for their own installation, and are not read twice.
         """
         until, waiting = await self._overflow.peek_shared(self._looked_until, _GROUP)
         while until != self._looked_until:
@@ -208,7 +211,7 @@ class SpoolDrain:
 
 
 async def _known(connection: PostgresConnection, tenants: Set[TenantId]) -> Set[TenantId]:
-    """Those that this database has or had: making a tenant is in the trail, which outlives it."""
+    """The tenants that this database has or had: the audit trail contains their creation and outlives them."""
     known: set[TenantId] = set()
     for tenant in tenants:
         await connection.fetchval("select set_config('app.tenant', $1, false)", tenant)

@@ -1,4 +1,4 @@
-"""Of which tenants a replica has written to the trail, since it last signed where their chains stand."""
+"""Tenants whose chains a replica has extended since it last signed their ends."""
 
 from gateway.domain.identifiers import TenantId
 from gateway.store.audit.signed_heads import End
@@ -8,15 +8,15 @@ Ends = dict[str, End | None]
 
 
 class UnsignedTenants:
-    """Of which tenants this replica has written, and with which writers, since somebody asked."""
+    """Tenants for which this replica has written since the last `take`, with the writers."""
 
     def __init__(self) -> None:
         self._ends: dict[TenantId, Ends] = {}
 
     def note(self, tenant: TenantId, writer: str, end: End | None = None) -> None:
-        """The writer has written something of the tenant, and its chain has this end.
+        """Note that the writer has extended the tenant's chain, and the chain's end if it is known.
 
-        An end that was noted is signed even if its entry is deleted from the database before that.
+        A noted end is signed even if its entry is deleted from the database before that.
         """
         ends = self._ends.get(tenant)
         if ends is None:
@@ -25,5 +25,5 @@ class UnsignedTenants:
             ends[writer] = end
 
     def take(self, limit: int) -> dict[TenantId, Ends]:
-        """The first so many tenants, which are forgotten here."""
+        """Remove and return the first `limit` tenants."""
         return {tenant: self._ends.pop(tenant) for tenant in list(self._ends)[:limit]}

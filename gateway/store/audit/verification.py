@@ -1,9 +1,9 @@
-"""Verification of a tenant's trail: each entry follows from the one before, and no chain begins late or ends early.
+"""Verification of a tenant's audit trail: each entry follows the previous one, and no chain begins late or ends early.
 
-A writer of the database without the keys is found out: an entry that was changed or put in does not fit its MAC, one
-that was taken out leaves a gap in the numbers. The chain of changes begins with the creation of the tenant and reaches
-to its revision. The signatures name the ends of all chains, the anchor and the entries of changes name the signatures,
-and the stores outside the database keep heads of the signatures.
+It finds what a writer of the database without the keys has done. A changed or inserted entry does not match its MAC; a
+removed one leaves a gap in the numbers. The chain of changes begins with the creation of the tenant and reaches its
+revision. The signatures name the ends of all chains. The anchor and the entries of changes name the signatures, and the
+stores outside the database keep heads of the signatures.
 """
 
 import hmac
@@ -34,7 +34,7 @@ _NO_REFERENCES: Final = AnchorReferences()
 
 @dataclass(slots=True)
 class _Walked:
-    """One chain as far as it was followed."""
+    """One chain, as far as it was verified."""
 
     writer: str
     entries: int = 0
@@ -45,12 +45,12 @@ class _Walked:
     fault: ChainFault | None = None
 
     def report(self, kind: ChainFaultKind, number: int, entry: AuditId | None = None) -> None:
-        """One more fault; the first is remembered."""
+        """Count a fault; the first is kept."""
         self.faults += 1
         self.fault = self.fault or ChainFault(kind=kind, number=number, entry=entry)
 
     def step(self, number: int, expected: int, mac: bytes, *, fits: bool, entry: AuditId | None = None) -> None:
-        """The next entry, which does or does not follow from the one before."""
+        """Add the next entry, with a fault if it does not follow the previous one."""
         if number > expected:
             self.report(ChainFaultKind.MISSING, expected, entry)
         elif number < expected or not fits:
@@ -76,7 +76,7 @@ class _Walked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailKeys:
-    """The keys that may have made the MACs of a trail, for each kind of row; the first makes them now."""
+    """The keys that may have made the MACs of an audit trail, per kind of row; the first key is in use now."""
 
     chain: Sequence[bytes]
     signing: Sequence[bytes] = ()
@@ -84,9 +84,9 @@ class TrailKeys:
 
 
 class TrailCheck:
-    """Follows the chains of one tenant: first the signatures, then the entries, each part by part, in their order.
+    """Verifies the chains of one tenant: first the signatures, then the entries, part by part and in order.
 
-    `wanted` are the numbers of signatures that are compared with something else later: their MACs are kept in `signed`.
+    `wanted` contains the numbers of signatures to be compared later; their MACs are kept in `signed`.
     """
 
     def __init__(
@@ -108,12 +108,12 @@ class TrailCheck:
 
     @property
     def last_signature(self) -> int:
-        """The number of the newest signature of the trail."""
+        """The number of the newest signature of the audit trail."""
         chain = self._walked.get(_SIGNATURES)
         return 0 if chain is None else chain.last
 
     def follow_signatures(self, signatures: Iterable[Signature]) -> None:
-        """Verify the next signatures, and keep what they say."""
+        """Verify the next signatures, and keep the ends that they name."""
         for one in signatures:
             row = one.row
             chain = self._chain(SIGNERS + row.signer)
@@ -140,7 +140,7 @@ class TrailCheck:
                 self._follow_reference(one)
 
     def anchor(self, found: StoredAnchor | None) -> Anchor:
-        """State of the anchor; call it after all entries were followed and before `chains`."""
+        """State of the anchor; call it after all entries were verified and before `chains`."""
         if found is None:
             return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)
         row = found.row
@@ -156,7 +156,10 @@ class TrailCheck:
         return Anchor(state=state, number=row.number, at=at)
 
     def chains(self, revision: int | None) -> Sequence[Chain]:
-        """What was found. The chain of changes reaches to `revision`, read before the first entry; None: unknown."""
+        """The verified chains. The chain of changes must reach `revision`, unless that is None (unknown).
+
+        The revision has to be read before the first entry.
+        """
         reached = dict(self._ends)
         if revision is not None:  # a tenant has at least the entry of its creation
             reached[CATALOG] = max(revision, reached.get(CATALOG, 0), 1)
@@ -167,7 +170,7 @@ class TrailCheck:
         return [chain.closed() for _, chain in sorted(self._walked.items())]
 
     def _follow_reference(self, one: Link) -> None:
-        """The signature that the entry of a change names has to be there."""
+        """Report a fault unless the signature that a change's entry names is present and matches."""
         named = read_reference(one.row.digest)
         if named is None:
             return
@@ -188,7 +191,7 @@ class TrailCheck:
 
     @staticmethod
     def _may_begin(one: Link) -> bool:
-        """The chain of changes begins with the creation of its tenant."""
+        """True if the entry may begin its chain: a chain of changes begins with the creation of its tenant."""
         return one.row.writer != CATALOG or one.row.action == CREATION
 
     def _fits(self, previous: bytes, one: Link) -> bool:
@@ -196,13 +199,13 @@ class TrailCheck:
 
 
 class _Keys:
-    """The keys that may have made a MAC, the likeliest first."""
+    """The keys that may have made a MAC, the most likely first."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self._keys = list(keys)
 
     def fit(self, mac: bytes, make: Callable[[bytes], bytes]) -> bool:
-        """Whether one of them has made it."""
+        """True if one of the keys made the MAC."""
         for place, key in enumerate(self._keys):
             if hmac.compare_digest(make(key), mac):
                 if place:  # the next entry is most likely under the same key

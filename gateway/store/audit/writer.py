@@ -1,12 +1,12 @@
-"""The audit entries of calls, committed in groups.
+"""Writes the audit entries of calls, committed in groups.
 
-Entries gather while a commit is under way and share the next one; a lone one starts at once. While calls come side by
-side, a group waits a moment for more: what a commit costs is shared by more of them. One held connection and one
-prepared statement make it one round trip per group. After any failure the connection and the chain are new, so an
-outcome that nobody knows cannot collide with what follows.
+Entries that arrive during a commit share the next one; a lone one starts at once. While calls are concurrent, a group
+waits 1 ms for more entries, so that more of them share the cost of a commit. One held connection and one prepared
+statement make one round trip per group. After any failure the connection and the chains are new, so an entry with an
+unknown outcome cannot collide with later ones.
 
-While PostgreSQL is away, outcomes are kept in the overflow, where there is one, and their callers have their answers;
-intents are refused, so that what they announce does not happen.
+While PostgreSQL is unreachable, outcomes are kept in the spool, if there is one, and their callers get their responses.
+Intents are refused, so that the calls they announce do not happen.
 """
 
 import asyncio
@@ -36,14 +36,14 @@ log = structlog.get_logger(__name__)
 _LARGEST_GROUP = 256
 _LONGEST_QUEUE = 16_384
 _LINGER_S = 0.001
-"""For how long a group waits for company where the one before had some: the shortest time that uvloop knows."""
+"""Wait of a group for more entries if the previous group had several: the shortest timer of uvloop."""
 _COMMIT_S = 10.0
-"""For what can be kept nowhere else."""
+"""Deadline of entries that cannot be spooled."""
 
 _CLOSE_S = 5.0
 _KEEP_S = 2.0
 _LEFT_ALONE_S = 1.0
-"""How long a database that refused is not asked again while there is an overflow."""
+"""Back-off after the database refused a connection, if there is a spool."""
 
 _AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
 
@@ -76,7 +76,7 @@ class AuditWriter:
         self._tasks: TaskGroup | None = None
         self._overflow = overflow
         self._silence = DatabaseBreaker() if silence is None else silence
-        self._names = ChainWriter(chain_key)  # ids of what is not written by a connection
+        self._names = ChainWriter(chain_key)  # ids of entries that no connection has written
         self._left_alone_until = 0.0
         self.written = 0
         self.kept = 0
@@ -84,12 +84,12 @@ class AuditWriter:
 
     @property
     def waiting(self) -> int:
-        """How many entries wait for their group."""
+        """Number of entries that wait for their group."""
         return len(self._waiting)
 
     @property
     def kept_waiting(self) -> int | None:
-        """How many entries of all replicas wait elsewhere; None while nobody knows."""
+        """Number of spooled entries of all replicas; None while it is unknown."""
         return None if self._overflow is None else self._overflow.waiting
 
     async def __aenter__(self) -> Self:
@@ -101,7 +101,7 @@ class AuditWriter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What waits is still written, if that takes no more than a few seconds."""
+        """Write the waiting entries if that takes at most 5 s, then close."""
         self._is_open = False
         self._wake.set()
         with anyio.move_on_after(_CLOSE_S, shield=True):
@@ -114,10 +114,10 @@ class AuditWriter:
             await self._tasks.__aexit__(None, None, None)
 
     async def write(self, record: CallRecord) -> None:
-        """Return when the record is committed. A caller that is cancelled while it waits does not take it back.
+        """Return when the record is committed or spooled. Cancellation of the caller does not withdraw it.
 
         Raises:
-            AuditUnavailable: it could not be committed, or nobody knows whether it was.
+            AuditUnavailable: the record was neither committed nor spooled, or the outcome is unknown.
         """
         if not self._is_open:
             raise _unavailable()
@@ -165,7 +165,7 @@ class AuditWriter:
                 rows = self._chains.rows(record for record, _ in group)
                 await statement.fetchval(rows)
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
-            # Nothing of the group is stored. One record is at fault: it must not cost the others their answers.
+            # Nothing of the group is stored. One record is at fault, and the others must not fail with it.
             self._drop_connection()
             if len(group) > 1:
                 for alone in group:
@@ -183,7 +183,7 @@ class AuditWriter:
                 self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))
 
     def _patience_for(self, group: Sequence[_Waiting]) -> float:
-        """An outcome that can be kept elsewhere waits no longer than a call does for anything of PostgreSQL."""
+        """Deadline of a group: `PROMPT_S` if it contains outcomes that can be spooled, otherwise `_COMMIT_S`."""
         is_kept = self._overflow is not None and any(record.kind is AuditKind.CALL for record, _ in group)
         return PROMPT_S if is_kept else _COMMIT_S
 
@@ -193,16 +193,16 @@ class AuditWriter:
         return time.monotonic() < self._left_alone_until or not self._silence.may_ask()
 
     def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
-        """A connection that broke may be replaced at once; a database that is away is not asked by every group."""
+        """Note a failure: a broken connection may be replaced at once, an unreachable database gets a back-off."""
         if isinstance(error, TimeoutError):
             self._silence.note()
             return
-        self._silence.end()  # that was an answer
+        self._silence.end()  # PostgreSQL has responded
         if self._overflow is not None and not was_connected:
             self._left_alone_until = time.monotonic() + _LEFT_ALONE_S
 
     async def _keep(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
-        """Have outcomes wait elsewhere, under the ids they already had: nobody knows whether they were stored."""
+        """Spool outcomes under the ids that they already have, because they may have been stored."""
         outcomes = [(place, one) for place, one in enumerate(group) if one[0].kind is AuditKind.CALL]
         if self._overflow is None or not outcomes:
             return
@@ -225,7 +225,7 @@ class AuditWriter:
         return pack(record, self._names.next_id(at_us), at_us)
 
     async def _ready(self) -> Statement:
-        """The prepared statement, on a connection that is believed to live."""
+        """The prepared statement, on a connection that is not known to be closed."""
         if self._statement is None or self._connection is None or self._connection.is_closed():
             self._drop_connection()
             self._connection = await connect_app(self._url)
@@ -235,7 +235,7 @@ class AuditWriter:
         return self._statement
 
     def _drop_connection(self) -> None:
-        """The next group gets a connection and chains of its own."""
+        """Drop the connection; the next group gets a new one, with chains of its own."""
         if self._connection is not None:
             self._connection.terminate()
         self._connection = self._statement = None
@@ -249,7 +249,7 @@ def _succeed(group: Iterable[_Waiting]) -> None:
 
 
 def _fail(waiting: Iterable[_Waiting]) -> int:
-    """Tell whoever still waits, and how many those are."""
+    """Fail all callers that still wait; return their number."""
     left = [written for _, written in waiting if not written.done()]
     for written in left:
         written.set_exception(_unavailable())

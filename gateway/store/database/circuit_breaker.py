@@ -1,8 +1,8 @@
-"""Whether PostgreSQL is silent: it can be reached and does not answer, as a server that hangs.
+"""Circuit breaker for a PostgreSQL that is silent: reachable, but not responding, such as a server that hangs.
 
-One that refuses is found out at once; one that hangs costs whoever asks all of the patience there is. So who finds it
-out tells the others of this replica, and those that have something to go on with ask no more for a moment. Then one of
-them tries.
+A server that refuses is noticed at once; one that hangs costs each caller its whole deadline. So the caller that times
+out opens the breaker for its replica, and callers with a fallback send no requests for 3 s. Then one of them probes the
+server.
 """
 
 import asyncio
@@ -12,21 +12,25 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 PROMPT_S: Final = 2.0
-"""How long a call waits for PostgreSQL where it can go on without."""
+"""Deadline in seconds for PostgreSQL, for a caller that has a fallback."""
 
 _LEFT_ALONE_S = 3.0
 _LATE_S = 0.5
 
 
 class DatabaseBreaker:
-    """What this replica knows of it."""
+    """The breaker of one replica."""
 
     def __init__(self, *, left_alone_s: float = _LEFT_ALONE_S) -> None:
         self._left_alone_s = left_alone_s
         self._until: float | None = None
 
     def may_ask(self) -> bool:
-        """Whether it is worth asking now; after a silence one is told so, and the others wait for what he finds."""
+        """True if a request may be sent.
+
+        After the open period, one caller gets True and probes the server. The others get False until that one has a
+        response, or for as long again.
+        """
         now = time.monotonic()
         if self._until is None:
             return True
@@ -36,19 +40,20 @@ class DatabaseBreaker:
         return True
 
     def note(self) -> None:
-        """There was no answer."""
+        """Open the breaker: a request timed out."""
         self._until = time.monotonic() + self._left_alone_s
 
     def end(self) -> None:
-        """There was an answer."""
+        """Close the breaker: PostgreSQL has responded."""
         self._until = None
 
 
 @asynccontextmanager
 async def bounded_wait(seconds: float) -> AsyncGenerator[None]:
-    """End the block after this long with TimeoutError.
+    """Raise TimeoutError if the block takes longer than this.
 
-    Where this process was itself asleep when the time was over, nobody knows who kept whom waiting: it waits once more.
+    If the timer fires 0.5 s late or more, this process itself was stalled, and PostgreSQL may not be at fault. The
+    block then gets the same time once more.
     """
     loop = asyncio.get_running_loop()
     alarm: asyncio.TimerHandle

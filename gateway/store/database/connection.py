@@ -1,6 +1,6 @@
-"""One connection to PostgreSQL, as the role that must be behind it.
+"""One connection to PostgreSQL, under the role that it must have.
 
-The only place that reads a database URL; the driver has no type stubs, so what we use of it is written down here.
+The only module that reads a database URL. The driver has no type stubs, so the members in use are declared here.
 """
 
 import re
@@ -18,7 +18,7 @@ APP_ROLE = "gateway_app"
 _SCHEME = re.compile(r"\Apostgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
 _TIMEOUT_S = 5.0
 _COMMAND_S = 15.0
-"""For a server that does not even end a statement when its own time is over."""
+"""For a server that does not end a statement even at its own `statement_timeout`."""
 
 _PARTING_S = 0.1
 _SETTINGS = {"application_name": "gateway", "search_path": "public", "jit": "off"}
@@ -29,42 +29,42 @@ select current_user = $1 and not rolsuper and not rolbypassrls from pg_catalog.p
 
 
 class Statement(Protocol):
-    """A statement the server has already parsed."""
+    """A prepared statement."""
 
     async def fetchval(self, *args: object) -> object:
-        """The first column of the first row."""
+        """Return the first column of the first row."""
         ...
 
 
 class PostgresConnection(Protocol):
-    """What we use of the driver's connection."""
+    """The members in use of the driver's connection."""
 
     async def execute(self, query: str, *args: object) -> str:
         """Run a statement."""
         ...
 
     async def fetch(self, query: str, *args: object) -> Sequence[Mapping[str, object]]:
-        """All rows."""
+        """Return all rows."""
         ...
 
     async def fetchval(self, query: str, *args: object) -> object:
-        """The first column of the first row."""
+        """Return the first column of the first row."""
         ...
 
     async def prepare(self, query: str) -> Statement:
-        """Have the server parse a statement once."""
+        """Prepare a statement, which the server parses once."""
         ...
 
     async def close(self) -> None:
-        """End the connection politely."""
+        """Close the connection gracefully."""
         ...
 
     def terminate(self) -> None:
-        """End the connection at once."""
+        """Drop the connection at once."""
         ...
 
     def is_closed(self) -> bool:
-        """Whether it has ended, by either side."""
+        """True if either side has closed the connection."""
         ...
 
 
@@ -75,12 +75,12 @@ class _Dial(Protocol):
 
 
 class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
-    """A connection on which nobody waits for long for a server that does not say good-bye."""
+    """A connection whose `close`, if it has a timeout, takes at most 0.1 s, because the server may not respond."""
 
     async def close(self, *, timeout: float | None = None) -> None:
-        """End it politely, in the time there is, or else at once."""
+        """Close gracefully within the timeout, or else abort."""
         above: Any = super()
-        with suppress(TimeoutError):  # it has been ended without
+        with suppress(TimeoutError):  # the driver has aborted the connection
             await above.close(timeout=None if timeout is None else min(timeout, _PARTING_S))
 
 
@@ -88,10 +88,10 @@ _dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMe
 
 
 async def connect_app(url: str) -> PostgresConnection:
-    """A connection as `gateway_app`, whoever logs in; no other role may ever serve a tenant.
+    """Connect as `gateway_app`, whatever the login is; no other role may ever serve a tenant.
 
     Raises:
-        DatabaseUnavailable: not reachable, not migrated, or the role is not what it must be.
+        DatabaseUnavailable: not reachable, not migrated, or the role is unsafe or another one.
         BrokenSetting: the URL cannot be read.
     """
     settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}
@@ -110,7 +110,7 @@ async def connect_app(url: str) -> PostgresConnection:
 
 
 async def connect_owner(url: str) -> PostgresConnection:
-    """A connection as whoever logs in, to migrate; statements may take as long as they need.
+    """Connect under the login itself, to migrate or to diagnose; statements have no time limit.
 
     Raises:
         DatabaseUnavailable: not reachable, or the login is refused.
@@ -126,6 +126,6 @@ async def _connect(url: str, settings: Mapping[str, str], **more: object) -> Pos
             raise ValueError(url)
         connection = await _dial(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
     except (OSError, TimeoutError, ValueError, TypeError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        # Without the driver's error behind it: that one may quote the URL and its password.
+        # `from None`: the driver's error may quote the URL and its password.
         raise translate_connecting(error) from None
     return connection

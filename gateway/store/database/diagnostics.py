@@ -1,6 +1,7 @@
-"""What a database really is: the facts that decide whether tenants are kept apart in it, read from its catalogs.
+"""Diagnostics of a database: the facts that decide on the isolation of tenants, read from its catalogs.
 
-Read as whoever logs in, not as `gateway_app`: an unsafe role has to be described, and would be refused.
+They are read under the login itself, not as `gateway_app`. A connection of an unsafe role would be refused, but the
+diagnosis has to describe that role.
 """
 
 import time
@@ -59,7 +60,7 @@ _REVISION = "select max(version_num) from public.alembic_version"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleFacts:
-    """What the role `gateway_app` is and may; empty lists are good."""
+    """Attributes and privileges of the role `gateway_app`; empty lists are good."""
 
     is_superuser: bool
     bypasses: bool
@@ -72,7 +73,7 @@ class RoleFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseFacts:
-    """One database as it is now; `role` is None when there is no role `gateway_app`."""
+    """The current facts of one database; `role` is None if the role `gateway_app` does not exist."""
 
     version: str
     major: int
@@ -82,18 +83,18 @@ class DatabaseFacts:
     revision: str | None
     role: RoleFacts | None
     unwalled: Sequence[str]
-    """Tables of tenants on which row-level security is off or has no policy."""
+    """Tables of tenants whose row-level security is off or has no policy."""
     unforced: Sequence[str]
-    """Tables of tenants whose owner it does not bind."""
+    """Tables of tenants whose row-level security does not bind their owner."""
     missing: Sequence[str]
-    """Tables that this code works with and the database has not."""
+    """Tables that this code uses and the database lacks."""
 
 
 async def examine_database(url: str) -> DatabaseFacts:
-    """The facts, read on a connection of its own.
+    """Read the facts on a connection of its own.
 
     Raises:
-        DatabaseUnavailable: not reachable, the login is refused, or it went away meanwhile.
+        DatabaseUnavailable: not reachable, the login is refused, or the connection broke.
         BrokenSetting: the URL cannot be read.
     """
     connection = await connect_owner(url)

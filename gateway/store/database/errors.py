@@ -1,4 +1,4 @@
-"""What an error of PostgreSQL or of its driver means to a caller, by SQLSTATE."""
+"""Translates errors of PostgreSQL and of its driver into the gateway's errors, by SQLSTATE."""
 
 import ssl
 
@@ -16,22 +16,22 @@ _NO_ROLE = "22023"
 _FORBIDDEN = "42501"
 _UNDEFINED_TABLE = "42P01"
 _NOT_STORABLE = frozenset({"22021", "22P05", "54000"})
-"""A character PostgreSQL cannot hold, such as NUL, or a name too long for an index."""
+"""A character that PostgreSQL cannot store, such as NUL, or a name too long for an index."""
 
 _WRONG_LOGIN = frozenset({"28000", "28P01", "3D000", "42704", _FORBIDDEN})
 _EXHAUSTED = "53"
 _RETRY_CLASSES = frozenset({"08", "40", "55", "57", "58"})
-"""Connection, serialisation and deadlock, lock, operator's intervention, system."""
+"""Connection, serialisation and deadlock, lock, operator intervention, system error."""
 
 AWAY = (OSError, TimeoutError, asyncpg.InternalClientError)
-"""What has no SQLSTATE and says that nobody is there; the driver is confused by what breaks in a command."""
+"""Errors without SQLSTATE for an unreachable server; `InternalClientError` if it breaks off during a command."""
 
 RETRY_S = 2.0
-"""When it is worth coming back to a database that did not answer."""
+"""Seconds after which to retry a database that did not respond."""
 
 
 def translate(error: Exception) -> GatewayError | None:
-    """Our error for one of the driver's; None for a mistake of ours, which must stay visible as it is."""
+    """The gateway's error for a driver's error; None for a mistake in this code, which must stay visible as it is."""
     state = _state(error)
     if state == _UNIQUE:
         return NameTaken("The name is already in use.")
@@ -51,13 +51,13 @@ def translate(error: Exception) -> GatewayError | None:
 
 
 def translate_connecting(error: Exception) -> GatewayError:
-    """Our error for anything that can go wrong until a connection stands; it never repeats the URL."""
+    """The gateway's error for any failure to connect; it never repeats the URL."""
     state = _state(error)
     if state == _NO_ROLE and isinstance(error, asyncpg.InvalidParameterValueError):
         return DatabaseUnavailable(f"The database is not migrated ({error}): run `gateway migrate`.")
     if state in _WRONG_LOGIN:
         return DatabaseUnavailable(f"PostgreSQL refused the connection: {error}")
-    if isinstance(error, ssl.SSLError):  # which is a ValueError too, when a certificate is not believed
+    if isinstance(error, ssl.SSLError):  # for an untrusted certificate it is a ValueError, too
         return DatabaseUnavailable(f"PostgreSQL's certificate is not trusted, or TLS failed otherwise: {error}.")
     if isinstance(error, (asyncpg.ClientConfigurationError, ValueError, TypeError)):
         return BrokenSetting("The database URL cannot be read: postgresql://user:password@host:port/database.")
@@ -65,19 +65,19 @@ def translate_connecting(error: Exception) -> GatewayError:
 
 
 def see_our_errors(engine: AsyncEngine) -> None:
-    """From now on, what this engine raises is ours wherever `translate` knows the error."""
+    """Make the engine raise the gateway's errors instead of the driver's, where `translate` knows them."""
     event.listen(engine.sync_engine, "handle_error", _replace, retval=True)
 
 
 def _replace(context: ExceptionContext) -> GatewayError | None:
     error = context.original_exception
     if context.is_pre_ping or not isinstance(error, Exception):
-        return None  # the pool reads its own pings; a cancellation stays one
+        return None  # the pool handles its own pings; a cancellation stays a cancellation
     return translate(error) or (_away() if context.is_disconnect else None)
 
 
 def _state(error: Exception) -> str | None:
-    """The SQLSTATE, wherever the layers put it."""
+    """The SQLSTATE of the error or of one of its causes."""
     seen: BaseException | None = error
     while seen is not None:
         state = getattr(seen, "sqlstate", None)

@@ -1,4 +1,4 @@
-"""Brings a database to the newest migration, one caller at a time, and makes the roles the migrations expect."""
+"""Migrates a database to the newest revision, one caller at a time, and creates the roles that migrations expect."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,13 +26,13 @@ _TRAITS = "nosuperuser nobypassrls noinherit"
 
 
 async def migrate(url: str) -> Sequence[str]:
-    """Apply what is missing and return the revisions applied, oldest first; concurrent callers wait for each other.
+    """Apply the missing migrations and return them, oldest first; concurrent callers wait for each other.
 
-    A database that newer code has migrated is left as it is: old replicas may restart while new ones roll out.
+    A database that newer code has migrated is left unchanged, so that old replicas may restart during a rollout.
 
     Raises:
-        DatabaseUnavailable: PostgreSQL does not answer, or refuses the login.
-        BrokenSetting: the login may not do what is needed; the message holds the SQL to run instead.
+        DatabaseUnavailable: PostgreSQL does not respond, or refuses the login.
+        BrokenSetting: the login lacks a privilege; the message contains the SQL to run instead.
     """
 
     async def connect(*_: object, **__: object) -> PostgresConnection:
@@ -46,7 +46,7 @@ async def migrate(url: str) -> Sequence[str]:
     async with engine.connect() as connection:
         await connection.execute(text("select pg_advisory_lock(:lock)"), {"lock": _LOCK})
         await connection.commit()
-        # The lock ends with the connection, whatever happens.
+        # The advisory lock ends with the connection, in every case.
         await _make_roles(connection)
         await _upgrade(connection, applied)
     await engine.dispose()
@@ -54,7 +54,7 @@ async def migrate(url: str) -> Sequence[str]:
 
 
 def head() -> str:
-    """The newest revision there is."""
+    """The newest installed revision."""
     found = ScriptDirectory.from_config(_config()).get_current_head()
     if found is None:
         raise BrokenSetting("The migrations of the gateway are not installed.")
@@ -78,7 +78,7 @@ async def _upgrade(connection: AsyncConnection, applied: list[str]) -> None:
 
 
 async def _make_roles(connection: AsyncConnection) -> None:
-    """Create the roles that are missing, and let this login hand functions over to the definer."""
+    """Create the missing roles, and let this login transfer functions to the definer."""
     has_options = await _is_true(connection, "select current_setting('server_version_num')::int >= 160000")
     right, options = ("SET", " with inherit false, set true") if has_options else ("MEMBER", "")
     try:
@@ -93,12 +93,12 @@ async def _make_roles(connection: AsyncConnection) -> None:
 
 
 async def _join(connection: AsyncConnection, role: str, options: str) -> None:
-    """Membership without inheritance: an owner that inherited the definer's sight would see every tenant."""
+    """Grant membership without inheritance: an owner that inherited the definer's rights would see every tenant."""
     try:
         async with connection.begin_nested():
             await _run(connection, f"grant {role} to current_user{options}")
     except DBAPIError:
-        # Only needed when one login both migrates and runs; the store says so if it is missing.
+        # Only needed if one login both migrates and serves; the store refuses to connect without it.
         if role != APP_ROLE:
             raise
 
@@ -112,7 +112,10 @@ async def _run(connection: AsyncConnection, statement: str) -> None:
 
 
 def _create_role(role: str, login: str) -> str:
-    """Roles belong to the whole server: another database's migration may be making the same one now."""
+    """SQL that creates a role unless it exists.
+
+    Roles belong to the whole server, so another database's migration may be creating the same one now.
+    """
     create = f"create role {role} {login} {_TRAITS}"
     return f"do $$ begin {create}; exception when duplicate_object or unique_violation then null; end $$"
 

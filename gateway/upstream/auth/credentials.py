@@ -1,6 +1,6 @@
-"""How stored credentials get onto a request: the first way the operation accepts for which everything is stored.
+"""Application of stored credentials: the first alternative of the operation that is completely stored.
 
-A credential wins over an argument of the same name: the caller cannot replace it, and it is never sent twice.
+A credential replaces an argument of the same name: the caller cannot override it, and it is never sent twice.
 """
 
 import base64
@@ -21,15 +21,15 @@ from gateway.upstream.serialize.percent_encoding import Unwritable, percent
 Security = tuple[tuple[SchemePlan, ...], ...]
 
 _SECRET_HEADER = re.compile("authorization|cookie|key|token|secret", re.IGNORECASE)
-"""Headers that usually hold a secret, where their author is no stored credential."""
+"""Names of headers that usually hold a secret; checked where the headers do not come from a stored credential."""
 _DIGEST_KEY = secrets.token_bytes(32)
-"""Of this process: a digest in a dump or a trace says nothing about a guessed secret."""
+"""A random key of this process: a digest in a dump or a trace cannot confirm a guessed secret."""
 
 
 def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str, Credential]) -> UpstreamRequest:
-    """The request with its credentials.
+    """Return the request with its credentials.
 
-    An operation that also accepts no credential at all gets one when it is stored, and goes without when none is.
+    An operation that also accepts no credential uses a stored one, and is sent without any if none is stored.
 
     Raises:
         CredentialMissing: no alternative is completely stored, or a stored value cannot be sent.
@@ -44,7 +44,7 @@ def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str
 
 
 def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...]:
-    """The first alternative for which everything is stored; empty where the operation goes without.
+    """The first alternative that is completely stored; empty if the request is sent without a credential.
 
     Raises:
         CredentialMissing: no alternative is completely stored.
@@ -59,7 +59,7 @@ def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[
 
 
 def digest_of(secret_values: Iterable[str]) -> bytes:
-    """The key under which connections that carried these secrets are kept; the order of the values counts."""
+    """Digest of these secrets for the key of pooled connections; the order of the values matters."""
     digest = hashlib.blake2b(digest_size=16, key=_DIGEST_KEY)
     for value in secret_values:
         encoded = value.encode("utf-8", "surrogatepass")
@@ -69,13 +69,13 @@ def digest_of(secret_values: Iterable[str]) -> bytes:
 
 
 def digest_of_headers(headers: Iterable[tuple[str, str]]) -> bytes:
-    """The same for a request whose author wrote the secrets into headers; empty without any such header."""
+    """Digest of the secrets that the author of a request wrote into its headers; empty without any such header."""
     found = sorted((name.lower(), value) for name, value in headers if _SECRET_HEADER.search(name))
     return digest_of(part for header in found for part in header) if found else b""
 
 
 def choose(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...] | None:
-    """The first alternative for which everything is stored."""
+    """The first alternative that is completely stored; None without one."""
     for alternative in security:
         if alternative and all(scheme.name in credentials for scheme in alternative):
             return alternative
@@ -99,7 +99,7 @@ def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential)
 
 
 def _pair(scheme: SchemePlan, credential: Credential) -> str:
-    """User name and password as RFC 7617 wants them, in UTF-8."""
+    """User name and password as RFC 7617 encodes them, in UTF-8."""
     username = credential.username
     if username is None:
         raise CredentialMissing(f"The credential of {scheme.name!r} needs a user name and a password; store both.")
@@ -132,7 +132,7 @@ def _with_cookie(request: UpstreamRequest, scheme: SchemePlan, value: str) -> Up
 
 
 def _cookie_text(value: str) -> str:
-    """As stored where a cookie can carry it (RFC 6265), else percent-encoded."""
+    """The stored text where a cookie can carry it (RFC 6265), else percent-encoded."""
     return percent(value) if any(character in ' ",;\\' for character in value) else value
 
 

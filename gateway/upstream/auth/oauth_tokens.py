@@ -1,7 +1,8 @@
-"""How access tokens are had for a client's own credentials (OAuth 2.0, RFC 6749 section 4.4), and kept while they last.
+"""OAuth 2.0 access tokens for a client's own credentials (RFC 6749 section 4.4), cached until they expire.
 
-A token is asked for once however many calls want it, here and, with a store, over all replicas. It belongs to one
-tenant, source, scheme, set of scopes and client secret: when one of them changes, so does its place.
+A token is requested once for all calls that need it (single-flight): on this replica and, with a store, across all
+replicas. It belongs to one tenant, source, scheme, set of scopes and client secret; a change of any of them changes its
+cache key.
 """
 
 import hashlib
@@ -27,18 +28,18 @@ _SPARE_SHARE = 0.2
 
 
 class TokenStore(Protocol):
-    """Where the replicas share tokens; what it holds is unreadable to others."""
+    """Token store shared by the replicas; its content is unreadable to others."""
 
     async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
-        """The token kept there, if there is one."""
+        """Return the stored token; None if there is none."""
         ...
 
     async def put(self, tenant: TenantId, place: str, token: AccessToken) -> None:
-        """Keep a token until it expires."""
+        """Store a token until it expires."""
         ...
 
     async def drop(self, tenant: TenantId, place: str) -> None:
-        """Forget a token."""
+        """Delete a token."""
         ...
 
     def lock(self, tenant: TenantId, place: str) -> AbstractAsyncContextManager[None]:
@@ -47,7 +48,7 @@ class TokenStore(Protocol):
 
 
 class _Fetch:
-    """One token on its way: whoever wants it waits for the one who asks for it."""
+    """One token request in flight: the first caller sends it, the others wait for its outcome."""
 
     __slots__ = ("done", "error")
 
@@ -57,7 +58,7 @@ class _Fetch:
 
 
 class Tokens:
-    """The tokens of this replica."""
+    """The access tokens of this replica."""
 
     def __init__(self, upstream: UpstreamClient, store: TokenStore | None = None) -> None:
         self._upstream = upstream
@@ -68,11 +69,11 @@ class Tokens:
     async def exchange(
         self, tenant: TenantId, source: SourceId, security: Security, stored: Mapping[str, Credential]
     ) -> Mapping[str, Credential]:
-        """The stored credentials with client secrets replaced by tokens, where the request will need them.
+        """Return the stored credentials, with client secrets replaced by tokens where the request needs them.
 
         Raises:
-            TokenRefused: the token endpoint gave none.
-            UpstreamError: it could not be asked.
+            TokenRefused: the token endpoint issued no token.
+            UpstreamError: the request to the token endpoint failed.
         """
         wanted = [scheme for scheme in choose(security, stored) or () if needs_token(scheme, stored)]
         if not wanted:
@@ -89,9 +90,9 @@ class Tokens:
         *,
         refused: Mapping[str, Credential] | None = None,
     ) -> None:
-        """Drop the tokens of a request that the upstream did not accept.
+        """Drop the tokens of a request that the upstream rejected.
 
-        With the credentials that were `refused`, a token that somebody else got meanwhile is kept.
+        With `refused`, the rejected credentials, a newer token that another call fetched meanwhile is kept.
         """
         for scheme in choose(security, stored) or ():
             if needs_token(scheme, stored):
@@ -100,7 +101,7 @@ class Tokens:
                 await self._drop(tenant, place, None if old is None else old.value)
 
     async def _drop(self, tenant: TenantId, place: str, value: str | None) -> None:
-        """Forget the token kept there, if it is this one; whichever it is where none is named."""
+        """Drop the token at this key if it has this value; with None, drop any token there."""
         held = self._held.get(tenant, place)
         if held is not None and value in {None, held.value}:
             self._held.drop(tenant, place)
@@ -163,7 +164,7 @@ class Tokens:
 
 
 def needs_token(scheme: SchemePlan, stored: Mapping[str, Credential]) -> bool:
-    """Whether what is stored is a client's own credential; a bare value is a token already."""
+    """True if the stored credential is a client's own, to be exchanged; a bare value is a token already."""
     return scheme.kind is SchemeKind.CLIENT_CREDENTIALS and stored[scheme.name].username is not None
 
 
@@ -177,6 +178,6 @@ def _place(source: SourceId, scheme: SchemePlan, credential: Credential) -> str:
 
 
 def _is_fresh(token: AccessToken) -> bool:
-    """Whether it lasts long enough to be used."""
+    """True if the token lasts long enough to be used."""
     left = token.expires_at - time.time()
     return left > min(_SPARE_S, token.life_s * _SPARE_SHARE)

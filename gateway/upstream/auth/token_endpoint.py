@@ -1,4 +1,4 @@
-"""What is said to a token endpoint and what it answers (RFC 6749 sections 2.3.1, 4.4.2, 5)."""
+"""Token endpoint client: token requests and their responses (RFC 6749 sections 2.3.1, 4.4.2, 5)."""
 
 import base64
 import math
@@ -23,7 +23,7 @@ _LONGEST_LIFE_S = 24 * 3600.0
 _OK = 200
 _NOT_THIS_WAY = frozenset((400, 401))
 _NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
-"""What servers say that look for the client elsewhere than it was; many say nothing."""
+"""Errors of servers that expect the client's credentials in the body; many send no error code."""
 
 _NAMED = frozenset(
     {
@@ -40,20 +40,20 @@ _NAMED = frozenset(
         "unsupported_grant_type",
     }
 )
-"""Registered error codes that messages name. Others are not shown: an endpoint may echo the secret."""
+"""Registered error codes, which messages may name. Others are not shown: an endpoint may echo the secret."""
 
 
 async def fetch_token(
     upstream: UpstreamClient, tenant: TenantId, scheme: SchemePlan, credential: Credential
 ) -> AccessToken:
-    """A new token for the scheme's scopes.
+    """Fetch a new token for the scheme's scopes.
 
-    The client names itself in the Authorization header, which every server has to take; one that wants it in the body
-    says that it does not know the client or misses it, and is asked again that way.
+    The client authenticates in the Authorization header, which every server must support. A server that requires the
+    credentials in the body reports an unknown or missing client; then the request is repeated in that form.
 
     Raises:
-        TokenRefused: the endpoint gave none.
-        UpstreamError: it could not be asked.
+        TokenRefused: the endpoint issued no token.
+        UpstreamError: the request to the endpoint failed.
     """
     answer = await upstream.send(_request(scheme, credential), tenant=tenant, limit_bytes=_LIMIT_BYTES)
     if answer.status in _NOT_THIS_WAY and _error(answer) in _NOT_FOUND:
@@ -114,7 +114,7 @@ def _members(answer: UpstreamAnswer) -> dict[str, Any]:
 
 
 def _life(said: object) -> float:
-    """How long the token lasts, in seconds; servers that do not say are taken to mean minutes."""
+    """Lifetime of the token in seconds, at most a day; five minutes if the server declares none."""
     try:
         seconds = float(said) if isinstance(said, int | float | str) and not isinstance(said, bool) else _DEFAULT_LIFE_S
     except ValueError:

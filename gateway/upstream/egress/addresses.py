@@ -1,6 +1,7 @@
-"""Which IP addresses the gateway may dial: ours, because Python's `is_global` calls several inner ones global.
+"""IP addresses that the gateway may dial.
 
-An address is judged after it was resolved, never by how it was spelled.
+The lists are our own, because Python's `is_global` counts several internal ranges as global. An address is judged after
+name resolution, never by its spelling.
 """
 
 import ipaddress
@@ -13,7 +14,7 @@ _DENIED_4 = tuple(
         "10.0.0.0/8",
         "100.64.0.0/10",
         "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's inner control address, formally public
+        "168.63.129.16/32",  # Azure's internal control address, formally public
         "169.254.0.0/16",
         "172.16.0.0/12",
         "192.0.0.0/24",
@@ -42,7 +43,7 @@ Address = IPv4Address | IPv6Address
 
 
 def read_address(text: str) -> Address | None:
-    """The address a text stands for, IPv4-mapped ones as IPv4; None for names and for scoped addresses."""
+    """Parse an address, IPv4-mapped ones as IPv4; None for names and for scoped addresses."""
     if "%" in text:
         return None
     try:
@@ -55,16 +56,16 @@ def read_address(text: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether anybody's document may name this address."""
+    """True if any tenant's document may name this address."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _DENIED_4)
     return address in _GLOBAL_6 and not any(address in network for network in _DENIED_6)
 
 
 def is_private(address: Address) -> bool:
-    """Whether this is an inner address of the kind an operator's own upstreams have.
+    """True if this is an internal address of the kind that an operator's own upstreams have.
 
-    Link-local, multicast and reserved ones are neither public nor private: cloud metadata lives there.
+    Link-local, multicast and reserved addresses are neither public nor private: cloud metadata is served there.
     """
     if isinstance(address, IPv4Address):
         return any(address in network for network in _PRIVATE_4)

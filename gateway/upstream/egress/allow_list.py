@@ -1,7 +1,7 @@
 """Allow-lists of upstreams: exact `host:port` entries of the operator, one list for all tenants and one for each.
 
-`GATEWAY_EGRESS_ALLOW` and the lists of tenants are read by the same parser. An entry is a name or an address with a
-port; there are no patterns and no networks. A list is a value: the pool keys kept connections by it.
+One parser reads `GATEWAY_EGRESS_ALLOW` and the lists of tenants. An entry is a name or an address with a port; there
+are no patterns and no networks. A list is a value: it is part of the key of pooled connections.
 """
 
 import re
@@ -22,28 +22,28 @@ FORM = "must be an exact host:port, such as billing.internal:8443, 10.0.0.5:8080
 _ENTRY = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?")
 _LONGEST_NAME = 254
-"""Characters of a domain name (RFC 1035 section 2.3.4) with its final dot."""
+"""The most characters of a domain name (RFC 1035 section 2.3.4), including its final dot."""
 _LAST_PORT = 65535
 
 
 class AllowLists(Protocol):
-    """The allow-list of each tenant, as far as this replica knows; read before every request."""
+    """The allow-list of each tenant, as far as this replica knows it; read before every request."""
 
     def current(self, tenant: TenantId) -> AllowList | None:
-        """The list when it is known without a question; None: `read` it."""
+        """Return the list if this replica knows it without a query; None: call `read`."""
         ...
 
     async def read(self, tenant: TenantId) -> AllowList:
-        """The newest list; empty for a tenant that is gone.
+        """Return the newest list; empty for a tenant that no longer exists.
 
         Raises:
-            Unavailable: the database is away and nothing recent enough is kept.
+            Unavailable: the database is unavailable and nothing recent enough is cached.
         """
         ...
 
 
 def read_entry(text: str) -> AllowEntry | None:
-    """The entry that a text stands for; None when it is not an exact `host:port`."""
+    """Parse an entry; None if the text is not an exact `host:port`."""
     found = _ENTRY.fullmatch(text.strip())
     if found is None or not 0 < int(found["port"]) <= _LAST_PORT:
         return None
@@ -57,13 +57,13 @@ def read_entry(text: str) -> AllowEntry | None:
 
 
 def write_entry(entry: AllowEntry) -> str:
-    """The one spelling in which an entry is stored and shown."""
+    """The canonical spelling in which an entry is stored and shown."""
     host, port = entry
     return f"[{host}]:{port}" if isinstance(host, IPv6Address) else f"{host}:{port}"
 
 
 def read_stored(texts: Iterable[str]) -> AllowList:
-    """The list of stored entries. An entry that cannot be read permits nothing."""
+    """Parse the stored entries. An entry that cannot be read permits nothing."""
     return frozenset(entry for text in texts if (entry := read_entry(text)) is not None)
 
 

@@ -1,14 +1,12 @@
-"""Whether the gateway may dial an address, asked twice: when a name is resolved and when a socket is made.
+"""Egress guard: judges each address when a name is resolved and again when a socket is made.
 
-The second question is the one that cannot be gone around: no resolver is asked for IP literals, but every socket is
-made through the guard, with the address that is about to be dialled. An address that the operator allowed under a
-name carries that permission itself (`_Vetted`), so nothing is remembered between calls; should anything copy the text
-on its way, the permission is lost and the dial refused.
+The second check cannot be bypassed: IP literals are not resolved, but the guard makes every socket, for the address
+about to be dialled. An address that is allowed by its name carries that permission itself (`_Vetted`), so the guard
+keeps no state between calls. If any code copies the text on its way, the permission is lost and the dial is refused.
 
-Ports: 80, 443 and 1024 to 65535 of public addresses. Everything else, private addresses included, needs an entry
-`host:port` in the operator's list for all tenants, or in the list that the operator gave to the tenant of the request
-(`permitted`). A name on a list may resolve to public and private addresses, never to link-local, multicast or reserved
-ones.
+Ports: 80, 443 and 1024 to 65535 of public addresses. Everything else, private addresses included, needs a `host:port`
+entry of the operator, in the list for all tenants or in the requesting tenant's (`permitted`). A name on a list may
+resolve to public and private addresses, never to link-local, multicast or reserved ones.
 
 The refusal depends on neither list: an upstream that another tenant may reach is refused as one that none may reach.
 """
@@ -36,7 +34,7 @@ class _Vetted(str):
 
 
 def denied() -> EgressDenied:
-    """The refusal, the same for every reason: it must not tell what an inner name resolves to."""
+    """The refusal, identical for every reason: it must not reveal the addresses of an internal name."""
     return EgressDenied("The upstream is not at an address and port that this gateway may dial.")
 
 
@@ -44,17 +42,17 @@ class Guard:
     """Judges addresses and makes the sockets; `egress_allow` holds the operator's `host:port` entries for all tenants.
 
     Raises:
-        BrokenSetting: an entry is not of the form `host:port`.
+        BrokenSetting: an entry does not have the form `host:port`.
     """
 
     def __init__(self, egress_allow: Sequence[str] = ()) -> None:
         self._global = frozenset(_read_setting(entry) for entry in egress_allow)
 
     def admit(self, host: str, port: int, addresses: Sequence[str], permitted: AllowList = NOTHING) -> tuple[str, ...]:
-        """The addresses a name resolved to, fit for `open_socket`.
+        """Return the addresses of a resolved name in a form that `open_socket` accepts.
 
         Raises:
-            EgressDenied: at least one of them is not allowed; one bad answer spoils all.
+            EgressDenied: at least one address is not allowed; a single one refuses the whole name.
         """
         named = (host.lower(), port)
         if named in self._global or named in permitted:
@@ -74,7 +72,7 @@ class Guard:
         return is_public(parsed) and (port in _WEB_PORTS or _FIRST_FREE_PORT <= port <= _LAST_PORT)
 
     def open_socket(self, info: DialTarget, permitted: AllowList = NOTHING) -> socket.socket:
-        """A socket for exactly this dial.
+        """Make a socket for exactly this dial.
 
         Raises:
             EgressDenied: the address about to be dialled is not allowed.

@@ -1,4 +1,4 @@
-"""Origins of URLs: scheme, host and port, parsed once per origin; and the key of the connections kept to one."""
+"""Origins of URLs (scheme, host and port), parsed once per origin, and the key of pooled connections."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,22 +14,22 @@ _LAST_PORT = 65535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """One upstream (RFC 9110 section 4.3.1); only `key` says whether two are the same."""
+    """One upstream (RFC 9110 section 4.3.1); two origins are the same if their `key` is."""
 
     key: str
-    """Scheme, host in lower case and port, the default one too."""
+    """Scheme, lower-case host and port, including a default port."""
     is_tls: bool
     host: str
-    """Without brackets and in lower case."""
+    """Host in lower case, without brackets."""
     port: int
     is_literal: bool
-    """Whether the host can only be an address: no name system is asked for it."""
+    """True if the host can only be an address: it is not resolved."""
     authority: str
-    """What the Host header says: the host as written, the port unless it is the scheme's own (RFC 9110 section 7.2)."""
+    """Host header: the host as written without a final dot, and a non-default port (RFC 9110 section 7.2)."""
 
 
 class PoolKey(NamedTuple):
-    """Key of kept connections: requests with equal keys may share one (REQUIREMENTS ISO-1)."""
+    """Key of kept connections: requests with equal keys may share a connection (REQUIREMENTS ISO-1)."""
 
     tenant: str
     """Empty for requests of the installation itself."""
@@ -37,11 +37,11 @@ class PoolKey(NamedTuple):
     credential: bytes
     """Digest of the stored credentials on the request; empty without any."""
     permitted: AllowList = NOTHING
-    """The tenant's own allow-list, under which the dial was judged; after a change of it the connection fits no key."""
+    """The tenant's own allow-list, under which the dial was judged; after it changes, no key matches the connection."""
 
 
 def read_url(url: str) -> tuple[Origin, str] | None:
-    """The origin of a URL and what is asked for there; None: it is not one that could be sent."""
+    """Split a URL into its origin and request target; None if it cannot be sent."""
     parts = split_url(url)
     origin = None if parts is None else _read_origin(parts[0])
     if parts is None or origin is None:

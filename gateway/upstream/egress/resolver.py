@@ -1,4 +1,4 @@
-"""How a name becomes addresses; which of them may be dialled is for the guard."""
+"""Name resolution; the guard decides which of the addresses may be dialled."""
 
 import asyncio
 import socket
@@ -14,22 +14,22 @@ _WAITING = 1024
 
 
 class Lookup(Protocol):
-    """Asks the name system for every address of a name; raises OSError when there is none."""
+    """Resolves a name to all its addresses; raises OSError when there is none."""
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
-        """The addresses, as text, in the order to try them."""
+        """Return the addresses as text, in the order to try them."""
         ...
 
     def close(self) -> None:
-        """Nothing more will be asked."""
+        """Release the resolver; it resolves nothing afterwards."""
         ...
 
 
 class SystemLookup:
-    """The operating system's resolver, on threads of its own: slow names must not hold up file or other work.
+    """The operating system's resolver, on threads of its own: slow names must not delay file or other work.
 
-    However many want a name at once, it is asked for once: a name system that does not answer holds one thread. The
-    names below one domain hold a quarter of the threads, because one silent name server answers for all of them.
+    Lookups of one name are single-flight: a name server that does not respond holds one thread. The names below one
+    domain hold at most a quarter of the threads, because one silent name server is responsible for all of them.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class SystemLookup:
         self.places = FairShare("name lookups", places=_THREADS, queue=_WAITING)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
-        """The addresses of a name; numeric spellings such as 0x7f000001 come back as the address they mean."""
+        """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes."""
         running = self._asked.get(host)
         if running is None:
             domain = _domain_of(host)
@@ -46,7 +46,7 @@ class SystemLookup:
                 await self.places.take(domain)
             except LimitExceeded as error:
                 raise OSError(error.message) from None
-            running = self._asked.get(host)  # asked for while this one waited
+            running = self._asked.get(host)  # started while this call waited
             if running is not None:
                 self.places.free(domain)
                 return await asyncio.shield(running)
@@ -54,7 +54,7 @@ class SystemLookup:
         return await asyncio.shield(running)
 
     def _ask(self, host: str, port: int, domain: str) -> "asyncio.Future[list[str]]":
-        """Ask in a thread, which holds its place until the name system has answered."""
+        """Resolve in a thread, whose slot is held until the name server responds."""
         running = asyncio.get_running_loop().run_in_executor(self._threads, _ask_system, host, port)
         self._asked[host] = running
 
@@ -66,7 +66,7 @@ class SystemLookup:
         return running
 
     def close(self) -> None:
-        """Forget queued questions; a running one ends with its thread."""
+        """Drop queued lookups; a running one ends with its thread."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

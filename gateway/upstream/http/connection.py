@@ -3,9 +3,10 @@
 Parsing is strict: a parser error, an exceeded bound and unrequested bytes close the connection. Blanks after a chunk
 size are the one leniency: old servers pad it, and no parser reads it differently.
 
-An upstream that leaves a request body unread parses it as the next request, and completes it with the head of the
-request that follows on this connection (request smuggling). A connection is therefore closed after a request whose
-body could be read so, and after any response that came too early or is an error; see `reusable_below`.
+An upstream that leaves a request body unread parses it as the next request (request smuggling). It completes that
+request with the head of the one that follows on this connection. So a connection is closed after a request whose body
+could be parsed as a head. After other bodies it is closed if the response came too early or is an error; see
+`reusable_below`.
 """
 
 import asyncio
@@ -24,20 +25,20 @@ _HEAD = 1 << 16
 _PER_CHUNK = 16
 _FIELDS = 256
 _INTERIM = 8
-"""How many answers with a status below 200 may come before the one that counts (RFC 9110 section 15.2)."""
+"""The most interim responses (status below 200) before the final one (RFC 9110 section 15.2)."""
 _SWITCHING = 101
 _FINAL = 200
 _VERSIONS = frozenset({"1.0", "1.1"})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-"""Methods whose body servers expect; others often leave it unread (RFC 9110 section 9.3)."""
+"""Methods for which servers expect a body; with others they often leave it unread (RFC 9110 section 9.3)."""
 _NEVER, _BELOW_ERRORS, _ALWAYS = 0, 400, 600
 
 
 def reusable_below(method: str, body: bytes | None) -> int:
-    """The connection may serve another request after a response with a status below this one.
+    """The status below which a response leaves the connection reusable.
 
-    A body without a line end cannot be read as a request head, whatever it says: header fields end with one. JSON as
-    the gateway writes it has none. Multipart, XML and free text have some; their connections are closed.
+    A body without a line end cannot be read as a request head, whatever its content: header fields end with one. JSON
+    as the gateway writes it has none. Multipart, XML and free text have some; their connections are closed.
     """
     if not body:
         return _ALWAYS
@@ -47,17 +48,17 @@ def reusable_below(method: str, body: bytes | None) -> int:
 
 
 class Owner(Protocol):
-    """Who keeps a connection between requests."""
+    """The owner of connections between requests: the connection pool."""
 
     def keep(self, connection: "Connection") -> None:
-        """It may serve another request."""
+        """Keep a connection, which may serve another request."""
 
     def forget(self, connection: "Connection") -> None:
-        """It is closed."""
+        """Drop a closed connection."""
 
 
 class Connection(asyncio.Protocol):
-    """One connection of an origin, from its opening to its end."""
+    """One connection to an origin, from its opening to its end."""
 
     __slots__ = (
         "_answer",
@@ -94,15 +95,15 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_fit(self) -> bool:
-        """Whether it can serve a request."""
+        """True if it can serve a request."""
         return self._is_fit and self._transport is not None and not self._transport.is_closing()
 
     @property
     def is_quiet(self) -> bool:
         """True if it can serve a request and the kernel holds neither bytes nor an end of stream.
 
-        The event loop learns of such bytes only in its next iteration; by then a request may be on its way, and they
-        would pass for its response.
+        The event loop receives such bytes only in its next iteration. By then a request may have been sent, and they
+        would be taken for its response.
         """
         if not self.is_fit or self._transport is None:
             return False
@@ -152,14 +153,14 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def resume(self) -> None:
-        """Read on, if reading was paused."""
+        """Resume reading, if it was paused."""
         if self._is_paused:
             self._is_paused = False
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.resume_reading()
 
     def abort(self) -> None:
-        """Close at once, whatever is under way; no answer that is not whole becomes whole by that."""
+        """Close at once. A response that is not whole fails; the end of the connection does not complete it."""
         self._is_fit = False
         self._rest = None
         if self._answer is not None:
@@ -168,21 +169,21 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by the loop."""
+        """Store the transport. The event loop calls this."""
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called by the loop once, at the end."""
+        """Fail an unfinished response and inform the owner. The event loop calls this once, at the end."""
         self._end(exc)
         self._transport = self._parser = self._answer = None
         self._owner.forget(self)
 
     def eof_received(self) -> None:
-        """Called by the loop; the transport closes itself after it."""
+        """End the response. The event loop calls this; the transport closes itself afterwards."""
         self._end(None)
 
     def receive(self, data: bytes) -> None:
-        """Called by the loop with what came."""
+        """Parse received bytes. The event loop calls this."""
         answer, parser = self._answer, self._parser
         if answer is None or parser is None or answer.has_ended or answer.fault is not None:
             self.abort()
@@ -203,25 +204,25 @@ class Connection(asyncio.Protocol):
     data_received = receive
 
     def pause_writing(self) -> None:
-        """Called by the loop when the other side reads slowly."""
+        """Pause sending. The event loop calls this when the peer reads slowly."""
         self._is_blocked = True
 
     def resume_writing(self) -> None:
-        """Called by the loop when there is room again."""
+        """Resume sending. The event loop calls this when the write buffer has capacity again."""
         self._is_blocked = False
         self._write_on()
 
     def on_message_begin(self) -> None:
-        """Called by the parser.
+        """Refuse an unrequested response. The parser calls this.
 
         Raises:
-            Malformed: an answer that nobody asked for.
+            Malformed: no request waits for a response.
         """
         if self._answer is None or self._answer.has_ended:
             raise Malformed
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser, for headers and for trailers.
+        """Collect one header or trailer. The parser calls this.
 
         Raises:
             Malformed: there are too many.
@@ -231,10 +232,10 @@ class Connection(asyncio.Protocol):
         self._pairs.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Called by the parser.
+        """Begin the response. The parser calls this.
 
         Raises:
-            Malformed: this head is none that we can follow.
+            Malformed: the client cannot process this head.
         """
         answer, parser = self._answer, self._parser
         if answer is None or parser is None or parser.get_http_version() not in _VERSIONS:
@@ -253,17 +254,17 @@ class Connection(asyncio.Protocol):
             self._is_fit = False
         if answer.has_no_body:
             answer.has_ended = True
-            self._parser = None  # it waits for a body where HEAD has none (RFC 9110 section 9.3.2)
+            self._parser = None  # it would wait for a body, which HEAD does not have (RFC 9110 section 9.3.2)
 
     def on_chunk_header(self) -> None:
-        """Called by the parser at the size of each chunk, which may be followed by extensions."""
+        """Count a chunk header as expected. The parser calls this for each chunk size, which extensions may follow."""
         self._expected += _PER_CHUNK
 
     def on_body(self, piece: bytes) -> None:
-        """Called by the parser.
+        """Add a piece of the body. The parser calls this.
 
         Raises:
-            Malformed: a body where there cannot be one.
+            Malformed: a body is not allowed here.
         """
         answer = self._answer
         if answer is None or answer.has_ended:
@@ -272,12 +273,12 @@ class Connection(asyncio.Protocol):
         answer.add(piece)
 
     def on_message_complete(self) -> None:
-        """Called by the parser, also for an answer before the one that counts."""
+        """End the response. The parser calls this, also for an interim response."""
         if self._answer is not None and self._answer.status:
             self._answer.has_ended = True
 
     def _weigh(self, answer: Response) -> None:
-        """Hold what came to its bounds, and the other side back while nobody takes what is there."""
+        """Enforce the bounds of the received bytes; pause reading while the body is not consumed."""
         if answer.status == 0:
             if self._fed > _HEAD:
                 answer.fail(Malformed())
@@ -294,11 +295,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_reading(self) -> bool:
-        """Whether more can come."""
+        """True if more bytes can arrive."""
         return self._transport is not None and not self._transport.is_closing()
 
     def _end(self, error: Exception | None) -> None:
-        """Nothing more will come: that is the end of an answer only where nothing else says where it ends."""
+        """End the response with the connection; that completes it only where nothing else delimits its body."""
         self._is_fit = False
         answer = self._answer
         if answer is None or answer.has_ended:
@@ -312,7 +313,7 @@ class Connection(asyncio.Protocol):
             answer.fail(BrokenOff())
 
     def _write_on(self) -> None:
-        """As much of a large body as the other side takes."""
+        """Write as much of a large body as the transport accepts."""
         while self._rest is not None and not self._is_blocked and self._transport is not None:
             if self._transport.is_closing():
                 return

@@ -1,6 +1,6 @@
-"""How a connection is made: one question for the addresses, each of them judged, a socket for exactly that address.
+"""Connector: resolves a name once, judges each address, and connects a socket to exactly the judged address.
 
-Names, addresses and sockets go through the guard; TLS is verified by the name in the URL, always.
+Names, addresses and sockets pass the guard. TLS is always verified against the name in the URL.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from gateway.upstream.egress.resolver import Lookup
 from gateway.upstream.http.errors import ConnectedLate, DistrustedTls, NameUnknown, NotConnected, TransportFault
 
 _ADDRESSES = 16
-"""How many of a name's addresses are tried."""
+"""The most addresses of a name that are tried."""
 
 _Made = TypeVar("_Made", bound=asyncio.BaseProtocol)
 
 
 class Connector:
-    """Makes connections; `dial_s` is the time for each address, TLS included."""
+    """Opens connections; `dial_s` is the time for each address, TLS included."""
 
     def __init__(self, lookup: Lookup, guard: Guard, *, dial_s: float) -> None:
         self._lookup = lookup
@@ -31,13 +31,13 @@ class Connector:
         self._tls = ssl.create_default_context()
 
     async def dial(self, origin: Origin, make: Callable[[], _Made], permitted: AllowList = NOTHING) -> _Made:
-        """A connection to the first address that takes one, in the lookup's order.
+        """Connect to the first address that accepts, in the resolver's order.
 
-        `permitted` is what the tenant of the request may reach beside what all tenants may.
+        `permitted` is the allow-list of the requesting tenant, in addition to the list for all tenants.
 
         Raises:
             EgressDenied: the host or one of its addresses may not be dialled.
-            NotConnected: the name has no address, or nobody took the connection.
+            NotConnected: the name has no address, or no address accepted the connection.
             DistrustedTls: the handshake or the certificate was not accepted.
         """
         fault: TransportFault = NameUnknown()
@@ -79,8 +79,8 @@ class Connector:
         return made
 
     async def _secure(self, origin: Origin, plain: asyncio.WriteTransport, made: asyncio.BaseProtocol) -> None:
-        """Put TLS under a connection that has sent nothing yet; asyncio closes none whose handshake is cancelled."""
-        if plain.is_closing():  # whoever speaks before the handshake is not listened to
+        """Start TLS on a connection that has sent nothing yet; asyncio closes none whose handshake is cancelled."""
+        if plain.is_closing():  # a server that sends bytes before the handshake is refused
             raise ConnectionResetError
         try:
             secure = await asyncio.get_running_loop().start_tls(

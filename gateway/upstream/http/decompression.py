@@ -1,4 +1,4 @@
-"""The body of an answer sent with gzip or deflate, inflated within bounds.
+"""Decompression of gzip and deflate response bodies, within bounds.
 
 Bounds: bytes out, bytes out per byte in, number of gzip members. The stream must end where the body ends.
 """
@@ -17,7 +17,7 @@ _RATIO_FROM = 1 << 20
 """Below this many bytes out a high ratio is normal (repetitive JSON) and harmless."""
 _MEMBERS = 1_000
 _PIECE = 1 << 18
-"""Bytes out per step, so that a small piece of body cannot become a large one before it is judged."""
+"""Bytes out per step, so that a small piece of body is judged before it inflates to a large one."""
 _GZIP = 31
 _ZLIB = 15
 _RAW = -15
@@ -35,7 +35,7 @@ class _Stream(Protocol):
 
 
 def open_inflater(encodings: Sequence[str], *, limit: int) -> "Inflater | None":
-    """What reads a body with these content encodings; None for one that is as it is.
+    """Return the inflater for these content encodings; None for a body without one.
 
     Raises:
         UpstreamAnswerBroken: an encoding that was not offered, or more than one.
@@ -48,7 +48,8 @@ class Inflater:
     """Inflates one body piece by piece; never holds more than `limit` bytes of result.
 
     Raises:
-        UpstreamAnswerBroken: an encoding that was not offered, more than one, or a stream that is not what it says.
+        UpstreamAnswerBroken: an encoding that was not offered, more than one, or a stream that is not in its declared
+            encoding.
     """
 
     def __init__(self, encoding: str, *, limit: int) -> None:
@@ -66,14 +67,14 @@ class Inflater:
         self._stream: _Stream | None = zlib.decompressobj(_GZIP) if self._is_gzip else None
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece of the body.
+        """Inflate the next piece of the body.
 
         Raises:
-            UpstreamAnswerTooLarge: the result is beyond the limit or the ratio.
-            UpstreamAnswerBroken: this is not the declared encoding.
+            UpstreamAnswerTooLarge: the result exceeds the limit or the ratio.
+            UpstreamAnswerBroken: the piece is not in the declared encoding.
         """
         self._in += len(data)
-        if self._stream is None:  # zlib or raw deflate: both are called deflate, two bytes tell
+        if self._stream is None:  # zlib or raw deflate: both are named deflate, the first two bytes distinguish them
             self._head += data
             if len(self._head) < 2:
                 return
@@ -83,12 +84,12 @@ class Inflater:
             data = self._pour(self._stream, data)
 
     def take(self) -> bytes:
-        """What was inflated since this was asked before, of a body that need not end."""
+        """Return the bytes inflated since the last call, of a body that need not end."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
 
     def finish(self) -> bytes:
-        """The whole result.
+        """Return the rest of the result.
 
         Raises:
             UpstreamAnswerBroken: the stream did not end with the body.
@@ -98,14 +99,14 @@ class Inflater:
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
     def _pour(self, stream: _Stream, data: bytes) -> bytes:
-        """Inflate as much of `data` as the bounds let through; what remains to be fed again."""
+        """Inflate as much of `data` as the bounds permit; return the input that has to be fed again."""
         if stream.eof:
             stream = self._next_member(data)
         try:
             piece = stream.decompress(data, _PIECE)
         except zlib.error:
             raise UpstreamAnswerBroken("The upstream's answer is not in the content encoding it names.") from None
-        self._is_full = len(piece) == _PIECE and not stream.eof  # zlib may hold more without wanting more
+        self._is_full = len(piece) == _PIECE and not stream.eof  # zlib may hold more output without needing more input
         if piece:
             self._pieces.append(piece)
             self._out += len(piece)

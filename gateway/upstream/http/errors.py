@@ -1,6 +1,6 @@
-"""What can go wrong between a request and its answer, and what it is in our words.
+"""Transport faults between a request and its response, and their translation into gateway errors.
 
-A fault holds no text: addresses, header values and what libraries say of them stay where they were seen.
+A fault contains no text: addresses, header values and messages of libraries stay where they were seen.
 """
 
 from gateway.errors import (
@@ -13,11 +13,11 @@ from gateway.errors import (
 
 
 class TransportFault(Exception):
-    """There is no whole answer."""
+    """No whole response arrived."""
 
 
 class NotConnected(TransportFault):
-    """There is no connection, so nothing was sent."""
+    """No connection was made, so nothing was sent."""
 
 
 class NameUnknown(NotConnected):
@@ -25,7 +25,7 @@ class NameUnknown(NotConnected):
 
 
 class ConnectedLate(NotConnected):
-    """No connection came about in time, or none became free."""
+    """No connection was made in time, or none became free."""
 
 
 class DistrustedTls(TransportFault):
@@ -33,23 +33,23 @@ class DistrustedTls(TransportFault):
 
 
 class Disconnected(TransportFault):
-    """The connection ended before there was an answer; the request may have arrived."""
+    """The connection ended before a response; the request may have arrived."""
 
 
 class Torn(Disconnected):
-    """The same, and not in order: it was reset."""
+    """The connection was reset before a response; the request may have arrived."""
 
 
 class BrokenOff(TransportFault):
-    """The connection ended inside the answer."""
+    """The connection ended inside the response."""
 
 
 class Malformed(TransportFault):
-    """What came is not HTTP/1.1 as RFC 9112 has it, or beyond its bounds."""
+    """The received bytes are not HTTP/1.1 as RFC 9112 defines it, or exceed its bounds."""
 
 
 FAULTS = (TransportFault, OSError, RuntimeError, ValueError)
-"""Everything that a request may end with, apart from our own errors and cancellation."""
+"""All exceptions that a request may end with, apart from our own errors and cancellation."""
 
 _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (ConnectedLate, UpstreamTimeout, "The upstream did not accept a connection in time."),
@@ -67,7 +67,7 @@ _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
 
 
 def translate(error: Exception) -> UpstreamError:
-    """Our error for a fault."""
+    """Return the gateway error for a fault."""
     for kind, ours, message in _REASONS:
         if isinstance(error, kind):
             return ours(message)

@@ -1,6 +1,6 @@
-"""An answer that is a stream of events, which may never end: read as far as it came, and said where it was left.
+"""Reader of event-stream responses, which may never end: keeps what arrived within bounds, and describes the rest.
 
-What is kept ends with a whole event where there is one.
+The kept part ends with a whole event where there is one.
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 MEDIA_TYPE = "text/event-stream"
 
 MOST_EVENTS = 10_000
-"""How many events are read of one answer."""
+"""The most events that are read of one response."""
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _LONGEST_BOUNDARY = 4
@@ -16,13 +16,13 @@ _AFTER_TYPE = frozenset(("", ";", " ", "\t"))
 
 
 def is_event_stream(content_type: str) -> bool:
-    """Whether an answer of this type is a stream of events."""
+    """True if a response of this content type is an event stream."""
     length = len(MEDIA_TYPE)
     return content_type[:length].lower() == MEDIA_TYPE and content_type[length : length + 1] in _AFTER_TYPE
 
 
 class EventStreamReader:
-    """One stream as far as it was read, within bounds."""
+    """One event stream, as far as it was read within bounds."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -32,7 +32,7 @@ class EventStreamReader:
         self._count = 0
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes."""
+        """Append the next bytes."""
         self._body += piece
         for found in _BOUNDARY.finditer(self._body, self._scanned, self._limit):
             if self._count == MOST_EVENTS or (found.end() == len(self._body) and piece.endswith(b"\r")):
@@ -43,24 +43,24 @@ class EventStreamReader:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything came."""
+        """True if any bytes arrived."""
         return bool(self._body)
 
     @property
     def is_full(self) -> bool:
-        """Whether no more is to be read."""
+        """True if a bound is reached, so that no more is read."""
         return self._count >= MOST_EVENTS or len(self._body) > self._limit
 
     def whole(self) -> bytes:
-        """All of it."""
+        """All bytes that were read."""
         return bytes(self._body)
 
     def begun(self) -> bytes:
-        """The whole events of it; where there is none, what there is of the first."""
+        """The whole events; where there is none, the received part of the first."""
         return bytes(self._body[: self._whole or self._limit])
 
     def describe(self, waited_s: float) -> str:
-        """What is missing, and why."""
+        """Describe what is missing, and why."""
         if self._count >= MOST_EVENTS:
             return f"the stream of events is cut after {self._count:,} events"
         if len(self._body) > self._limit:

@@ -1,8 +1,8 @@
 """Connection pool of a replica: kept connections by tenant, origin and credential, and the shares of the tenants.
 
 A kept connection serves only the `PoolKey` that opened it, the most recently used one first. A tenant holds at most its
-share of all connections, kept ones included. A request that finds no room waits: within its tenant in order, between
-tenants in turn. A full pool closes the connection that has been idle longest.
+share of all connections, kept ones included. A request that finds no capacity waits: within its tenant in order,
+between tenants in turn. A full pool closes the connection that has been idle longest.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ _CLOSING_S = 1.0
 _RETRY_S = 1.0
 
 _Place: TypeAlias = "asyncio.Future[Connection | None]"
-"""Resolves to a kept connection of the same key, or to None: there is room for a new one."""
+"""Resolves to a kept connection of the same key, or to None: there is capacity for a new one."""
 _Waiter: TypeAlias = tuple[PoolKey, _Place]
 
 
 class ConnectionPool:
     """The connections of one replica: at most `most`, of one tenant at most `share`.
 
-    `connect_s` bounds the wait for room and the dial together.
+    `connect_s` bounds the wait for capacity and the dial together.
     """
 
     def __init__(self, dialer: Connector, *, connect_s: float, most: int, share: int) -> None:
@@ -71,13 +71,13 @@ class ConnectionPool:
         return None
 
     async def open(self, key: PoolKey, origin: Origin) -> Connection:
-        """A new connection, or one of the same key that was released meanwhile.
+        """Return a new connection, or one of the same key that was released meanwhile.
 
         Raises:
             EgressDenied: the upstream may not be dialled.
             UpstreamBusy: the tenant holds its share of the pool, and none became free in time.
             NotConnected, DistrustedTls: there is no connection.
-            Disconnected: the other side closed it at once.
+            Disconnected: the upstream closed it at once.
         """
         is_waiting = True
         try:
@@ -93,7 +93,7 @@ class ConnectionPool:
     def keep(self, connection: Connection) -> None:
         """Pass a reusable connection to the next waiter of its key, or keep it idle.
 
-        A waiter of another key gets the room instead: the connection is closed.
+        A waiter of another key gets the capacity instead: the connection is closed.
         """
         waiter = self._next_waiter(freed=connection.key.tenant) if self._waiting else None
         if self._closed is None and waiter is None:
@@ -105,8 +105,8 @@ class ConnectionPool:
             connection.abort()
 
     def forget(self, connection: Connection) -> None:
-        """Free the room of a closed connection."""
-        if connection not in self._open:  # its dial failed; `_make` has freed the room
+        """Release the capacity of a closed connection."""
+        if connection not in self._open:  # its dial failed; `_make` has released the capacity
             return
         self._open.discard(connection)
         if connection in self._oldest:
@@ -132,7 +132,7 @@ class ConnectionPool:
             await asyncio.wait([self._closed], timeout=_CLOSING_S)
 
     async def _find_room(self, key: PoolKey) -> Connection | None:
-        """Count one more connection, or wait for room or for a connection of this key."""
+        """Count one more connection, or wait for capacity or for a connection of this key."""
         is_at_share = self._held[key.tenant] >= self._share
         if not is_at_share and self._count < self._most:
             self._enter(key.tenant)
@@ -156,7 +156,7 @@ class ConnectionPool:
                 return
 
     async def _make(self, key: PoolKey, origin: Origin) -> Connection:
-        """Dial in the room that was counted; a failed dial frees it."""
+        """Dial with the capacity that was counted; a failed dial releases it."""
         try:
             if self._closed is not None:
                 raise RuntimeError("the pool is closed")
@@ -172,7 +172,7 @@ class ConnectionPool:
         return connection
 
     def _next_waiter(self, *, freed: str | None = None) -> _Waiter | None:
-        """The next waiter whose tenant is below its share; `freed` is a tenant about to give back one connection."""
+        """The next waiter whose tenant is below its share; `freed` is a tenant about to release one connection."""
         for tenant, queue in list(self._waiting.items()):
             while queue and queue[0][1].done():
                 queue.popleft()
@@ -195,7 +195,7 @@ class ConnectionPool:
         self._held[tenant] += 1
 
     def _leave_room(self, tenant: str) -> None:
-        """Free one place and give it to the next waiter."""
+        """Release the capacity for one connection and pass it to the next waiter."""
         self._count -= 1
         self._held[tenant] -= 1
         if not self._held[tenant]:
@@ -207,7 +207,7 @@ class ConnectionPool:
             waiter[1].set_result(None)
 
     def _give_back(self, key: PoolKey, given: Connection | None) -> None:
-        """Return what reached a waiter after it was cancelled."""
+        """Release the connection or capacity that a waiter received after it was cancelled."""
         if given is None:
             self._leave_room(key.tenant)
         elif given.is_fit:

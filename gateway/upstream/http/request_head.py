@@ -1,4 +1,4 @@
-"""The head of a request as it goes over the wire (RFC 9112 sections 2 and 3), of parts that were judged before.
+"""The head of a request in wire form (RFC 9112 sections 2 and 3), built from checked parts.
 
 Our own headers come first: Host, then the user agent unless the request names one, and the encodings that we inflate.
 """
@@ -12,16 +12,16 @@ from gateway.upstream.serialize.header_checks import is_header_value, is_sendabl
 _AGENT = "User-Agent: mcp-gateway\r\n"
 _ACCEPTED = f"Accept-Encoding: {ACCEPTED}\r\n"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Those that need no look."""
+"""Methods that need no check."""
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-"""Those for which no body means nothing; for others it is an empty one (RFC 9110 section 8.6)."""
+"""Methods that send no Content-Length without a body; others send a length of 0 (RFC 9110 section 8.6)."""
 
 
 def check_method(method: str) -> str:
-    """The method as it is sent.
+    """Return the method as it is sent.
 
     Raises:
-        UpstreamUnreachable: it is none, or it opens a tunnel.
+        UpstreamUnreachable: it is not a method, or it opens a tunnel.
     """
     if method in _METHODS:
         return method
@@ -32,10 +32,10 @@ def check_method(method: str) -> str:
 
 
 def write_head(request: UpstreamRequest, method: str, origin: Origin, target: str) -> bytes:
-    """Everything before the body, framing included.
+    """Return everything before the body, framing included.
 
     Raises:
-        UpstreamUnreachable: a header that is not the caller's to send, or would not arrive as it is.
+        UpstreamUnreachable: a header that the caller may not send, or that would not arrive unchanged.
     """
     agent, lines = _AGENT, ""
     for name, value in request.headers:

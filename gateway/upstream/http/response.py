@@ -1,6 +1,6 @@
-"""One answer as it comes: its head, and its body as far as it was not yet taken.
+"""One response while it arrives: its head, and the part of its body that was not taken yet.
 
-An answer holds its connection until whoever asked is done with it, so that nobody else is given the connection before.
+A response holds its connection until the caller releases it, so that no other request gets the connection before.
 """
 
 import asyncio
@@ -17,22 +17,22 @@ _BODILESS = frozenset({204, 304})
 
 
 class ResponseSource(Protocol):
-    """The connection that an answer comes on."""
+    """The connection that a response arrives on."""
 
     def resume(self) -> None:
-        """Read on: there is room again."""
+        """Resume reading: there is capacity again."""
 
     def release(self, answer: "Response") -> None:
-        """Nobody needs this answer any more."""
+        """Take the connection back; the caller needs this response no more."""
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close the connection at once."""
 
 
 class Response:
-    """What one request gets (RFC 9112 section 6.3 says where it ends).
+    """The response to one request (RFC 9112 section 6.3 defines its end).
 
-    `status` is 0 until the head is there.
+    `status` is 0 until the head has arrived.
     """
 
     __slots__ = (
@@ -69,12 +69,12 @@ class Response:
 
     @property
     def content_length(self) -> int | None:
-        """The declared length, which the parser has found to be a number."""
+        """The declared length, which the parser has checked to be a number."""
         declared = self._fields.get(b"content-length")
         return None if declared is None else int(declared)
 
     def begin(self, status: int, pairs: Sequence[Pair]) -> None:
-        """The head is there.
+        """Store the head.
 
         Raises:
             Malformed: a transfer coding that was not offered, or several (RFC 9112 section 6.1).
@@ -97,39 +97,39 @@ class Response:
         self.until_close = coding is None and b"content-length" not in fields
 
     def add(self, piece: bytes) -> None:
-        """The next bytes of the body."""
+        """Append the next bytes of the body."""
         self._pieces.append(piece)
         self._size += len(piece)
 
     def fail(self, fault: Exception) -> None:
-        """There will not be more of it."""
+        """End an unfinished response with a fault."""
         if not self.has_ended and self.fault is None:
             self.fault = fault
             self.wake()
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wake the waiter, which checks the state again."""
         if not self._waiter.done():
             self._waiter.set_result(None)
 
     def field(self, name: bytes) -> str | None:
-        """The value of the header of this name in lower case, the first where there are several, as ASCII."""
+        """The value of the header with this lower-case name, as ASCII; the first of several, encodings joined."""
         value = self._fields.get(name)
         return None if value is None else value.decode() if value.isascii() else _ascii(value)
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """All of them as they came, as ASCII."""
+        """All headers as they arrived, as ASCII."""
         return tuple((_ascii(name), _ascii(value.strip(_BLANK))) for name, value in self.pairs)
 
     def at_eof(self) -> bool:
-        """Whether all of the body was taken."""
+        """True if all of the body was taken."""
         return self.has_ended and not self._pieces
 
     def take(self) -> bytes:
-        """The bytes that are there.
+        """Return the bytes that have arrived.
 
         Raises:
-            Fault: it broke off or is malformed, even if there are some.
+            TransportFault: the response broke off or is malformed, even if bytes have arrived.
         """
         if self.fault is not None:
             raise self.fault
@@ -140,10 +140,10 @@ class Response:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def readany(self) -> bytes:
-        """The bytes that are there, or else the next ones; none at the end.
+        """Return the bytes that have arrived, or else the next ones; empty at the end.
 
         Raises:
-            Fault: it broke off or is malformed.
+            TransportFault: the response broke off or is malformed.
         """
         while not self._pieces and not self.has_ended and self.fault is None:
             self._waiter = asyncio.get_running_loop().create_future()
@@ -151,20 +151,20 @@ class Response:
         return self.take()
 
     def release(self) -> None:
-        """The connection may serve the next request if this answer was whole."""
+        """Give the connection back; it may serve the next request if this response was whole."""
         line, self._line = self._line, None
         if line is not None:
             line.release(self)
 
     def close(self) -> None:
-        """Whatever is left of it, its connection is not used again."""
+        """Close the connection, whatever is left of the response."""
         line, self._line = self._line, None
         if line is not None:
             line.abort()
 
 
 def _ascii(value: bytes) -> str:
-    """A text without what is none, which no JSON could carry on."""
+    """ASCII text of a header; other characters become `?`, since JSON could not carry invalid text."""
     if value.isascii():
         return value.decode("ascii")
     return value.decode("utf-8", "surrogateescape").encode("ascii", "replace").decode("ascii")

@@ -1,4 +1,4 @@
-"""How the body argument becomes bytes and a content type, per kind of media type."""
+"""Body writers: turn the body argument into bytes and a content type, one writer per kind of media type."""
 
 import codecs
 import re
@@ -16,14 +16,14 @@ from gateway.upstream.serialize.urlencoded import form_writer
 from gateway.upstream.serialize.xml import xml_writer
 
 BodyWriter: TypeAlias = Callable[[object], tuple[bytes, str]]
-"""Bytes and content type of a body."""
+"""Writes a body; returns its bytes and content type."""
 
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)\"?", re.IGNORECASE)
 _CHARSETS = frozenset(("utf-8", "ascii", "iso8859-1", "utf-16"))
 
 
 def body_writer(plan: BodyPlan) -> BodyWriter:
-    """The writer for one request body.
+    """Return the writer of one request body.
 
     Raises:
         NotYetSupported: a kind of body that this version does not write, or a media type that no header can carry.
@@ -37,7 +37,7 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
 
 
 def _json(plan: BodyPlan) -> BodyWriter:
-    """JSON is UTF-8; where another charset is declared it is ASCII, which reads the same in most of them."""
+    """JSON in UTF-8; where another charset is declared, in ASCII, which reads the same in most of them."""
     declared = _CHARSET.search(plan.media_type)
     ascii_only = declared is not None and declared[1].lower() not in {"utf-8", "utf8"}
     return lambda value: (to_bytes(to_json(value, ascii_only=ascii_only)), plan.media_type)
@@ -65,7 +65,7 @@ def _charset(media_type: str) -> str | None:
     """The charset that a media type names, by Python's name for it; None where it names none.
 
     Raises:
-        NotYetSupported: nobody knows it.
+        NotYetSupported: Python does not know the charset.
     """
     found = _CHARSET.search(media_type)
     if found is None:

@@ -1,4 +1,4 @@
-"""What a file argument `{"base64", "filename", "content_type"}` holds."""
+"""File arguments: objects of the form `{"base64", "filename", "content_type"}`."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ _MEMBERS = frozenset(("base64", "filename", "content_type"))
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The bytes of a file and what its giver calls it."""
+    """The bytes of a file, and the name and media type that the caller gave it."""
 
     content: bytes
     name: str | None = None
@@ -24,15 +24,15 @@ class File:
 
 
 def looks_like_file(value: object) -> bool:
-    """Whether a value has the form of a file argument and no other member."""
+    """True if a value has the form of a file argument and no other member."""
     return is_object(value) and isinstance(value.get("base64"), str) and value.keys() <= _MEMBERS
 
 
 def read_file(value: object) -> File:
-    """The file in an argument.
+    """Return the file in an argument.
 
     Raises:
-        Unwritable: it has another form, or its base64 is not base64.
+        Unwritable: the value has another form, or its base64 is invalid.
     """
     members = value if is_object(value) else {}
     encoded, name, media_type = (members.get(key) for key in ("base64", "filename", "content_type"))

@@ -1,6 +1,6 @@
-"""What a URL, a header name and a header value must look like before they go out.
+"""Checks of URLs, header names and header values before they are sent.
 
-Whatever is written to an upstream was judged here first, and no error repeats what it refuses.
+Everything that is written to an upstream passes these checks, and no error repeats the refused text.
 """
 
 import re
@@ -13,7 +13,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 """Visible ASCII with inner blanks: a field value without surrounding whitespace (RFC 9110 section 5.5).
 
-No obs-text: nobody knows in which encoding it would be read.
+No obs-text: the encoding in which it would be read is unknown.
 """
 _URL = re.compile(
     r"(https?://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)((?:[/?][A-Za-z0-9._~!$&'()*+,;=:@%/?\[\]-]*)?)"
@@ -21,29 +21,29 @@ _URL = re.compile(
 
 
 def is_token(name: str) -> bool:
-    """Whether this can be a header or cookie name."""
+    """True if this can be a header or cookie name."""
     return _TOKEN.fullmatch(name) is not None
 
 
 def is_header_value(value: str) -> bool:
-    """Whether this goes over the wire as it stands and can neither end the header nor start another."""
+    """True if this is sent unchanged, and can neither end the header nor start another."""
     return _VALUE.fullmatch(value) is not None
 
 
 def is_sendable_url(url: str) -> bool:
-    """Whether this is an absolute, fully encoded http(s) URL without credentials or fragment."""
+    """True if this is an absolute, fully encoded http(s) URL without credentials or fragment."""
     return _URL.fullmatch(url) is not None
 
 
 def split_url(url: str) -> tuple[str, str] | None:
-    """The origin and the rest of a URL that can be sent; None: it cannot."""
+    """The origin and the rest of a URL; None if it cannot be sent."""
     found = _URL.fullmatch(url)
     return None if found is None else (found[1], found[2])
 
 
 @lru_cache(_NAMES)
 def is_sendable_header(name: str) -> bool:
-    """Whether the pool sends a header of this name for its callers."""
+    """True if the pool sends a header of this name for its callers."""
     lower = name.lower()
     return is_token(name) and lower not in FRAMING and not lower.startswith("proxy-")
 

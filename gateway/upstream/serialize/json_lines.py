@@ -1,4 +1,4 @@
-"""How values become JSON texts one after the other: one a line, or as a text sequence (RFC 7464)."""
+"""JSON texts in sequence: one per line, or as a text sequence (RFC 7464)."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ _SEQUENCE_START = "\x1e"
 
 
 def lines_writer(media_type: str) -> Callable[[object], str]:
-    """One JSON text a line; a text sequence begins each with a control character."""
+    """Return the writer of one JSON text per line; a text sequence begins each with a control character."""
     start = _SEQUENCE_START if essence(media_type) == "application/json-seq" else ""
 
     def write(value: object) -> str:

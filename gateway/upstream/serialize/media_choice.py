@@ -1,4 +1,4 @@
-"""Which of several media types a body is sent as when the caller names none: the first that can carry it."""
+"""Choice of a body's media type when the caller names none: the first that can carry the value."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from gateway.upstream.serialize.percent_encoding import is_list, is_object
 
 
 def fit(plans: Sequence[BodyPlan], value: object) -> BodyPlan:
-    """The plan for a value: one that takes the files in it, else the first that takes values of its type."""
+    """Return the plan for a value: one that takes the files in it, else the first that takes values of its type."""
     carriers = [plan for plan in plans if _carries_files(plan, value)]
     if carriers:
         own = value.get("content_type") if is_object(value) else None
@@ -30,7 +30,7 @@ def _has_file(value: object) -> bool:
 
 
 def _types_of(value: object) -> frozenset[str]:
-    """What JSON Schema calls values like this one."""
+    """The JSON Schema types of a value."""
     if isinstance(value, bool):
         return frozenset(("boolean",))
     if isinstance(value, int | float):

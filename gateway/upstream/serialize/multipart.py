@@ -1,4 +1,4 @@
-"""How an object becomes a multipart body (RFC 7578): one part per property, one per member of a list.
+"""Multipart bodies (RFC 7578): an object becomes one part per property, one per member of a list.
 
 A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encoding`).
 """
@@ -25,7 +25,7 @@ _Writer: TypeAlias = Callable[[object], tuple[bytes, str]]
 
 
 def multipart_writer(plan: BodyPlan) -> _Writer:
-    """The writer of one multipart body; an array is written as parts without names.
+    """Return the writer of one multipart body; an array is written as parts without names.
 
     Raises:
         NotYetSupported: the plan has a header or type that no part can carry.
@@ -73,7 +73,7 @@ def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
 
 
 def _structure_writer(media_type: str, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer | None:
-    """What writes objects and lists in a type of their own that is not JSON; None for a type that has no such form."""
+    """The writer of objects and lists in a type of their own that is not JSON; None for a type without such a form."""
     if essence(media_type).startswith("multipart/"):
         return _writer(media_type, inner, xml)
     if is_form(media_type):
@@ -88,7 +88,7 @@ def _text_as(media_type: str, write: Callable[[object], str]) -> _Writer:
 
 
 def _styled_maker(field: FieldPlan) -> _Maker:
-    """Text parts as the style divides them; nothing is percent-encoded, because parts need no such thing."""
+    """Text parts, divided by the style. Nothing is percent-encoded, because parts do not need it."""
     style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
     divide = list_divider([inner.style for inner in field.fields])
 
@@ -114,7 +114,7 @@ def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Mak
 
 
 def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
-    """Files as they are, objects and lists in lists as JSON, all else as text."""
+    """Files as they are, objects and lists in lists as JSON, everything else as text."""
     is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
 
     def make(value: object) -> Iterator[BodyPart]:
@@ -148,7 +148,7 @@ def _file_part(name: str | None, field: FieldPlan, file: File) -> BodyPart:
 
 
 def _chosen(declared: str | None, own: str | None) -> str | None:
-    """The type of a part: its own where the declared ones allow it, else the first of those."""
+    """The type of a part: its own where the declared ones allow it, else the first declared one."""
     types = [item.strip() for item in declared.split(",")] if declared else []
     if own is not None and (not types or any(_covers(item, own) for item in types)):
         return own

@@ -1,6 +1,6 @@
-"""What a multipart body is made of: parts with their headers, and a boundary that is in none (RFC 7578, RFC 2046).
+"""Parts of a multipart body with their headers, and a boundary that occurs in none of them (RFC 7578, RFC 2046).
 
-The boundary is made from what it divides, so that the same arguments always make the same bytes.
+The boundary is derived from the parts, so that the same arguments always make the same bytes.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _BOUNDARY_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """One part: its name where it has one, the headers after Content-Disposition, its bytes."""
+    """One part: its name if it has one, the headers after Content-Disposition, its bytes."""
 
     name: str | None
     content: bytes
@@ -25,7 +25,7 @@ class BodyPart:
 
 
 def assemble(parts: Sequence[BodyPart], essence: str) -> tuple[bytes, str]:
-    """The bytes of these parts and their content type."""
+    """Join the parts into one body; return its bytes and content type."""
     heads = [_head(part) for part in parts]
     boundary = _boundary(heads, parts)
     mark = b"--" + boundary.encode()
@@ -50,7 +50,7 @@ def _head(part: BodyPart) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """As browsers write names (HTML, multipart/form-data encoding algorithm)."""
+    """A name as browsers write it (HTML, multipart/form-data encoding algorithm)."""
     quoted = text.translate(_QUOTED)
     if any(character < " " or character == "\x7f" for character in quoted):
         raise Unwritable("a name has a control character")

@@ -1,7 +1,7 @@
-"""Which values may stand in a path: none that could make the request reach another path than the document's.
+"""Safety of path values: refuses any that could make the request reach another path than the document's.
 
-A value is judged as sent and after one and two percent-decodings, because gateways and frameworks behind us decode
-more than once.
+A value is judged as sent and after one and two percent-decodings, because gateways and frameworks behind us decode more
+than once.
 """
 
 import re
@@ -16,10 +16,10 @@ _DECODED_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|;|$)")
 
 
 def check_path_value(text: str) -> None:
-    """Refuse a value that is empty, climbs, or hides a separator.
+    """Refuse a value that is empty, has a dot segment, or hides a separator.
 
     Raises:
-        Unwritable: the value may not stand in a path.
+        Unwritable: the value may not be part of a path.
     """
     if _HARMLESS.fullmatch(text):
         return
@@ -39,5 +39,5 @@ def check_path_value(text: str) -> None:
 
 
 def has_dot_segment(path: str) -> bool:
-    """Whether an encoded path has a segment that a server could resolve away."""
+    """True if an encoded path has a segment that a server could resolve away."""
     return ("/." in path or "/%" in path) and _DECODED_SEGMENT.search(path) is not None

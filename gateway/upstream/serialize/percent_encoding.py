@@ -1,4 +1,4 @@
-"""How one value becomes text, and how text is percent-encoded for its place in a URL or form (RFC 3986, RFC 6570)."""
+"""Text of one value, and its percent-encoding for a position in a URL or form (RFC 3986, RFC 6570)."""
 
 import json
 import math
@@ -11,16 +11,16 @@ _LARGEST_PLAIN = 1e21
 
 
 class Unwritable(Exception):
-    """A value that has no form in the place it belongs to; the message says why and never repeats the value."""
+    """A value that cannot be written at its position; the message gives the reason and never repeats the value."""
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:
-    """Whether an argument is a JSON array."""
+    """True if an argument is a JSON array."""
     return isinstance(value, list)
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
-    """Whether an argument is a JSON object."""
+    """True if an argument is a JSON object."""
     return isinstance(value, dict)
 
 
@@ -46,7 +46,7 @@ def to_json(value: object, *, ascii_only: bool = False) -> str:
 
 
 def to_bytes(text: str, charset: str = "utf-8") -> bytes:
-    """Text as bytes; a lone surrogate has none."""
+    """Encode text as bytes; a lone surrogate is refused."""
     try:
         return text.encode(charset)
     except UnicodeEncodeError:
@@ -54,7 +54,7 @@ def to_bytes(text: str, charset: str = "utf-8") -> bytes:
 
 
 def percent(text: str) -> str:
-    """Everything but RFC 3986's unreserved characters is encoded."""
+    """Percent-encode everything but RFC 3986's unreserved characters."""
     if text.isascii() and text.isalnum():
         return text
     try:
@@ -64,7 +64,7 @@ def percent(text: str) -> str:
 
 
 def plus(text: str) -> str:
-    """The encoding of HTML forms: as `percent`, a blank as `+`."""
+    """The encoding of HTML forms: as `percent`, with a blank as `+`."""
     try:
         return quote_plus(text, safe="")
     except UnicodeEncodeError:
@@ -72,20 +72,20 @@ def plus(text: str) -> str:
 
 
 def reserved_query(text: str) -> str:
-    """`allowReserved` in a query or form: reserved characters and percent-triples stay, but what ends a value does not.
+    """`allowReserved` in a query or form: reserved characters and percent-triples stay, unless they end a value.
 
-    OpenAPI leaves `[ ] #` (no part of a query) and `& +` (mean something in forms) to the sender: they are encoded.
+    OpenAPI leaves `[ ] #` (no part of a query) and `& +` (special in forms) to the sender: they are encoded.
     """
     return _keep_triples(text, ":/?@!$'()*,;=")
 
 
 def reserved_path(text: str) -> str:
-    """`allowReserved` in a path: as in a query, and `/` and `?` are encoded, which would end the value."""
+    """`allowReserved` in a path: as in a query, but `& +` stay, and `/ ?`, which would end the value, are encoded."""
     return _keep_triples(text, ":@!$&'()*+,;=")
 
 
 def reserved_cookie(text: str) -> str:
-    """`allowReserved` in a cookie: reserved characters stay, but `,` and `;`, which no cookie value holds."""
+    """`allowReserved` in a cookie: reserved characters stay, except `,` and `;`, which no cookie value holds."""
     return _keep_triples(text, ":/?#[]@!$&'()*+=")
 
 

@@ -1,11 +1,11 @@
-"""How a tool's arguments become one request: everything about the plan is decided once, a call only fills slots.
+"""Request builder: compiles an operation's plan once; a call only fills its slots with arguments.
 
-What a builder makes keeps the plan's origin and the fixed parts of its path, whatever the arguments are: values
-reach the URL only encoded, and those that could change which path is meant are refused.
+Whatever the arguments are, a built request keeps the plan's origin and the fixed parts of its path. Values reach the
+URL only encoded, and values that could change the path are refused.
 
-Headers that identify a caller, frame the message or belong to a connection (Host, Authorization, Cookie, Accept,
-Content-Type, Content-Length, Transfer-Encoding, Connection, TE, Upgrade, Proxy-*, X-Forwarded-* …) are not filled
-from arguments: a plan may name such a parameter, a call that gives a value for it is refused.
+Arguments never fill a header that identifies a caller, frames the message or belongs to a connection. Examples: Host,
+Authorization, Cookie, Accept, Content-Type, Content-Length, Transfer-Encoding, Connection, TE, Upgrade, Proxy-*,
+X-Forwarded-*. A plan may name such a parameter, but a call that gives it a value is refused.
 """
 
 import re
@@ -64,7 +64,7 @@ class RequestBuilder:
     """One operation's plan, compiled; immutable and shared by all calls.
 
     Raises:
-        NotYetSupported: the plan has something that this version cannot write.
+        NotYetSupported: the plan has a feature that this version cannot write.
     """
 
     def __init__(self, plan: RequestPlan) -> None:
@@ -76,7 +76,7 @@ class RequestBuilder:
         self._headers = _compile(plan, Location.HEADER)
         self._cookies = _compile(plan, Location.COOKIE)
         self.usual_headers: tuple[tuple[str, str], ...] = (("Accept", plan.accept),) if plan.accept else ()
-        """What every request has, and most have no others."""
+        """The headers of every request; most requests have no others."""
         self._bodies = {body.media_type: _Body(body, body_writer(body)) for body in (*_first(plan.body), *plan.bodies)}
         self._body = next(iter(self._bodies.values()), None)
         self._choice = plan.choice if plan.bodies else None
@@ -84,15 +84,15 @@ class RequestBuilder:
         self._check()
 
     def build(self, arguments: Mapping[str, object]) -> UpstreamRequest:
-        """The request that these arguments stand for; credentials are applied later.
+        """Return the request for these arguments; credentials are applied later.
 
         Raises:
-            ArgumentsInvalid: an argument is missing or has no form on the wire; the fault points at it.
+            ArgumentsInvalid: an argument is missing or cannot be written; the fault points at it.
         """
         url = self._prefix
         if self._path:
             url += "".join([text if slot is None else _fill(slot, arguments) for text, slot in self._path])
-            if has_dot_segment(url):  # the whole of it: a value may complete a dot of the fixed start
+            if has_dot_segment(url):  # the whole URL: a value may complete a dot segment that the fixed start begins
                 raise ArgumentsInvalid("These arguments would name another path than the operation's.")
         query = self._write_query(arguments)
         if query:
@@ -119,7 +119,7 @@ class RequestBuilder:
         headers: list[tuple[str, str]] = []
         for slot in self._headers:
             text = _fill_optional(slot, arguments)
-            if text or (text is not None and isinstance(arguments[slot.argument], str)):  # an empty list is nothing
+            if text or (text is not None and isinstance(arguments[slot.argument], str)):  # an empty list sends nothing
                 headers.append((slot.name, text))
         cookies = [text for slot in self._cookies if (text := _fill_optional(slot, arguments))]
         if cookies:
@@ -142,7 +142,7 @@ class RequestBuilder:
             raise _invalid(argument, str(error)) from None
 
     def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
-        """The type that the caller names, else one that fits what is given."""
+        """The media type that the caller names, else one that fits the value."""
         chosen = arguments.get(choice)
         if chosen is None:
             value = arguments.get(first.plan.argument)
@@ -190,7 +190,7 @@ def _first(body: BodyPlan | None) -> tuple[BodyPlan, ...]:
 
 
 def _compile_path(plan: RequestPlan) -> tuple[str, tuple[tuple[str, _Slot | None], ...]]:
-    """The origin with the fixed start of the path, and what follows: texts and slots in turn."""
+    """The origin with the fixed start of the path, then texts and slots in turn."""
     if not _ORIGIN.fullmatch(plan.origin):
         raise NotYetSupported("The server of this operation is not an http or https origin.")
     pieces: list[tuple[str, _Slot | None]] = []
@@ -231,7 +231,7 @@ def _slot(parameter: ParameterPlan, write: Writer) -> _Slot:
 
 
 def _content(parameter: ParameterPlan) -> Writer:
-    """A `content` parameter's value in its media type, not yet encoded for its place."""
+    """The writer of a `content` parameter in its media type, not yet encoded for its location."""
     media_type = parameter.media_type or ""
     if is_json(media_type):
         return lambda value: to_json(value, ascii_only=parameter.location is Location.HEADER)
@@ -241,7 +241,7 @@ def _content(parameter: ParameterPlan) -> Writer:
 
 
 def _divided(parameter: ParameterPlan, write: Writer) -> Writer:
-    """The writer, for values whose lists hold lists: of a parameter without a media type, fields describe these."""
+    """Wraps a writer for lists inside lists, which the fields describe in a parameter without a media type."""
     if not parameter.fields:
         return write
     divide = list_divider([field.style for field in parameter.fields])

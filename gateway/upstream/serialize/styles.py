@@ -1,9 +1,8 @@
-"""How values are written for their place: OpenAPI's style table, one function per place.
+"""Writers of parameter values: OpenAPI's style table, one function per location.
 
-Each function here takes what a parameter plan says and returns a writer, which turns a value into its encoded text.
-An empty text means that there is nothing to send. null members of lists and objects count as undefined (RFC 6570
-section 2.3) and are left out; a list or object inside a list or object, which OpenAPI leaves undefined, is written
-as compact JSON.
+Each function takes the style of a parameter plan and returns a writer, which turns a value into its encoded text. An
+empty text means that nothing is sent. Null members of lists and objects count as undefined (RFC 6570 section 2.3) and
+are left out. A list or object inside a list or object, which OpenAPI leaves undefined, is written as compact JSON.
 """
 
 import re
@@ -25,7 +24,7 @@ _NO_PATH = frozenset({"", ".", ".."})
 
 
 def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
-    """Simple, label, matrix and Swagger's delimited lists; refuses values that could change which path is meant."""
+    """Simple, label, matrix and Swagger's delimited lists; refuses values that could change the path."""
     key = percent(name)
     plain, encoded = _DELIMITERS.get(style, (None, ","))
 
@@ -54,7 +53,7 @@ def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Wr
 
 
 def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
-    """Form, the delimited styles and deepObject, as `name=value` pairs joined by `&`; also for form bodies."""
+    """Form, delimited and deepObject styles, as `name=value` pairs joined by `&`; also used for form bodies."""
     key = percent(name)
     if style is Style.DEEP_OBJECT:
         return lambda value: "&".join(_deep(key, value, encode))
@@ -93,9 +92,9 @@ def header_writer(style: Style, *, explode: bool) -> Writer:
 
 
 def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
-    """Form and cookie, exploded members as cookies of their own; only form is percent-encoded.
+    """Form and cookie styles; exploded members become separate cookies, and only form is percent-encoded.
 
-    Names stay as they are wherever a cookie can be called so: servers do not decode them.
+    A name that is valid in a cookie stays unencoded: servers do not decode it.
     """
     if style is Style.COOKIE:
         return lambda value: "; ".join(
@@ -111,7 +110,7 @@ def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> 
 
 
 def list_divider(styles: Sequence[Style]) -> Callable[[object], object]:
-    """Writes each list inside a list as one text, for each level divided as Swagger 2.0 says; outer levels first."""
+    """Joins each list inside a list into one text, level by level as Swagger 2.0 defines; outer levels come first."""
     delimiters = [_DELIMITERS.get(style, (",", ","))[0] for style in styles]
     if not delimiters:
         return lambda value: value
@@ -128,7 +127,7 @@ def _divided(value: object, delimiters: Sequence[str]) -> object:
 
 
 def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
-    """The names and texts that a style makes of a value, before anything is encoded."""
+    """The names and texts that a style makes of a value, before encoding."""
     if style is Style.DEEP_OBJECT:
         yield from _deep_texts(name, value)
     elif _is_scalar(value):
@@ -182,7 +181,7 @@ def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> st
 
 
 def _matrix(key: str, value: object, item: Writer, *, explode: bool) -> str:
-    """What has no text goes without its equals sign (RFC 6570 section 3.2.7)."""
+    """Matrix style; an empty text has no equals sign (RFC 6570 section 3.2.7)."""
     if explode and is_list(value):
         named = [(key, item(member)) for member in value if member is not None]
     elif explode and is_object(value):
@@ -203,7 +202,7 @@ def _pairs(key: str, value: object, encode: Encode) -> list[str]:
 
 
 def _deep(key: str, value: object, encode: Encode) -> Iterator[str]:
-    """`name[a][b]=…`; lists by index, as the libraries do that gave this style its meaning."""
+    """`name[a][b]=…`; lists by index, as in the libraries that gave this style its meaning."""
     if is_object(value):
         for name, member in _members(value):
             yield from _deep(f"{key}%5B{percent(name)}%5D", member, encode)

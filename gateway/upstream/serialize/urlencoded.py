@@ -1,4 +1,4 @@
-"""How an object becomes the pairs of an HTML form, in a body, a part of one, or a parameter."""
+"""HTML form encoding of an object as `name=value` pairs, in a body, a part of one, or a parameter."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,9 +19,9 @@ _FieldWriter = Callable[[str, object], str]
 
 
 def form_writer(fields: Sequence[FieldPlan] = ()) -> Callable[[object], str]:
-    """An object as `name=value` pairs; a property without a field plan gets the defaults of OpenAPI.
+    """Return the writer of an object as `name=value` pairs; a property without a field plan gets OpenAPI's defaults.
 
-    Those are: lists repeated, objects as JSON, all else as text.
+    The defaults: lists repeated, objects as JSON, everything else as text.
     """
     writers = {field.name: _field_writer(field) for field in fields}
 

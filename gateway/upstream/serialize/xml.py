@@ -1,4 +1,4 @@
-"""How a value becomes an XML document: element names, attributes, wrappers and namespaces as the nodes say."""
+"""XML documents from values: element names, attributes, wrappers and namespaces follow the nodes of the plan."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ _DEEPEST = 64
 
 @dataclass(slots=True)
 class _Element:
-    """What an element holds so far: the text of its start tag after the name, and its content."""
+    """An element under construction: the text of its start tag after the name, and its content."""
 
     attributes: list[str] = field(default_factory=list[str])
     content: list[str] = field(default_factory=list[str])
@@ -30,7 +30,7 @@ class _Element:
 
 
 def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[object], str]:
-    """The writer of one document; `name` is that of its outermost element where its node has none."""
+    """Return the writer of one document; `name` names the outermost element if its node does not."""
     walk = _XmlWriter(nodes)
     node = nodes[root] if root < len(nodes) else _PLAIN
     outer = node.name or name or "root"
@@ -44,7 +44,7 @@ def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[obje
 
 
 class _XmlWriter:
-    """Writes values by their nodes; keeps nothing of a value."""
+    """Writes values by their nodes; holds no value."""
 
     def __init__(self, nodes: Sequence[XmlNode]) -> None:
         self._nodes = nodes
@@ -52,14 +52,14 @@ class _XmlWriter:
         self._places = {id(node): place for place, node in enumerate(nodes)}
 
     def root(self, parent: _Element, node: XmlNode, name: str, value: object) -> None:
-        """The outermost element, of which there is exactly one."""
+        """Write the outermost element, of which there is exactly one."""
         if is_list(value):
             self._open(parent, node, name, lambda inner: self._each(inner, node, name, value, 0))
         else:
             self._element(parent, node, name, value, 0)
 
     def _member(self, parent: _Element, node: XmlNode, name: str, value: object, depth: int) -> None:
-        """One property of an element: an attribute, text, or elements inside it."""
+        """Write one property of an element: an attribute, text, or elements inside it."""
         _check_depth(depth)
         called = node.name or name
         if node.kind is XmlKind.ATTRIBUTE:
@@ -135,7 +135,7 @@ def _check_depth(depth: int) -> None:
 
 
 def _declare(element: _Element, node: XmlNode) -> None:
-    """The namespace of a node, declared where it is used."""
+    """Declare the namespace of a node on the element that uses it."""
     if node.namespace is None:
         return
     named = f"xmlns:{_checked(node.prefix)}" if node.prefix else "xmlns"

@@ -1,4 +1,4 @@
-"""Whether the house's own documents tell the truth: code map, errors, promises, ceilings."""
+"""Documents about the code, compared with it: code map, errors, promises, ceilings, prose."""
 
 import inspect
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gateway import errors
 from gateway.domain import refusals
-from tests import promises
+from tests import promises, prose
 from tests.ceilings import complaints
 
 ROOT = Path(__file__).parents[3]
@@ -38,6 +38,35 @@ def test_a_function_beyond_the_ceiling_is_found(tmp_path: Path) -> None:
     assert any("60 lines" in complaint for complaint in found)
     assert any("called utils" in complaint for complaint in found)
     assert any("called manager" in complaint for complaint in found)
+
+
+def test_a_crowded_folder_and_a_class_defined_twice_are_found(tmp_path: Path) -> None:
+    """Ours: a name has one meaning, and a folder can be read at a glance."""
+    (tmp_path / "gateway").mkdir()
+    for number in range(26):
+        (tmp_path / "gateway" / f"room_{number}.py").write_text('"""One."""\n\n\nclass Room:\n    """One."""\n')
+
+    found = list(complaints(tmp_path))
+
+    assert any("26 entries" in complaint for complaint in found)
+    assert any("Room: is defined in" in complaint for complaint in found)
+
+
+def test_docstrings_and_comments_are_plain() -> None:
+    """Ours: a reader finds the field's terms, and sentences about parts of the system (`python -m tests.prose`)."""
+    paths = [path for folder in prose.FOLDERS for path in (ROOT / folder).rglob("*.py")]
+
+    assert list(prose.complaints(paths)) == []
+
+
+def test_an_indirect_question_and_an_avoided_word_are_found(tmp_path: Path) -> None:
+    """Ours: the rules of prose are a check that can fail."""
+    written = tmp_path / "one.py"
+    written.write_text('"""Whether it is."""\n\nX = 1  # nobody knows\n"""`says` is a name here."""\n')
+
+    found = [complaint.removeprefix(f"{written}:") for complaint in prose.complaints([written])]
+
+    assert found == ["1: begins with an indirect question: Whether it is.", "3: avoid 'nobody': # nobody knows"]
 
 
 def test_the_code_map_names_every_package_and_nothing_else() -> None:
@@ -92,8 +121,8 @@ def test_the_tree_in_the_error_module_draws_every_error() -> None:
 
 
 def test_every_promise_has_its_tests_and_every_test_its_promise() -> None:
-    """Ours: docs/promises.md lists exactly the tests that name each promise (`python -m tests.promises` writes it)."""
-    assert (ROOT / "docs" / "promises.md").read_text() == promises.render()
+    """Ours: the page of promises lists exactly the tests that name each one (`python -m tests.promises` writes it)."""
+    assert (ROOT / "docs" / "development" / "promises.md").read_text() == promises.render()
 
 
 def test_every_promise_that_a_test_names_has_words() -> None:

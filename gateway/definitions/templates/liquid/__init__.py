@@ -1,1 +1,1 @@
-"""Liquid, the part of it that can be bounded: a pure interpreter over JSON values that counts every step it takes."""
+"""Bounded subset of Liquid: a pure interpreter over JSON values that counts each step."""

@@ -1,4 +1,4 @@
-"""What stands between the braces: literals, paths, ranges, filters and conditions, as a tree."""
+"""Expressions of Liquid as a tree: literals, paths, ranges, filters and conditions."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -26,14 +26,14 @@ _CONSTANTS: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value written down."""
+    """A literal value."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class VariablePath:
-    """A variable and the steps into it."""
+    """A variable and the path into it."""
 
     root: str
     parts: tuple["Expression", ...] = ()
@@ -60,7 +60,7 @@ class FilterCall:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """A value and the filters that it goes through."""
+    """A value and the filters that are applied to it."""
 
     operand: Expression
     filters: tuple[FilterCall, ...] = ()
@@ -68,7 +68,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two values compared, or one value asked whether it counts as true."""
+    """A comparison of two values, or the truth of one value."""
 
     left: Expression
     sign: str | None = None
@@ -77,14 +77,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """Comparisons joined by `and` and `or`, which Liquid reads from the right."""
+    """Comparisons joined by `and` and `or`, evaluated from right to left as in Liquid."""
 
     comparisons: tuple[Comparison, ...]
     joins: tuple[str, ...] = ()
 
 
 class ExpressionReader:
-    """Reads the words of one expression from left to right."""
+    """Parser of one expression, from left to right."""
 
     def __init__(self, text: str, line: int) -> None:
         self._words = split_expression(text, line)
@@ -93,10 +93,10 @@ class ExpressionReader:
         self._depth = 0
 
     def filtered(self) -> Filtered:
-        """A value with its filters.
+        """Read a value with its filters.
 
         Raises:
-            TemplateInvalid: there is something else, or a filter that does not exist.
+            TemplateInvalid: the next words are something else, or name a filter that does not exist.
         """
         operand = self.value()
         filters: list[FilterCall] = []
@@ -105,10 +105,10 @@ class ExpressionReader:
         return Filtered(operand, tuple(filters))
 
     def test(self) -> Test:
-        """A condition.
+        """Read a condition.
 
         Raises:
-            TemplateInvalid: there is something else.
+            TemplateInvalid: the next words are something else.
         """
         comparisons = [self._comparison()]
         joins: list[str] = []
@@ -119,10 +119,10 @@ class ExpressionReader:
         return Test(tuple(comparisons), tuple(joins))
 
     def value(self) -> Expression:
-        """A literal or a path.
+        """Read a literal or a path.
 
         Raises:
-            TemplateInvalid: there is something else.
+            TemplateInvalid: the next words are something else.
         """
         word = self.take("a value")
         if word.kind == "text":
@@ -134,10 +134,10 @@ class ExpressionReader:
         raise self.wrong(f"'{word.text}' is not a value")
 
     def looped(self) -> Expression | Range:
-        """What a loop goes over: a value, or a range of whole numbers.
+        """Read the operand of a loop: a value, or a range of whole numbers.
 
         Raises:
-            TemplateInvalid: there is something else.
+            TemplateInvalid: the next words are something else.
         """
         if not self.takes("("):
             return self.value()
@@ -148,10 +148,10 @@ class ExpressionReader:
         return Range(start, stop)
 
     def name(self) -> str:
-        """A name.
+        """Read a name.
 
         Raises:
-            TemplateInvalid: there is something else.
+            TemplateInvalid: the next word is something else.
         """
         word = self.take("a name")
         if word.kind != "name":
@@ -159,10 +159,10 @@ class ExpressionReader:
         return word.text
 
     def take(self, wanted: str) -> Word:
-        """The next word, whatever it is.
+        """Consume and return the next word, of any kind.
 
         Raises:
-            TemplateInvalid: there is none.
+            TemplateInvalid: there is none; the message names `wanted` as missing.
         """
         word = self._peek()
         if word is None:
@@ -171,7 +171,7 @@ class ExpressionReader:
         return word
 
     def takes(self, text: str) -> bool:
-        """Whether the next word is this one; it is taken if so."""
+        """Consume the next word if it is this one; return True in that case."""
         word = self._peek()
         if word is None or word.text != text or word.kind == "text":
             return False
@@ -179,19 +179,19 @@ class ExpressionReader:
         return True
 
     def expect(self, text: str) -> None:
-        """Take this word.
+        """Consume this word.
 
         Raises:
-            TemplateInvalid: the next one is another.
+            TemplateInvalid: the next word is another.
         """
         if not self.takes(text):
             raise self.wrong(f"'{text}' is missing")
 
     def end(self) -> None:
-        """Hold that there is nothing more.
+        """Check that no words are left.
 
         Raises:
-            TemplateInvalid: there is.
+            TemplateInvalid: there are more words.
         """
         word = self._peek()
         if word is not None:
@@ -199,11 +199,11 @@ class ExpressionReader:
 
     @property
     def is_done(self) -> bool:
-        """Whether every word was taken."""
+        """True if all words are consumed."""
         return self._peek() is None
 
     def wrong(self, reason: str) -> TemplateInvalid:
-        """The error for something wrong in this expression."""
+        """Return the error for a fault in this expression."""
         return refuse(reason, self._line)
 
     def _peek(self) -> Word | None:

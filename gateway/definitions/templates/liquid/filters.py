@@ -1,4 +1,4 @@
-"""What a value may go through: a closed list of filters, each of which pays for its result before it makes it."""
+"""The closed list of filters; each charges the budget for its result before it builds it."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter and how many arguments it takes."""
+    """A filter and its number of arguments."""
 
     run: Run
     least: int = 0
@@ -30,7 +30,7 @@ class Filter:
 
     @property
     def takes(self) -> str:
-        """How many arguments it takes, in words."""
+        """Number of arguments in words, for messages."""
         if self.most == 0:
             return "no argument"
         if self.least == self.most:
@@ -39,7 +39,7 @@ class Filter:
 
 
 def _text(budget: RenderingBudget, value: object, factor: int = 1) -> str:
-    """The value as text; paid for as if it grew by the factor."""
+    """Return the value as text, charged as if it grew by the factor."""
     text = write_out(value, budget)
     budget.check_text(len(text) * factor)
     return text
@@ -164,4 +164,4 @@ FILTERS: Mapping[str, Filter] = MappingProxyType(
     | {name: Filter(run, least, most) for name, (run, least, most) in NUMBER_FILTERS.items()}
     | {name: Filter(run, least, most) for name, (run, least, most) in ARRAY_FILTERS.items()}
 )
-"""Every filter there is, by name."""
+"""All filters by name."""

@@ -1,4 +1,4 @@
-"""A template that was read: text, outputs and blocks, as a tree."""
+"""Nodes of a parsed template: text, outputs and blocks, as a tree."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,7 +8,7 @@ from gateway.definitions.templates.liquid.expressions import Expression, Filtere
 
 @dataclass(frozen=True, slots=True)
 class TextNode:
-    """Text that is written as it stands."""
+    """Text that is copied to the output."""
 
     text: str
     size: int
@@ -39,7 +39,7 @@ class CaptureNode:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A block and when it is rendered: when the test comes out as wanted, always when there is none."""
+    """A block, rendered if the result of the test equals `wanted`, or always if there is no test."""
 
     test: Test | None
     wanted: bool
@@ -48,7 +48,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class IfNode:
-    """`{% if %}` and `{% unless %}`: the first branch that holds is rendered."""
+    """`{% if %}` and `{% unless %}`: the first branch whose test matches is rendered."""
 
     branches: tuple[Branch, ...]
 

@@ -1,4 +1,4 @@
-"""Filters over numbers; a result beyond what JSON readers agree on is refused, so numbers never grow without end."""
+"""Filters over numbers. Results outside the range that JSON readers agree on are refused, so growth is bounded."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -17,10 +17,10 @@ Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 
 def number(value: object) -> Number:
-    """The value as a number; text is read, anything else counts as 0.
+    """Return the value as a number; text is parsed, anything else counts as 0.
 
     Raises:
-        TemplateFailed: it is beyond what numbers may be.
+        TemplateFailed: the number is out of range.
     """
     if isinstance(value, bool) or value is None:
         return 0
@@ -30,10 +30,10 @@ def number(value: object) -> Number:
 
 
 def whole(value: object) -> int:
-    """The value as a whole number, rounded towards zero.
+    """Return the value as a whole number, rounded towards zero.
 
     Raises:
-        TemplateFailed: it is beyond what numbers may be.
+        TemplateFailed: the number is out of range.
     """
     return int(number(value))
 
@@ -102,4 +102,4 @@ NUMBER_FILTERS: Mapping[str, tuple[Run, int, int]] = {
     "round": (_round, 0, 1),
     "times": (_two(lambda left, right: left * right), 1, 1),
 }
-"""What each runs, and its fewest and most arguments."""
+"""Per filter: its function, its fewest and its most arguments."""

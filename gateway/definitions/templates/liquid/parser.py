@@ -1,4 +1,4 @@
-"""How the pieces of a template become its tree; every tag and filter is known here or the template is refused."""
+"""Parser from the pieces of a template to its tree. A template with an unknown tag or filter is refused."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,19 +23,19 @@ _DEEPEST = 20
 
 
 def parse_template(source: str) -> Block:
-    """The tree of a template.
+    """Return the tree of a template.
 
     Raises:
-        TemplateInvalid: it is not well-formed; the fault has the line.
+        TemplateInvalid: the template is not well-formed; the fault has the line.
     """
     return _Parser(split_template(source)).template()
 
 
 def parse_test(text: str) -> Test:
-    """A condition that stands alone, as after `if`.
+    """Return the tree of a condition without a tag, as it follows `if`.
 
     Raises:
-        TemplateInvalid: it is none.
+        TemplateInvalid: the text is not a condition.
     """
     reader = ExpressionReader(text, 1)
     test = reader.test()
@@ -44,7 +44,7 @@ def parse_test(text: str) -> Test:
 
 
 class _Parser:
-    """Reads pieces from left to right, blocks inside blocks."""
+    """Reads pieces from left to right; recursive for nested blocks."""
 
     def __init__(self, pieces: list[Piece]) -> None:
         self._pieces = pieces
@@ -56,14 +56,14 @@ class _Parser:
         self._line = 1
 
     def template(self) -> Block:
-        """The whole template."""
+        """Read the whole template."""
         block = self._block(frozenset())
         if self._tag:
             raise refuse(f"'{self._tag}' closes nothing here", self._line)
         return block
 
     def _block(self, closing: frozenset[str]) -> Block:
-        """Nodes up to one of the closing tags, which is left in `_tag` and `_rest`; it is empty at the end."""
+        """Read nodes up to one of the closing tags, which is left in `_tag` and `_rest`; `_tag` is empty at the end."""
         nodes: list[Node] = []
         while self._next < len(self._pieces):
             piece = self._pieces[self._next]

@@ -1,4 +1,4 @@
-"""What a template's tree says of some variables; every node, round and value is paid for from the budget."""
+"""Interpreter of a template's tree over variables. Every node, round and value is charged to the budget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
@@ -36,14 +36,14 @@ Escape: TypeAlias = Callable[[str], str]
 
 
 class _Leaving(Enum):
-    """How a block ended before its end."""
+    """The tag that ended a block early."""
 
     BREAK = auto()
     CONTINUE = auto()
 
 
 class Rendering:
-    """One rendering: the variables in sight, what is left of the budget, what was written so far."""
+    """One rendering: the variables in scope, the budget, and the output so far."""
 
     def __init__(self, variables: Mapping[str, object], budget: RenderingBudget, escape: Escape | None = None) -> None:
         self._variables = variables
@@ -56,19 +56,19 @@ class Rendering:
         self._written: list[str] = []
 
     def text(self, block: Block) -> str:
-        """The block's output.
+        """Return the block's output.
 
         Raises:
-            TemplateFailed: it came to a limit, or met a value that it cannot use.
+            TemplateFailed: a limit was exceeded, or a value cannot be used.
         """
         self._block(block)
         return "".join(self._written)
 
     def value(self, filtered: Filtered) -> object:
-        """What an expression yields, with its type.
+        """Return the value of an expression, with its type.
 
         Raises:
-            TemplateFailed: it came to a limit, or met a value that it cannot use.
+            TemplateFailed: a limit was exceeded, or a value cannot be used.
         """
         self._budget.spend()
         value = self._value(filtered.operand)
@@ -82,10 +82,10 @@ class Rendering:
         return value
 
     def holds(self, test: Test) -> bool:
-        """Whether a condition is true; joined comparisons are read from the right, as Liquid does.
+        """True if a condition holds; joined comparisons are evaluated from right to left, as in Liquid.
 
         Raises:
-            TemplateFailed: it came to a limit, or compares what cannot be compared.
+            TemplateFailed: a limit was exceeded, or two values cannot be compared.
         """
         outcome = self._compares(test.comparisons[-1])
         for comparison, join in zip(reversed(test.comparisons[:-1]), reversed(test.joins), strict=True):
@@ -133,14 +133,14 @@ class Rendering:
 
     def _capture(self, node: CaptureNode) -> _Leaving | None:
         outside, escape = self._written, self._escape
-        self._written, self._escape = [], None  # escaped when it is written out, not twice
+        self._written, self._escape = [], None  # captured text is escaped only when it is written out, so not twice
         leaving = self._block(node.body)
         captured, self._written, self._escape = "".join(self._written), outside, escape
         self._assign(node.name, captured)
         return leaving
 
     def _assign(self, name: str, value: object, *, is_new: bool = True) -> None:
-        """Keep a value; one that was not made here is only a name for a variable, or a part of one."""
+        """Assign a value. One that is not new is only a reference to a variable or a part of one, and counts as 1."""
         self._kept -= self._sizes.pop(name, 0)
         size = measure(value, self._budget, self._budget.limits.kept) if is_new else 1
         self._sizes[name] = size + len(name)

@@ -1,4 +1,4 @@
-"""How a template falls into text, outputs and tags, and how an expression falls into words."""
+"""Lexer: splits a template into text, outputs and tags, and an expression into words."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _WORD = re.compile(
 
 
 class PieceKind(StrEnum):
-    """What a piece of a template is."""
+    """Kind of a piece."""
 
     TEXT = "text"
     OUTPUT = "output"
@@ -31,7 +31,7 @@ class PieceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One stretch of a template and the line on which it begins."""
+    """A section of a template and the line on which it begins."""
 
     kind: PieceKind
     text: str
@@ -40,22 +40,22 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of an expression: its kind (`text`, `number`, `name` or `sign`) and how it is written."""
+    """One word of an expression: its kind (`text`, `number`, `name` or `sign`) and its source text."""
 
     kind: str
     text: str
 
 
 def refuse(reason: str, line: int) -> TemplateInvalid:
-    """The error for something that is wrong on a line."""
+    """Return the error for a fault on a line."""
     return TemplateInvalid(f"line {line}: {reason}", faults=[Fault(pointer="", reason=reason, line=line)])
 
 
 def split_template(source: str) -> list[Piece]:
-    """The pieces of a template in order; text without anything in it is left out.
+    """Return the pieces of a template in order; empty text is omitted.
 
     Raises:
-        TemplateInvalid: it is too long, or an output, tag, `raw` or `comment` is not closed.
+        TemplateInvalid: the template is too long, or an output, tag, `raw` or `comment` is not closed.
     """
     if len(source) > LONGEST:
         raise refuse(f"a template has at most {LONGEST} characters", 1)
@@ -63,7 +63,7 @@ def split_template(source: str) -> list[Piece]:
 
 
 class _Splitter:
-    """Walks over a template once, from left to right."""
+    """One pass over a template, from left to right."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -72,7 +72,7 @@ class _Splitter:
         self._trims_next = False
 
     def pieces(self) -> Iterator[Piece]:
-        """Text and markup in turn."""
+        """Return text and markup in order."""
         while (found := _OPENING.search(self._source, self._position)) is not None:
             opening = found[0]
             yield from self._text(found.start(), trims_end=opening.endswith("-"))
@@ -123,10 +123,10 @@ class _Splitter:
 
 
 def split_expression(text: str, line: int) -> list[Word]:
-    """The words of an expression.
+    """Return the words of an expression.
 
     Raises:
-        TemplateInvalid: there is a character that no word has.
+        TemplateInvalid: a character belongs to no word.
     """
     words: list[Word] = []
     position = 0

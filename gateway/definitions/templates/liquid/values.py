@@ -1,7 +1,7 @@
-"""What values are to a template: how they are written, compared and looked into. Only JSON values exist here.
+"""Values in templates: output, comparison and member access. Only JSON values exist here.
 
-Attributes of Python objects cannot be reached: a step into a value is a look into a dictionary or a list, or one of
-the three words `size`, `first` and `last`.
+Attributes of Python objects cannot be reached. An access is a lookup in a dictionary or a list, or one of the three
+words `size`, `first` and `last`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ _CONTAINERS = (dict, list, tuple)
 
 
 class Nothing(Enum):
-    """What `empty` and `blank` stand for: only to be compared with."""
+    """The constants `empty` and `blank`; they can only be compared with."""
 
     EMPTY = "empty"
     BLANK = "blank"
 
 
 def write_out(value: object, budget: RenderingBudget) -> str:
-    """The value as text: nothing for null, JSON for objects and arrays."""
+    """Return the value as text: empty for null, JSON for objects and arrays."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, Nothing):
@@ -39,7 +39,7 @@ def write_out(value: object, budget: RenderingBudget) -> str:
 
 
 def to_json(value: object, budget: RenderingBudget) -> str:
-    """The value as compact JSON."""
+    """Return the value as compact JSON."""
     if isinstance(value, Nothing):
         value = ""
     budget.check_text(measure(value, budget, budget.limits.text))
@@ -52,9 +52,9 @@ def to_json(value: object, budget: RenderingBudget) -> str:
 
 
 def measure(value: object, budget: RenderingBudget, most: int) -> int:
-    """About how many characters a value has as JSON; counting stops soon after `most`.
+    """Estimate the number of characters of a value as JSON; counting stops soon after `most`.
 
-    A value may hold one long text ten thousand times, so this is asked before anything is written.
+    It runs before anything is written, because a value may contain one long text ten thousand times.
     """
     size = seen = 0
     left: list[object] = [value]
@@ -80,12 +80,12 @@ def measure(value: object, budget: RenderingBudget, most: int) -> int:
 
 
 def is_true(value: object) -> bool:
-    """Whether the value counts as true: everything but null and false does."""
+    """True if the value counts as true: everything but null and false."""
     return value is not None and value is not False
 
 
 def look_into(value: object, key: object) -> object:
-    """What lies under a key or at an index; null where there is nothing."""
+    """Return the member under a key or the element at an index; null if there is none."""
     if isinstance(value, dict):
         mapping = cast("Mapping[object, object]", value)
         if isinstance(key, str) and key in mapping:
@@ -98,7 +98,7 @@ def look_into(value: object, key: object) -> object:
 
 
 def count(value: object) -> int | None:
-    """How many characters, elements or members a value has; None for one without a size."""
+    """Return the number of characters, elements or members of a value; None if it has no size."""
     if isinstance(value, dict):
         return len(cast("Mapping[object, object]", value))
     items = as_list(value)
@@ -108,10 +108,10 @@ def count(value: object) -> int | None:
 
 
 def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
-    """Whether two values are the same.
+    """True if two values are equal.
 
     Raises:
-        TemplateFailed: two arrays or objects are compared, which could take any time.
+        TemplateFailed: both values are arrays or objects; their comparison could take unbounded time.
     """
     if isinstance(right, Nothing):
         return _is_nothing(left, right)
@@ -127,10 +127,10 @@ def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
 
 
 def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
-    """Whether one number, or text, comes before the other; null comes before nothing.
+    """True if one number, or text, comes before the other; False if one is null.
 
     Raises:
-        TemplateFailed: they have no order.
+        TemplateFailed: the values have no order.
     """
     if left is None or right is None:
         return False
@@ -148,7 +148,7 @@ def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
 
 
 def holds(container: object, wanted: object, budget: RenderingBudget) -> bool:
-    """Whether a text has this part, an array this element, or an object this key."""
+    """True if a text contains this part, an array this element, or an object this key."""
     if isinstance(container, str):
         part = write_out(wanted, budget)
         budget.spend_on(len(container))
