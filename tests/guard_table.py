@@ -1350,7 +1350,7 @@ DOCUMENTS = (
         "yaml-tags",
         "tags make no objects",
         "gateway/openapi/document/yaml_reader.py",
-        "if tag is not None and tag not in _SCALAR_TAGS:",
+        "if event.tag is not None and event.tag not in _SCALAR_TAGS:",
         "if False:",
         (f"{DOCUMENT}::test_yaml_beyond_plain_values_is_refused",),
     ),

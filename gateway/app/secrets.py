@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,13 +42,25 @@ def _kept(path: Path) -> tuple[str, bool]:
     """The key in a file, and True if it was generated now; of two processes that generate one, both use the first."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return path.read_text().strip(), False
-        made = f"gwop_{secrets.token_urlsafe(32)}"
-        with os.fdopen(handle, "w") as file:
-            file.write(f"{made}\n")
+        if not path.exists() and (made := _generate(path)):
+            return made, True
+        found = path.read_text().strip()
     except OSError as error:
         raise BrokenSetting(f"GATEWAY_DATA_DIR: {path} cannot be used: {error.strerror}") from None
-    return made, True
+    if not found:
+        raise BrokenSetting(f"GATEWAY_DATA_DIR: {path} is empty; restore the key, or delete the file for a new one")
+    return found, False
+
+
+def _generate(path: Path) -> str | None:
+    """Write a new key; None if another process has written one. The file appears with its content, never empty."""
+    made = f"gwop_{secrets.token_urlsafe(32)}"
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-") as file:
+        file.write(f"{made}\n")
+        file.flush()
+        os.fsync(file.fileno())
+        try:
+            os.link(file.name, path)
+        except FileExistsError:
+            return None
+    return made

@@ -36,7 +36,7 @@ class EnvelopeCipher:
         self._first = next(iter(self._wrapping))
 
     def __repr__(self) -> str:
-        return f"<Sealer with {len(self._keys)} keys>"
+        return f"<EnvelopeCipher with {len(self._keys)} keys>"
 
     def derive(self, purpose: str) -> bytes:
         """A 32-byte key for one purpose, derived from the first secret key."""

@@ -111,9 +111,11 @@ def _inflate(raw: bytes) -> bytes:
     inflater = zlib.decompressobj(wbits=31)
     out = bytearray()
     pending = raw
-    while pending and not inflater.eof:
+    while pending:
         out += inflater.decompress(pending, _CHUNK)
         pending = inflater.unconsumed_tail
+        if inflater.eof and (rest := inflater.unused_data.lstrip(b"\0")):  # a gzip may have several members (RFC 1952)
+            inflater, pending = zlib.decompressobj(wbits=31), rest
         if len(out) > allowed:
             raise DocumentTooLarge(
                 f"The archive holds more than {LARGEST // 2**20} MiB or {MOST_RATIO} times its own size."

@@ -117,15 +117,20 @@ def _put_scalar(tree: _Tree, event: yaml.ScalarEvent) -> None:
     if event.anchor is not None:
         raise _refusal("anchors (&name) are not accepted", event.start_mark)
     if tree.stack and isinstance(tree.stack[-1].items, dict) and tree.stack[-1].key is None:
+        _check_tag(event)
         tree.stack[-1].key = event.value
         return
     _put(tree, _scalar(event))
 
 
+def _check_tag(event: yaml.ScalarEvent) -> None:
+    if event.tag is not None and event.tag not in _SCALAR_TAGS:
+        raise _refusal(f"the tag {event.tag} is not accepted", event.start_mark)
+
+
 def _scalar(event: yaml.ScalarEvent) -> object:
     tag, text = event.tag, event.value
-    if tag is not None and tag not in _SCALAR_TAGS:
-        raise _refusal(f"the tag {tag} is not accepted", event.start_mark)
+    _check_tag(event)
     is_plain = event.implicit[0] if tag is None else tag != _CORE + "str"
     return resolve_plain(text) if is_plain else text
 

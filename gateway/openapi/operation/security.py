@@ -89,8 +89,15 @@ class Schemes:
             for name in named
             if name not in self._usable
         ]
-        usable = [(self._usable[name], scopes) for name, scopes in named.items() if name in self._usable]
-        return tuple(_with_scopes(scheme, scopes, server) for scheme, scopes in usable), refusals
+        usable: list[Scheme] = []
+        for name, scopes in named.items():
+            if name not in self._usable:
+                continue
+            try:
+                usable.append(_with_scopes(self._usable[name], scopes, server))
+            except ValueError as error:
+                refusals.append(f"the token URL of {quote_text(name)} is no URL: {error}")
+        return tuple(usable), refusals
 
     def _name(self, key: str) -> str:
         """The name of a required scheme: the key itself, or the component that its URI leads to; else the URI."""
@@ -113,7 +120,11 @@ class Schemes:
 
 
 def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
-    """The scheme with the scopes that the operation requires, and its token URL made absolute."""
+    """The scheme with the scopes that the operation requires, and its token URL made absolute.
+
+    Raises:
+        ValueError: the token URL is no URL.
+    """
     if scheme.plan.kind is not SchemeKind.CLIENT_CREDENTIALS:
         return scheme
     asked = tuple(scope for scope in as_list(scopes) or () if isinstance(scope, str) and _SCOPE.fullmatch(scope))

@@ -66,7 +66,7 @@ def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[
             continue
         try:
             found.append(_resolve(_fill(item), document_url))
-        except (Unusable, ValueError):
+        except Unusable:
             unusable.append(url)
     return found or unusable
 
@@ -103,7 +103,10 @@ def _resolve(url: str, document_url: str | None) -> str:
         return url
     if document_url is None:
         raise Unusable(f"the server URL {quote_text(url)} is relative and no base URL is given")
-    return urljoin(document_url, url)
+    try:
+        return urljoin(document_url, url)
+    except ValueError as error:
+        raise Unusable(f"the server URL {quote_text(url)} is no URL: {error}") from error
 
 
 def _split(url: str, shown: str) -> SplitResult:

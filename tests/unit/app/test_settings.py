@@ -1,5 +1,6 @@
 """What the environment may say."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,28 @@ def test_generated_keys_are_kept_and_private(tmp_path: Path) -> None:
     assert (first.operator_key, first.secret_keys) == (second.operator_key, second.secret_keys)
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "gateway").iterdir()} == {0o600}
     assert first.operator_key not in repr(first)
+
+
+def test_processes_that_start_together_use_the_same_keys(tmp_path: Path) -> None:
+    """Ours: a key file appears with its content, so no process reads an empty key."""
+    settings = load_settings(data_dir=tmp_path / "gateway")
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(find_keys, [settings] * 64))
+
+    assert len({(keys.operator_key, keys.secret_keys) for keys in found}) == 1
+    assert sum(keys.operator_key_is_new for keys in found) == 1
+    assert sorted(path.name for path in (tmp_path / "gateway").iterdir()) == ["operator-key", "secret-keys"]
+
+
+@pytest.mark.parametrize("name", ["operator-key", "secret-keys"])
+def test_an_empty_key_file_stops_the_start(tmp_path: Path, name: str) -> None:
+    """Ours: a key that was lost is not replaced by an empty one."""
+    settings = load_settings(data_dir=tmp_path)
+    find_keys(settings)
+    (tmp_path / name).write_text("\n")
+
+    with pytest.raises(BrokenSetting, match=f"{name} is empty"):
+        find_keys(settings)
 
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:

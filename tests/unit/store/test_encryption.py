@@ -97,7 +97,7 @@ def test_a_derived_key_has_one_purpose() -> None:
 
 def test_a_sealer_shows_no_key() -> None:
     """Ours: nothing that is printed holds a key."""
-    assert repr(EnvelopeCipher([_OLD])) == "<Sealer with 1 keys>"
+    assert repr(EnvelopeCipher([_OLD])) == "<EnvelopeCipher with 1 keys>"
 
 
 @pytest.mark.parametrize("keys", [[], [""], [_OLD, ""]])

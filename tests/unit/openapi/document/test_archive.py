@@ -22,6 +22,17 @@ def test_the_files_come_out_under_their_paths(archive: bytes) -> None:
     assert unpack(archive) == FILES
 
 
+@pytest.mark.parametrize("padding", [b"", b"\0" * 512])
+def test_a_gzip_of_several_members_is_read_to_its_end(padding: bytes) -> None:
+    """RFC 1952 section 2.2: the content is that of all members, one after the other (OAS-7)."""
+    tar = tar_of(FILES)
+    parts = (tar[:700], tar[700:])
+
+    assert unpack(b"".join(map(gzip.compress, parts)) + padding) == FILES
+    with pytest.raises(InvalidDocument):
+        unpack(b"".join(map(gzip.compress, parts)) + b"more")
+
+
 @pytest.mark.parametrize(
     "archive",
     [

@@ -42,6 +42,7 @@ def test_bytes_that_are_no_text_are_placed() -> None:
         ("a: 1\nb: *x\n", "aliases", (2, 4)),
         ("a: !!python/object:os.system 1\n", "tag", (1, 4)),
         ("a: !custom {b: 1}\n", "tag", (1, 4)),
+        ("!!python/name:os.system a: 1\n", "tag", (1, 1)),
         ("a: &x [1]\n", "anchors", (1, 4)),
         ("a: 1\n---\nb: 2\n", "more than one", (2, 1)),
         ("? [a, b]\n: 1\n", "key", (1, 3)),

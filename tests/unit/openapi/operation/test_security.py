@@ -125,6 +125,17 @@ def test_client_credentials_have_a_token_url_and_the_scopes_of_the_operation(tok
     assert fate(raw).status is Status.OK
 
 
+def test_a_broken_token_url_costs_the_credential_of_its_operations() -> None:
+    """Ours: no token URL can cost the whole document (OAS-1)."""
+    flows = {"clientCredentials": {"tokenUrl": "http://[", "scopes": {}}}
+    raw = operation(
+        {"security": [{"o": []}]}, components={"securitySchemes": {"o": {"type": "oauth2", "flows": flows}}}
+    )
+
+    assert fate(raw).status is Status.DEGRADED
+    assert fate(raw).reasons == ("it is called without a credential: the token URL of 'o' is no URL: Invalid IPv6 URL",)
+
+
 def test_another_scheme_of_http_is_sent_by_its_name() -> None:
     """RFC 9110: `Authorization` holds the name of the scheme and the credential."""
     schemes = {"t": {"type": "http", "scheme": "Token"}}

@@ -154,3 +154,16 @@ def test_paths_are_encoded_once(path: str, encoded: str, query: str) -> None:
 def test_a_path_that_cannot_be_sent_skips_its_operations(path: str) -> None:
     """Ours: nothing climbs out of its server, nothing is sent with an open placeholder."""
     assert fate(operation({}, path=path)).status is Status.SKIPPED
+
+
+@pytest.mark.parametrize("url", ["//[", "//[::1", "http:///["])
+def test_a_broken_relative_server_costs_one_operation(url: str) -> None:
+    """Ours: no server URL can cost the whole document (OAS-1)."""
+    raw = document({"/a": {"get": {}}, "/b": {"get": {"servers": [{"url": url}]}}})
+
+    made = compile_it(raw, document_url="https://docs.example/openapi.json")
+
+    assert [(report.path, report.status) for report in made.report.operations] == [
+        ("/a", Status.OK),
+        ("/b", Status.SKIPPED),
+    ]
