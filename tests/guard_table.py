@@ -2423,7 +2423,7 @@ ADMIN_LIMITS = "tests/unit/admin/test_limits.py"
 ADMIN_FLOODS = "tests/attacks/test_admin_floods.py"
 ADMIN_LISTENER = "tests/behaviour/serving/test_admin_listener.py"
 FAILURES = "tests/unit/identity/test_failure_limit.py"
-TOKEN_BUCKETS = "tests/unit/identity/test_token_buckets.py"
+TOKEN_BUCKETS = "tests/unit/identity/test_local_token_buckets.py"
 KEY_SCOPES = "tests/attacks/test_key_scopes.py"
 IDEMPOTENCY = "tests/integration/catalog/test_idempotency.py"
 IDEMPOTENCY_SERVED = "tests/behaviour/admin/test_idempotency.py"
@@ -2576,7 +2576,7 @@ ADMIN_DOOR = (
     Guard(
         "buckets-bounded",
         "buckets of any number of names take bounded memory",
-        "gateway/identity/token_buckets.py",
+        "gateway/identity/local_token_buckets.py",
         "while len(self._filled) >= self._most:",
         "while False:",
         (f"{TOKEN_BUCKETS}::test_memory_is_bounded_by_forgetting_what_was_used_least_lately",),
@@ -2584,7 +2584,7 @@ ADMIN_DOOR = (
     Guard(
         "ipv6-client-network",
         "the addresses of one /64 are one client",
-        "gateway/identity/token_buckets.py",
+        "gateway/identity/local_token_buckets.py",
         "_IPV6_CLIENT = 64",
         "_IPV6_CLIENT = 128",
         (f"{TOKEN_BUCKETS}::test_an_ipv6_client_has_a_whole_network",),

@@ -14,7 +14,7 @@ from enum import StrEnum
 from gateway.domain.fairness.share import FairShare
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import LimitExceeded
-from gateway.identity.token_buckets import TokenBuckets, client_network
+from gateway.identity.local_token_buckets import TokenBuckets, client_network
 
 DEFAULT_RATE = 50.0
 BURST_S = 4

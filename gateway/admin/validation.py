@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.models import BodyModel, NoBody, QueryModel
-from gateway.catalog.sources.document_workers import DocumentWorkers
+from gateway.catalog.sources.worker_pool import DocumentWorkers
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json

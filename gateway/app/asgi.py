@@ -15,8 +15,8 @@ from gateway.app.event_router import EventRouter
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime
-from gateway.catalog.doctor.config_checks import Installation
 from gateway.catalog.doctor.doctor import Doctor
+from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.tenancy.policy import Limits

@@ -1,7 +1,7 @@
 """Facts of the installation from its settings, for the doctor."""
 
 from gateway.app.secrets import GatewayKeys
-from gateway.catalog.doctor.config_checks import Installation
+from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.settings import Settings
 from gateway.store.encryption import EnvelopeCipher

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 import structlog
 
-from gateway.protocol.implementation import VERSION
+from gateway.protocol.server_name import VERSION
 from gateway.settings import Settings
 from gateway.telemetry.traces import Exporting, Traces
 

@@ -12,7 +12,7 @@ import anyio
 import structlog
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
-from gateway.catalog.sources.document_workers import DocumentWorkers
+from gateway.catalog.sources.worker_pool import DocumentWorkers
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.fairness.share import FairShare
 from gateway.domain.idempotency import Attempt

@@ -23,8 +23,8 @@ from gateway.domain.tenancy.keys import Key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
+from gateway.identity.local_token_buckets import client_network
 from gateway.identity.single_flight import SingleFlight
-from gateway.identity.token_buckets import client_network
 
 OPERATOR = Operator()
 

@@ -17,7 +17,7 @@ import structlog
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key
 from gateway.errors import GatewayError, LimitExceeded
-from gateway.identity.token_buckets import TokenBuckets
+from gateway.identity.local_token_buckets import TokenBuckets
 
 log = structlog.get_logger(__name__)
 

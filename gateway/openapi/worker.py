@@ -27,7 +27,7 @@ from gateway.openapi.worker_messages import (
     tell_refusal,
     write_frame,
 )
-from gateway.sandbox.limits import isolate, limit, peak_bytes
+from gateway.sandbox.rlimits import isolate, limit, peak_bytes
 
 _TRACE_LENGTH = 8_000
 _WHITE_SPACE = b" \t\r\n"

@@ -25,7 +25,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.jobs.template_fanout import TemplateFanout
 from gateway.protocol.endpoint import McpEndpoint
 from gateway.protocol.fast_path import FastPath
-from gateway.protocol.http.event_streams import KEEP_ALIVE_S, OpenStreams
+from gateway.protocol.http.sse_streams import KEEP_ALIVE_S, OpenStreams
 from gateway.protocol.methods.sdk_runner import SdkRunner
 from gateway.protocol.methods.server import build_server
 from gateway.protocol.sessions.client_ping import PING_S

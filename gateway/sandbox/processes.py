@@ -1,6 +1,6 @@
 """Child processes of this replica: started without our environment and open files, killed with their process group.
 
-The parent bounds the wall time; the child first bounds its own memory and CPU time (`gateway.sandbox.limits`).
+The parent bounds the wall time; the child first bounds its own memory and CPU time (`gateway.sandbox.rlimits`).
 """
 
 import contextlib

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from gateway.identity.token_buckets import TokenBuckets
+from gateway.identity.local_token_buckets import TokenBuckets
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from gateway.calls.costly_validation import CostlyValidation
-from gateway.catalog.sources.document_workers import AT_ONCE, DocumentWorkers
+from gateway.catalog.sources.worker_pool import AT_ONCE, DocumentWorkers
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairShare, share_of
 from gateway.domain.identifiers import TenantId

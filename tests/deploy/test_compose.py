@@ -16,8 +16,8 @@ import yaml
 from gateway.app.server.http_protocol import MAX_CONNECTIONS
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
-from gateway.catalog.doctor.config_checks import judge_disk
-from gateway.catalog.sources.document_workers import AT_ONCE, WorkerLimits
+from gateway.catalog.doctor.environment_checks import judge_disk
+from gateway.catalog.sources.worker_pool import AT_ONCE, WorkerLimits
 from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose

@@ -37,9 +37,9 @@ from gateway.admin.responses.sources import (
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import imports, sources
-from gateway.catalog.sources.document_workers import UploadedArchive
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import Imported
+from gateway.catalog.sources.worker_pool import UploadedArchive
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import OperationRule
 

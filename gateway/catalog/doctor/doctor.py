@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import anyio
 
-from gateway.catalog.doctor.config_checks import (
+from gateway.catalog.doctor.environment_checks import (
     Installation,
     judge_clock,
     judge_disk,

@@ -7,7 +7,7 @@ from typing import cast
 
 import anyio.to_thread
 
-from gateway.catalog.sources.document_workers import UploadedArchive
+from gateway.catalog.sources.worker_pool import UploadedArchive
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation

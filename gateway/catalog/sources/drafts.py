@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gateway.catalog.sources.compilation import Content, DocumentOrigin
-from gateway.catalog.sources.document_workers import UploadedArchive
+from gateway.catalog.sources.worker_pool import UploadedArchive
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.sources import (

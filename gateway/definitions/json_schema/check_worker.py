@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.definitions.json_schema.validator import Validator
 from gateway.errors import Fault
-from gateway.sandbox.limits import isolate, limit
+from gateway.sandbox.rlimits import isolate, limit
 
 LENGTH_BYTES = 4
 OUT_OF_MEMORY = 3

@@ -8,7 +8,7 @@ from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types import SERVER_INFO_META_KEY, ErrorData
 from pydantic_core import to_json
 
-from gateway.protocol.implementation import NAME, VERSION
+from gateway.protocol.server_name import NAME, VERSION
 
 STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
 """Handshake revisions whose results have structured content; the SDK shapes the results of older ones."""

@@ -25,8 +25,8 @@ from msgspec import structs
 from gateway.domain.sessions import SessionRecord
 from gateway.protocol.errors import internal_error
 from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, sdk_result, tool_result
-from gateway.protocol.implementation import NAME, VERSION
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
+from gateway.protocol.server_name import NAME, VERSION
 
 log = structlog.get_logger(__name__)
 

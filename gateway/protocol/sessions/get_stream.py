@@ -8,10 +8,10 @@ from starlette.types import Receive, Send
 
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import LimitExceeded, NotFound
-from gateway.protocol.http import sse
-from gateway.protocol.http.event_streams import EventStream, OpenStreams
+from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.responses import Headers, send_response
-from gateway.protocol.http.sse import StreamPosition
+from gateway.protocol.http.sse_encoding import StreamPosition
+from gateway.protocol.http.sse_streams import EventStream, OpenStreams
 from gateway.protocol.methods.list_change_debouncer import CatalogSubscriptions
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.replay import RequestReplay, StandaloneReplay
@@ -80,7 +80,9 @@ class GetStreams:
         try:
             await stream.begin(stream_request.headers)
             is_primed = record.protocol_version >= FIRST_PRIMED and record.transport == "http"
-            await stream.write(stream_request.greeting + (sse.priming_event(f"{place}~{reader}") if is_primed else b""))
+            await stream.write(
+                stream_request.greeting + (sse_encoding.priming_event(f"{place}~{reader}") if is_primed else b"")
+            )
             told = 0 if self._catalogs.has_new_code else place.revision or 0  # code may have changed before the stream
             await tail.follow(place.after, told, reader=reader)
         finally:

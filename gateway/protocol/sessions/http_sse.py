@@ -16,14 +16,14 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound, RedisUnavailable
-from gateway.protocol.http import jsonrpc, sse
+from gateway.protocol.http import jsonrpc, sse_encoding
 from gateway.protocol.http.responses import id_of, invalid_request, refusal, send_response
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import SessionDispatcher, read_message
-from gateway.protocol.sessions.escalation import SlowRequestTimer
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
 from gateway.protocol.sessions.response_sink import SseSink
 from gateway.protocol.sessions.running_requests import TAKEN, RequestKey, RunningRequest, RunningRequests
+from gateway.protocol.sessions.slow_requests import SlowRequestTimer
 from gateway.protocol.sessions.transport import belongs, not_a_message
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
@@ -66,7 +66,7 @@ class HttpSseTransport:
         await sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
         path = f"{scope['path'].removesuffix('/sse')}/messages?session_id={record.id}"
         stream_request = StreamRequest(
-            record=record, context=context, receive=receive, send=send, greeting=sse.endpoint_event(path)
+            record=record, context=context, receive=receive, send=send, greeting=sse_encoding.endpoint_event(path)
         )
         try:
             await self._listening.serve_standalone(stream_request)

@@ -9,10 +9,10 @@ import structlog
 
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
-from gateway.protocol.http import sse
-from gateway.protocol.http.event_streams import EventStream
+from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.jsonrpc import expired_error, list_changed, replica_lost_error, resource_updated
-from gateway.protocol.http.sse import StreamPosition
+from gateway.protocol.http.sse_encoding import StreamPosition
+from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.methods.list_change_debouncer import ListChangeDebouncer
 from gateway.protocol.sessions.client_ping import PingMonitor
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
@@ -88,7 +88,7 @@ class RequestReplay:
     async def _write_answer(self, to: EventStream, answer: bytes) -> None:
         """Send a response that could not be read from the log; an empty response sends nothing."""
         if answer:
-            await to.write(sse.event(answer))
+            await to.write(sse_encoding.event(answer))
 
     async def _is_lost(self, found: LogRead, to: EventStream) -> bool:
         """True if nothing more will come; a client whose log has expired has then received an error.
@@ -100,7 +100,7 @@ class RequestReplay:
         if not found.is_alive or found.is_ended:
             return True
         if not found.is_kept:
-            await to.write(sse.event(expired_error(self.run.request)))
+            await to.write(sse_encoding.event(expired_error(self.run.request)))
             return True
         if not found.is_run:
             with contextlib.suppress(RedisUnavailable):  # the next check retries
@@ -110,7 +110,7 @@ class RequestReplay:
 
     def _frames(self, found: LogRead) -> list[bytes]:
         said = (message for message in found.messages if message.text)
-        return [sse.event(message.text, str(StreamPosition(self.stream, message.id))) for message in said]
+        return [sse_encoding.event(message.text, str(StreamPosition(self.stream, message.id))) for message in said]
 
 
 class StandaloneReplay:
@@ -210,7 +210,7 @@ class StandaloneReplay:
             log.info("client_silent", session=self._record.id[:8])
             self._to.end()
         elif ping is not None:
-            await self._to.write(sse.event(ping))  # without an id: it is never replayed
+            await self._to.write(sse_encoding.event(ping))  # without an id: it is never replayed
 
     async def _catch_up(self) -> None:
         """Wait for a newer catalog that is known to exist, because it decides which resources may be read."""
@@ -257,7 +257,7 @@ class StandaloneReplay:
         return frames, newest
 
     def _frame(self, text: bytes, event_id: str) -> bytes:
-        return sse.event(text, None if self._is_old else event_id)
+        return sse_encoding.event(text, None if self._is_old else event_id)
 
     async def _is_there(self) -> bool:
         """True if the session exists or Redis is unavailable; the lookup keeps the session alive."""

@@ -17,11 +17,11 @@ import msgspec
 import structlog
 
 from gateway.errors import RedisUnavailable
-from gateway.protocol.http import sse
-from gateway.protocol.http.event_streams import EventStream
+from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.http.responses import Headers
-from gateway.protocol.http.sse import StreamPosition
+from gateway.protocol.http.sse_encoding import StreamPosition
+from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.sessions.replay import RequestReplay
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
 from gateway.redis.sessions.request_claims import RequestClaim
@@ -198,7 +198,7 @@ class PostSink:
         try:
             await self._to.begin(posted.headers)
             if posted.is_resumable:
-                await self._to.write(sse.priming_event(str(StreamPosition(self._stream, first))))
+                await self._to.write(sse_encoding.priming_event(str(StreamPosition(self._stream, first))))
             await tail.follow(self._to, first)
             await self._to.finish()
         finally:

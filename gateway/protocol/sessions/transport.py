@@ -17,7 +17,6 @@ from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound
 from gateway.protocol.fast_path import FastPath, is_candidate
 from gateway.protocol.http import jsonrpc
-from gateway.protocol.http.event_streams import OpenStreams
 from gateway.protocol.http.responses import (
     Headers,
     accepts,
@@ -28,13 +27,14 @@ from gateway.protocol.http.responses import (
     refusal,
     send_response,
 )
-from gateway.protocol.http.sse import MEDIA_TYPE, parse_last_event_id
+from gateway.protocol.http.sse_encoding import MEDIA_TYPE, parse_last_event_id
+from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import MAX_ID_BYTES, SessionDispatcher, is_id, read_message
-from gateway.protocol.sessions.escalation import SlowRequestTimer
 from gateway.protocol.sessions.get_stream import FIRST_PRIMED, GetStreams, StreamRequest
 from gateway.protocol.sessions.response_sink import PostRequest, PostSink, ResponseSink
 from gateway.protocol.sessions.running_requests import TAKEN, RequestKey, RunningRequest, RunningRequests
+from gateway.protocol.sessions.slow_requests import SlowRequestTimer
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
 from gateway.web.headers import headers_of

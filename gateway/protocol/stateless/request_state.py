@@ -16,8 +16,8 @@ from mcp_types import methods as surface
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 from gateway.errors import LimitExceeded
-from gateway.protocol.implementation import NAME
 from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.input_rounds import decode_state
 from gateway.redis.caches.single_use import SingleUseIds
 

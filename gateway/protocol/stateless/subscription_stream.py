@@ -38,12 +38,12 @@ from starlette.types import Receive, Scope, Send
 from gateway.domain.primitives import Family
 from gateway.errors import GatewayError
 from gateway.protocol.errors import to_mcp
-from gateway.protocol.http import jsonrpc, sse
-from gateway.protocol.http.event_streams import EventStream
+from gateway.protocol.http import jsonrpc, sse_encoding
 from gateway.protocol.http.responses import accepts, id_of, invalid_request, send_response
 from gateway.protocol.http.results import error_result
-from gateway.protocol.implementation import NAME, VERSION
+from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.server_name import NAME, VERSION
 from gateway.protocol.stateless.subscriptions import Change, Subscription, SubscriptionHub
 
 METHOD: Final = "subscriptions/listen"
@@ -66,7 +66,7 @@ class SubscriptionStreams:
         self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], context: RequestContext
     ) -> bool:
         """Serve a request from its acknowledgement to its end; False if the SDK has to refuse it."""
-        if not accepts(scope, sse.MEDIA_TYPE):
+        if not accepts(scope, sse_encoding.MEDIA_TYPE):
             said, correlation_id = "Accept must include text/event-stream", context.correlation_id
             await send_response(send, 406, invalid_request(said, correlation_id, request_id=id_of(message)))
             return True
@@ -122,12 +122,12 @@ async def _tell(subscription: Subscription, to: EventStream, request_id: str | i
     meta = {SUBSCRIPTION: request_id}
     subscription.wake = to.wake
     await to.begin(())
-    await to.write(sse.event(_acknowledgement(subscription, meta)))
+    await to.write(sse_encoding.event(_acknowledgement(subscription, meta)))
     while not to.is_over:
         is_over = subscription.is_over  # read before the last changes are taken
-        await to.write(b"".join(sse.event(_note(change, meta)) for change in subscription.drain()))
+        await to.write(b"".join(sse_encoding.event(_note(change, meta)) for change in subscription.drain()))
         if is_over:
-            await to.write(sse.event(_result(request_id, meta)))
+            await to.write(sse_encoding.event(_result(request_id, meta)))
             break
         await to.wait()
     await to.finish()

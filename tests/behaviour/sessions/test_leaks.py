@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from gateway.connections.connections import Connections
-from gateway.protocol.http.event_streams import OpenStreams
+from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.in_flight import InFlightLimiter
 from gateway.protocol.sessions.running_requests import RunningRequests
 from gateway.protocol.stateless.subscriptions import SubscriptionHub

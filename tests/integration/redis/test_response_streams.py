@@ -12,8 +12,8 @@ from starlette.types import Message
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import RedisUnavailable
-from gateway.protocol.http.event_streams import EventStream
 from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
+from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.sessions import response_sink
 from gateway.protocol.sessions.response_sink import PostRequest, PostSink
 from gateway.protocol.sessions.running_requests import NO_ANSWER

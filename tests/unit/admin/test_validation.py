@@ -18,7 +18,7 @@ from gateway.admin.requests.models import (
     TenantCreate,
 )
 from gateway.admin.validation import read_body, read_query
-from gateway.catalog.sources.document_workers import DocumentWorkers
+from gateway.catalog.sources.worker_pool import DocumentWorkers
 from gateway.errors import BadInput, InvalidBody
 
 WORKERS = DocumentWorkers()

@@ -12,8 +12,8 @@ import pytest
 import redis
 
 from gateway.catalog import tenants
-from gateway.catalog.doctor.config_checks import Installation
 from gateway.catalog.doctor.doctor import Doctor
+from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.primitives.primitives import create_primitive
 from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.sources import imports

@@ -4,8 +4,8 @@ from starlette.types import Message
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.principals import Principal
-from gateway.protocol.http.event_streams import EventStream
-from gateway.protocol.http.sse import PING
+from gateway.protocol.http.sse_encoding import PING
+from gateway.protocol.http.sse_streams import EventStream
 
 READER = Principal(tenant=TenantId("ten_1"), slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset())
 

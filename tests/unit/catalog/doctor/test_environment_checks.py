@@ -9,7 +9,7 @@ import pytest
 from gateway.app.installation import describe_installation
 from gateway.app.python.registrations import Registrations
 from gateway.app.secrets import GatewayKeys
-from gateway.catalog.doctor.config_checks import (
+from gateway.catalog.doctor.environment_checks import (
     Installation,
     judge_clock,
     judge_disk,

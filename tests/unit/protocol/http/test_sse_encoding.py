@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import BadInput
-from gateway.protocol.http import sse
-from gateway.protocol.http.sse import StreamPosition, parse_last_event_id
+from gateway.protocol.http import sse_encoding
+from gateway.protocol.http.sse_encoding import StreamPosition, parse_last_event_id
 
 
 def _place(name: str, ms: int, number: int, revision: int) -> StreamPosition:
@@ -74,7 +74,7 @@ def test_an_event_is_one_line_of_json_for_every_reader(text: str) -> None:
     """Ours: some clients end lines where the format does not; nothing of the value changes (SRV-1)."""
     raw = json.dumps({"text": text}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
-    said = sse.event(raw, "g/1-1/1").decode("utf-8", "surrogatepass")
+    said = sse_encoding.event(raw, "g/1-1/1").decode("utf-8", "surrogatepass")
 
     assert len(said.removesuffix("\n\n").splitlines()) == 3
     assert json.loads(said.splitlines()[2].removeprefix("data: ")) == {"text": text}
@@ -82,7 +82,10 @@ def test_an_event_is_one_line_of_json_for_every_reader(text: str) -> None:
 
 def test_the_frames_are_as_the_format_has_them() -> None:
     """Ours: id, then event, then data, then an empty line."""
-    assert sse.event(b"{}", "r12345678/1-1") == b"id: r12345678/1-1\nevent: message\ndata: {}\n\n"
-    assert sse.event(b"{}") == b"event: message\ndata: {}\n\n"
-    assert sse.priming_event("g/0-0/1") == b"id: g/0-0/1\nretry: 500\ndata: \n\n"
-    assert sse.endpoint_event("/t/a/messages?session_id=x") == b"event: endpoint\ndata: /t/a/messages?session_id=x\n\n"
+    assert sse_encoding.event(b"{}", "r12345678/1-1") == b"id: r12345678/1-1\nevent: message\ndata: {}\n\n"
+    assert sse_encoding.event(b"{}") == b"event: message\ndata: {}\n\n"
+    assert sse_encoding.priming_event("g/0-0/1") == b"id: g/0-0/1\nretry: 500\ndata: \n\n"
+    assert (
+        sse_encoding.endpoint_event("/t/a/messages?session_id=x")
+        == b"event: endpoint\ndata: /t/a/messages?session_id=x\n\n"
+    )

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from gateway.admin.validation import SPLIT
-from gateway.catalog.sources.document_workers import DocumentWorkers, UploadedArchive, WorkerLimits
+from gateway.catalog.sources.worker_pool import DocumentWorkers, UploadedArchive, WorkerLimits
 from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable

@@ -14,7 +14,7 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
 from gateway.protocol.http.responses import Headers, send_response
-from gateway.protocol.http.sse import HEADERS, PING
+from gateway.protocol.http.sse_encoding import HEADERS, PING
 from gateway.redis.limits.stream_limiter import StreamLimiter
 
 KEEP_ALIVE_S = 15.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.identity.token_buckets import TokenBuckets, client_network
+from gateway.identity.local_token_buckets import TokenBuckets, client_network
 
 
 class Clock:
