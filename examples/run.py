@@ -17,7 +17,7 @@ from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import host, local_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER, mcp_url
 from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant, find_source
-from gateway.cli.commands.serve import tell_operator_key
+from gateway.cli.commands.serve import print_operator_key
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document
@@ -55,7 +55,7 @@ def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
     progress.finish()
     url = mcp_url(running.url, _TENANT)
     heading = f"The example library is at {base_url}, its tools at the MCP URL. Ctrl-C ends both."
-    operator = render_pairs([("operator key", tell_operator_key(running))])
+    operator = render_pairs([("operator key", print_operator_key(running))])
     click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key), operator))
 
 

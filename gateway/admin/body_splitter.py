@@ -12,7 +12,7 @@ from typing import cast
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 from gateway.openapi.document.document import MOST_NODES
 from gateway.openapi.worker import serve
-from gateway.openapi.worker_messages import Message, Rest, Task, tell_document
+from gateway.openapi.worker_messages import Message, Rest, Task, send_document
 from gateway.web.bodies import load_json, refuse_many_values
 
 LARGEST_REST = 1024 * 1024
@@ -44,7 +44,7 @@ def split(_: Task, body: bytes) -> Iterator[Message]:
     if len(rest) > LARGEST_REST:
         raise DocumentTooLarge(f"the body has more than {LARGEST_REST} bytes beside its document")
     yield Rest(fields=rest, place=place)
-    yield from tell_document(document)
+    yield from send_document(document)
 
 
 def _take(fields: dict[str, object]) -> tuple[tuple[str, ...], bytes]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from enum import StrEnum
 
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import LimitExceeded
 from gateway.identity.local_token_buckets import TokenBuckets, client_network
@@ -52,13 +52,13 @@ class AdminLimits:
         )
         self._open: Counter[str] = Counter()
         self._shares = {
-            WorkKind.CHECK: FairShare("places for checks in the admin API", places=16, queue=256),
-            WorkKind.SCAN: FairShare("places for searches of lists in the admin API", places=16, queue=256),
-            WorkKind.OUTBOUND: FairShare("places for imports and tried calls", places=64, queue=256),
+            WorkKind.CHECK: FairSlotPool("places for checks in the admin API", places=16, queue=256),
+            WorkKind.SCAN: FairSlotPool("places for searches of lists in the admin API", places=16, queue=256),
+            WorkKind.OUTBOUND: FairSlotPool("places for imports and tried calls", places=64, queue=256),
         }
 
     @property
-    def pools(self) -> Sequence[FairShare]:
+    def pools(self) -> Sequence[FairSlotPool]:
         """The slots for costly work, for metrics."""
         return tuple(self._shares.values())
 

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.models import BodyModel, NoBody, QueryModel
-from gateway.catalog.sources.worker_pool import DocumentWorkers
+from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json
@@ -29,7 +29,7 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 
 
-async def read_body(raw: bytes, model: type[B], *, workers: DocumentWorkers, tenant: TenantId | None = None) -> B:
+async def read_body(raw: bytes, model: type[B], *, workers: WorkerPool, tenant: TenantId | None = None) -> B:
     """Validate the body as `model`. A body above 256 KiB is parsed in a thread, one above 1 MiB in a process.
 
     Raises:
@@ -52,7 +52,7 @@ async def read_body(raw: bytes, model: type[B], *, workers: DocumentWorkers, ten
         raise InvalidBody(_sentence("the body", faults), faults=faults) from None
 
 
-async def _split(raw: bytes, workers: DocumentWorkers, tenant: TenantId | None) -> object:
+async def _split(raw: bytes, workers: WorkerPool, tenant: TenantId | None) -> object:
     """Parse the body in a process; the document in the result is bytes."""
     answer = await workers.ask(raw, command=SPLIT, tenant=tenant)
     if answer.rest is None:

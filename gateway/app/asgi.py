@@ -38,7 +38,7 @@ def build_catalog(
     infrastructure: Infrastructure, events: EventRouter, code: PythonPrimitives, *, ceilings: Limits
 ) -> CatalogContext:
     """Build the context that the catalog's functions work with."""
-    sealer = infrastructure.sealer
+    sealer = infrastructure.cipher
     return CatalogContext(
         store=infrastructure.store,
         sealer=sealer,
@@ -79,7 +79,7 @@ def _metrics_key(settings: Settings) -> str | None:
     return None if settings.metrics_key is None else settings.metrics_key.get_secret_value()
 
 
-class _Routed(Starlette):
+class _ProblemRouter(Starlette):
     """Routes with their errors as problem documents; unforeseen errors are left to the edge."""
 
     def build_middleware_stack(self) -> ASGIApp:
@@ -93,15 +93,17 @@ def build_edge_dependencies(settings: Settings, metrics: Metrics, readiness: Rea
     return EdgeDependencies(proxies=proxies, metrics=metrics, is_draining=lambda: readiness.is_draining)
 
 
-def build_front(routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, around: EdgeDependencies) -> ASGIApp:
+def build_public_app(
+    routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, around: EdgeDependencies
+) -> ASGIApp:
     """Build the edge before every route; the tenants' URLs bypass the main router and its middleware."""
-    doorway = PrefixRouter(_Routed(routes=routes), prefix="/t/", to=mcp_app.endpoint, but="/hooks/")
+    doorway = PrefixRouter(_ProblemRouter(routes=routes), prefix="/t/", to=mcp_app.endpoint, but="/hooks/")
     return _edge(doorway, settings, around)
 
 
 def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: EdgeDependencies) -> ASGIApp:
     """Build the edge before an admin API with a listener of its own, which has no tenants' URLs."""
-    return _edge(_Routed(routes=routes), settings, around)
+    return _edge(_ProblemRouter(routes=routes), settings, around)
 
 
 def _edge(app: ASGIApp, settings: Settings, around: EdgeDependencies) -> Edge:

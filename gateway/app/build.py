@@ -13,15 +13,15 @@ from gateway.app.asgi import (
     build_admin_front,
     build_catalog,
     build_edge_dependencies,
-    build_front,
     build_metrics,
     build_probes,
+    build_public_app,
 )
 from gateway.app.backends import Backends
 from gateway.app.event_router import EventRouter
 from gateway.app.infrastructure import Infrastructure, build_infrastructure
 from gateway.app.installation import describe_installation
-from gateway.app.metrics_wiring import follow, follow_pools, make_metrics
+from gateway.app.metrics_wiring import connect_metrics, connect_pools, make_metrics
 from gateway.app.python.hidden_names import HiddenNames
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
@@ -69,9 +69,9 @@ def build_app(
     runtime = build_runtime(infrastructure, keys, code, metrics, ceilings=ceilings, failures=failures)
     stores = session_stores(infrastructure.bus, idle_s=settings.session_idle_s)
     mcp_app = _build_mcp_app(infrastructure, runtime, stores)
-    events = EventRouter(infrastructure.bus, runtime, stores.subscriptions, infrastructure.moved)
+    events = EventRouter(infrastructure.bus, runtime, stores.subscriptions, infrastructure.unsigned_tenants)
     readiness.before_closing(mcp_app.close_streams)
-    follow(
+    connect_metrics(
         metrics,
         infrastructure=infrastructure,
         snapshots=runtime.snapshots,
@@ -96,14 +96,14 @@ def build_app(
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.places, catalog.verifying, hooks.places)
     calls = (runtime.calls.check_places, mcp_app.open_requests)
-    follow_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: mcp_app.paced)
+    connect_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: mcp_app.paced)
     probes = build_probes(infrastructure, runtime, readiness, settings)
     closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, runtime, facts, limits)]
     around = build_edge_dependencies(settings, metrics, readiness)
     if settings.admin_port is None:
-        front = build_front([*probes, *closed, hooks.route], settings, mcp_app, around)
+        front = build_public_app([*probes, *closed, hooks.route], settings, mcp_app, around)
         return Application(asgi=front, admin=None, lifespan=lifespan)
-    front = build_front([*probes, hooks.route], settings, mcp_app, around)
+    front = build_public_app([*probes, hooks.route], settings, mcp_app, around)
     return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
 
 
@@ -114,7 +114,7 @@ def _build_mcp_app(infrastructure: Infrastructure, runtime: Runtime, stores: Ses
         runtime.calls,
         stores,
         overflow=runtime.overflow,
-        state_keys=infrastructure.sealer.derive_all("request state"),
+        state_keys=infrastructure.cipher.derive_all("request state"),
     )
     if infrastructure.traces is not None:
         mcp_app.trace(infrastructure.traces)
@@ -130,7 +130,7 @@ def _listen(
     code: Registrations,
 ) -> None:
     """Subscribe to events, event gaps and code changes until the stack is closed."""
-    stack.callback(infrastructure.bus.subscribe(events.deliver))
+    stack.callback(infrastructure.bus.subscribe(events.dispatch))
     stack.callback(infrastructure.bus.subscribe(mcp_app.deliver))
     stack.callback(infrastructure.bus.subscribe_gaps(events.resync))
     loop = asyncio.get_running_loop()

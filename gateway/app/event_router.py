@@ -42,7 +42,7 @@ class EventRouter:
         Raises:
             RedisUnavailable: the other replicas were not notified; their revision check will find the change.
         """
-        self.deliver(event)
+        self.dispatch(event)
         if isinstance(event, CatalogMoved):
             self._moved.note(event.tenant, CATALOG)
         if isinstance(event, ResourceUpdated):  # sessions read it from their logs at any later time
@@ -53,12 +53,12 @@ class EventRouter:
 
     def resync(self) -> None:
         """Distrust all cached state, because events may have been lost; it is checked before its next use."""
-        self._snapshots.distrust()
+        self._snapshots.invalidate_all()
         self._secrets.forget_all()
         self._credentials.forget_all()
-        self._connections.distrust()
+        self._connections.recheck_all()
 
-    def deliver(self, event: Event) -> None:
+    def dispatch(self, event: Event) -> None:
         """Notify the parts of this replica."""
         match event:
             case CatalogMoved():

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.app.secrets import GatewayKeys
 from gateway.app.tracing import find_traces
 from gateway.domain.fairness.queue import FairQueue
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.redis.audit_heads import RedisHeadStore
 from gateway.redis.audit_spool import AuditSpool
 from gateway.redis.event_bus import EventBus
@@ -34,12 +34,12 @@ class Infrastructure:
     """Parts that hold connections to other systems."""
 
     store: Store
-    sealer: EnvelopeCipher
+    cipher: EnvelopeCipher
     bus: EventBus
     upstream: UpstreamClient
     audit: AuditWriter
     drain: SpoolDrain
-    moved: UnsignedTenants
+    unsigned_tenants: UnsignedTenants
     signer: AuditSigner
     heads: OutsideHeads
     traces: Traces | None = None
@@ -52,7 +52,7 @@ class Infrastructure:
         return (*traces, self.store, self.bus, self.upstream, self.signer, self.audit, self.drain)
 
     @property
-    def pools(self) -> tuple[FairShare, FairQueue[Any]]:
+    def pools(self) -> tuple[FairSlotPool, FairQueue[Any]]:
         """Bounded pools of this replica: database connections, and audit entries that wait."""
         return self.store.places, self.audit.queue
 
@@ -81,12 +81,12 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
     signing, anchors = sealer.derive("audit heads"), sealer.derive_all(ANCHOR_PURPOSE)
     return Infrastructure(
         store=store,
-        sealer=sealer,
+        cipher=sealer,
         bus=bus,
         upstream=upstream,
         audit=AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved),
         drain=SpoolDrain(database_url, overflow, chain_key=chain_key, moved=moved),
-        moved=moved,
+        unsigned_tenants=moved,
         signer=AuditSigner(store, moved, key=signing, anchor_keys=anchors, outside=heads),
         heads=heads,
         traces=traces,

@@ -16,7 +16,7 @@ def make_metrics() -> Metrics:
     return Metrics(version=_version())
 
 
-def follow(
+def connect_metrics(
     metrics: Metrics, *, infrastructure: Infrastructure, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
 ) -> None:
     """Connect the metrics whose numbers the parts keep themselves."""
@@ -47,7 +47,7 @@ class Pool(Protocol):
         ...
 
 
-def follow_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:
+def connect_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:
     """Connect the load and the refusals of each pool; a fixed number of series."""
     named = {(pool.name.replace(" ", "_"),): pool for pool in pools}
     metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in named.items()})

@@ -53,17 +53,17 @@ def build_runtime(
 ) -> Runtime:
     """Build the runtime of a replica, without any tenant's state yet."""
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
-    infrastructure.upstream.consult(StoredAllowLists(infrastructure.store, snapshots))
-    secrets = CredentialCache(infrastructure.store, infrastructure.sealer)
+    infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
+    secrets = CredentialCache(infrastructure.store, infrastructure.cipher)
     tokens = Tokens(
-        infrastructure.upstream, SharedTokens(infrastructure.bus, secret=infrastructure.sealer.derive("access tokens"))
+        infrastructure.upstream, SharedTokens(infrastructure.bus, secret=infrastructure.cipher.derive("access tokens"))
     )
-    cursors = Cursors(infrastructure.sealer.derive("cursors"))
+    cursors = Cursors(infrastructure.cipher.derive("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), code, tokens, queries), code=code)
     credentials = Authenticator(
         KeyLookup(infrastructure.store),
-        peppers=infrastructure.sealer.derive_all("pepper"),
+        peppers=infrastructure.cipher.derive_all("pepper"),
         operator_key=keys.operator_key,
         failures=failures,
     )

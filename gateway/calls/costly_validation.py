@@ -21,7 +21,7 @@ from gateway.definitions.json_schema.check_worker import (
     encode_task,
 )
 from gateway.definitions.json_schema.validator import Costly, Validator
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, Unavailable
 from gateway.sandbox.processes import child, send_all
@@ -52,11 +52,11 @@ class CostlyValidation:
     """Checks values against schemas: cheap ones in place, costly ones in a child process."""
 
     def __init__(
-        self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, places: FairShare | None = None
+        self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, places: FairSlotPool | None = None
     ) -> None:
         self._command = command
         self._limits = limits or CheckLimits()
-        self.places = places or FairShare(
+        self.places = places or FairSlotPool(
             "checks of large values", places=AT_ONCE, queue=_WAITING, patience_s=_PATIENCE_S
         )
 

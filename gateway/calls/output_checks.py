@@ -14,7 +14,7 @@ from gateway.domain.results import ABSENT, Completions, Contents, Messages, Resu
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
 from gateway.handlers.binding import BoundPrompt, BoundResource
 
-LARGEST = 10 * 1024 * 1024
+MAX_RESULT_BYTES = 10 * 1024 * 1024
 """The size limit of one answer, in bytes of JSON."""
 
 _ODD_SHAPE = "the handler answered in a form that the protocol does not have"
@@ -55,7 +55,7 @@ class ResultChecks:
     def __init__(self, checks: CostlyValidation) -> None:
         self._checks = checks
 
-    async def hold(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
+    async def check_structured(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
         """Check structured content, given as JSON.
 
         Raises:
@@ -75,7 +75,7 @@ class ResultChecks:
         if faults:
             raise OutputInvalid("the result does not match the tool's output schema", faults=faults)
 
-    async def hold_to(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
+    async def check_upstream_result(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
         """Check the members of an upstream's result against the output schema, and return them.
 
         On a violation the result becomes an error without structured content, and keeps the upstream's text.
@@ -176,8 +176,8 @@ def _plainly(encoded: bytes) -> bytes:
 
 
 def _bounded(encoded: bytes) -> bytes:
-    if len(encoded) > LARGEST:
-        raise HandlerFailed(f"the handler's answer has more than {LARGEST} bytes")
+    if len(encoded) > MAX_RESULT_BYTES:
+        raise HandlerFailed(f"the handler's answer has more than {MAX_RESULT_BYTES} bytes")
     return encoded
 
 

@@ -300,7 +300,7 @@ class CallPipeline:
     async def _encode(self, call: Invocation, result: Result, bound: BoundTool) -> Outcome[bytes]:
         members, structured = encode(result)
         if bound.output is not None and not result.is_error:
-            await self._results.hold(call.principal.tenant, bound.output, structured)
+            await self._results.check_structured(call.principal.tenant, bound.output, structured)
         return Outcome(members, "error" if result.is_error else "ok", None, len(members))
 
     async def _shape(self, call: Invocation, answer: UpstreamAnswer, bound: BoundTool) -> Outcome[bytes]:
@@ -309,7 +309,7 @@ class CallPipeline:
         else:
             members = await self._shaper.content(call.principal, answer)
         if bound.output is not None:
-            members = await self._results.hold_to(call.principal.tenant, bound.output, members)
+            members = await self._results.check_upstream_result(call.principal.tenant, bound.output, members)
         word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
         return Outcome(members, word, answer.status, len(members))
 

@@ -94,7 +94,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
             packed = None
         plain = msgspec.msgpack.encode((answer.status, dict(answer.headers), packed))
         sealed = catalog.sealer.seal(tenant, record.wrapped, plain, KIND, record.id, _ANSWER)
-        await idempotency.keep(tenant, db, attempt, sealed)
+        await idempotency.store_response(tenant, db, attempt, sealed)
 
 
 async def release(tenant: TenantId, catalog: CatalogContext, attempt: Attempt) -> None:

@@ -12,9 +12,9 @@ import anyio
 import structlog
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
-from gateway.catalog.sources.worker_pool import DocumentWorkers
+from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.domain.events import CatalogMoved, Event
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
@@ -58,8 +58,10 @@ class CatalogContext:
     cursor_key: bytes
     environment: str = "live"
     document_limit: int = 32 * 1024 * 1024
-    workers: DocumentWorkers = field(default_factory=DocumentWorkers)
-    verifying: FairShare = field(default_factory=lambda: FairShare("verifications", places=2, queue=16, patience_s=60))
+    workers: WorkerPool = field(default_factory=WorkerPool)
+    verifying: FairSlotPool = field(
+        default_factory=lambda: FairSlotPool("verifications", places=2, queue=16, patience_s=60)
+    )
     """Bulkhead for verifications of audit trails: a long audit trail takes long."""
     heads: OutsideHeads | None = None
     """Stores of audit heads outside the database."""

@@ -29,7 +29,7 @@ class _LoggedFailure(Failure):
 
 
 @contextmanager
-def failures_as_lines() -> Generator[None]:
+def json_failures() -> Generator[None]:
     """Log each failure while the block runs as one line, and also what Python itself writes to standard error."""
     _log_the_rest()
     try:

@@ -41,6 +41,6 @@ def show_line(value: Mapping[str, object]) -> None:
 def _failures() -> AbstractContextManager[None]:
     if not logs_json():
         return nullcontext()
-    from gateway.cli.failure_lines import failures_as_lines  # noqa: PLC0415  # structlog, not needed by `--help`
+    from gateway.cli.failure_lines import json_failures  # noqa: PLC0415  # structlog, not needed by `--help`
 
-    return failures_as_lines()
+    return json_failures()

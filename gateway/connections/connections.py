@@ -173,7 +173,7 @@ class Connections:
             for follower in tuple(room.followers.values()):
                 follower.lose()
 
-    def distrust(self) -> None:
+    def recheck_all(self) -> None:
         """Compare the followed revisions with the database now, because hints may have been lost."""
         self._doubt.set()
 

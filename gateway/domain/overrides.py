@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from gateway.domain.identifiers import OverrideId, SourceId
 from gateway.domain.tenancy.policy import Safety
 
-ALIAS_LIFE = timedelta(days=30)
+ALIAS_LIFETIME = timedelta(days=30)
 """Time during which a renamed tool can be called by its old name."""
 
 

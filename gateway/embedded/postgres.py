@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from gateway.embedded.binaries import postgres_programs
 from gateway.embedded.child import Child
-from gateway.embedded.stale_processes import end_leftovers
+from gateway.embedded.stale_processes import end_stale_processes
 from gateway.embedded.state_directory import StateDirectory, make_folder
 from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
@@ -92,7 +92,7 @@ async def _create(programs: Path, folders: StateDirectory) -> None:
 
 
 async def _end_leftovers(data: Path) -> None:
-    await end_leftovers("postgres", data, data / "postmaster.pid", _STOP)
+    await end_stale_processes("postgres", data, data / "postmaster.pid", _STOP)
 
 
 def _check_version(data: Path) -> None:

@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from gateway.embedded.binaries import redis_program
 from gateway.embedded.child import Child
-from gateway.embedded.stale_processes import end_leftovers
+from gateway.embedded.stale_processes import end_stale_processes
 from gateway.embedded.state_directory import StateDirectory
 from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
@@ -33,7 +33,7 @@ async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
     """
     program = await to_thread.run_sync(redis_program)
     pid_file = folders.root / "redis.pid"
-    await end_leftovers("redis-server", folders.redis, pid_file, _STOP)
+    await end_stale_processes("redis-server", folders.redis, pid_file, _STOP)
     socket = socket_path(folders)
     command: list[str | Path] = [program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700"]
     command += ["--dir", folders.redis, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]

@@ -18,7 +18,7 @@ from gateway.errors import EmbeddedServerFailed
 _PATIENCE_S = 10.0
 
 
-async def end_leftovers(program: str, folder: Path, pid_file: Path, signals: Sequence[signal.Signals]) -> None:
+async def end_stale_processes(program: str, folder: Path, pid_file: Path, signals: Sequence[signal.Signals]) -> None:
     """Stop every process of this program that works in the folder, then remove a pid file that is no longer true.
 
     PostgreSQL believes a wrong pid file when any other process has the number meanwhile, so the file must be removed.

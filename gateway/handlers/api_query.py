@@ -10,14 +10,14 @@ import msgspec
 import structlog
 
 from gateway.catalog.snapshots.outline_cache import OutlineCache
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import Call, Prepared
-from gateway.handlers.local_handler import HandlerSubject, prepared
+from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
 from gateway.openapi.query.answers import ANSWERS, Answering, QueryCall, Unfound, choose_views, find_named
 from gateway.openapi.query.api import ApiView
@@ -51,7 +51,7 @@ class Queries:
     def __init__(self, outlines: OutlineCache, cursors: CursorSigner) -> None:
         self._outlines = outlines
         self._cursors = cursors
-        self.places = FairShare("query threads", places=_THREADS, queue=_WAITING)
+        self.places = FairSlotPool("query threads", places=_THREADS, queue=_WAITING)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """Return the handler of one of the tools."""
@@ -62,7 +62,7 @@ class QueryHandler:
     """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
     def __init__(
-        self, tenant: TenantId, tool: Tool, *, outlines: OutlineCache, cursors: CursorSigner, places: FairShare
+        self, tenant: TenantId, tool: Tool, *, outlines: OutlineCache, cursors: CursorSigner, places: FairSlotPool
     ) -> None:
         self._tenant = tenant
         self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
@@ -77,7 +77,7 @@ class QueryHandler:
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """Return the call for these arguments."""
-        return prepared(self._subject, arguments)
+        return build_prepared_call(self._subject, arguments)
 
     async def preview(self, prepared: Prepared) -> str:
         """Show the name and the arguments; an operation called by `call_endpoint` has its own preview."""
@@ -189,6 +189,6 @@ def _text(arguments: Mapping[str, object], name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def talks(tool: Tool) -> bool:
+def is_interactive(tool: Tool) -> bool:
     """True if a call may ask the client a question: the called operation may need a confirmation."""
     return tool.name == CALL

@@ -67,7 +67,7 @@ class BoundTemplate:
     decision: Decision
     limits: Limits
     mime_type: str | None = None
-    talks: bool = False
+    is_interactive: bool = False
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class BoundTemplate:
             limits=self.limits,
             mime_type=self.mime_type,
             variables=variables,
-            is_interactive=self.talks,
+            is_interactive=self.is_interactive,
         )
 
 
@@ -189,7 +189,7 @@ class Binder:
             decision=decision,
             limits=snapshot.policy.limits,
             mime_type=listed.mime_type,
-            talks=behind.is_interactive or decision is Decision.CONFIRM,
+            is_interactive=behind.is_interactive or decision is Decision.CONFIRM,
         )
 
     async def bind_prompt(self, snapshot: Snapshot, primitive: Primitive) -> BoundPrompt:

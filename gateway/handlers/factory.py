@@ -23,7 +23,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import BadInput
-from gateway.handlers.api_query import Queries, talks
+from gateway.handlers.api_query import Queries, is_interactive
 from gateway.handlers.completion import DeclaredCompleter, PythonCompleter
 from gateway.handlers.declared_answers import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
@@ -134,7 +134,7 @@ class HandlerFactory:
         """Return the handler of a builtin tool, and True if it may ask the client a question."""
         if self._queries is None:
             return UnavailableHandler("this gateway has no query tools"), False
-        return self._queries.handler(tenant, tool), talks(tool)
+        return self._queries.handler(tenant, tool), is_interactive(tool)
 
     async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> ResolvedHandler:
         """Resolve the handler of a custom primitive or of one written in Python."""

@@ -71,7 +71,7 @@ class LocalHandler(Generic[_Answer]):
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """Return the call for these arguments."""
-        return prepared(self._subject, arguments)
+        return build_prepared_call(self._subject, arguments)
 
     async def preview(self, prepared: Prepared) -> str:
         """Show the name, the arguments and the outgoing requests; see `interfaces.Handler`."""
@@ -115,7 +115,7 @@ class UnavailableHandler:
         raise HandlerFailed(self._reason)
 
 
-def prepared(subject: HandlerSubject, arguments: Mapping[str, object]) -> Prepared:
+def build_prepared_call(subject: HandlerSubject, arguments: Mapping[str, object]) -> Prepared:
     """Return a call without a request of its own; its digest covers definition, handler and arguments."""
     try:
         canonical = _encode(dict(arguments))

@@ -77,11 +77,11 @@ class OperationHandler:
         if request is None:
             raise TypeError("an operation is prepared as one request")
         if not self._plan.security:
-            return await self._upstream.listen(request, tenant=self._tenant)
+            return await self._upstream.send_streaming(request, tenant=self._tenant)
         stored = await self._secrets.credentials(self._tenant, self._source)
         if self._tokens is not None:
             return await self._run_with_tokens(request, stored, self._tokens)
-        answer = await self._upstream.listen(apply(request, self._plan.security, stored), tenant=self._tenant)
+        answer = await self._upstream.send_streaming(apply(request, self._plan.security, stored), tenant=self._tenant)
         return await self._redaction.apply(answer, tuple(stored.values()))
 
     async def _run_with_tokens(
@@ -99,7 +99,7 @@ class OperationHandler:
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
     ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
         sent = await tokens.exchange(self._tenant, self._source, self._plan.security, stored)
-        return sent, await self._upstream.listen(apply(request, self._plan.security, sent), tenant=self._tenant)
+        return sent, await self._upstream.send_streaming(apply(request, self._plan.security, sent), tenant=self._tenant)
 
 
 def _written(headers: tuple[tuple[str, str], ...]) -> bytes:

@@ -13,7 +13,7 @@ from random import uniform
 import structlog
 
 from gateway.catalog.transaction import CatalogContext
-from gateway.catalog.updates.resource_updates import tell_updates
+from gateway.catalog.updates.resource_updates import publish_updates
 from gateway.catalog.updates.watches import Poll, begin_poll, end_poll
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
@@ -65,7 +65,7 @@ class WatchPoller:
         except (UpstreamError, NotFound, SecretUnreadable) as error:
             seen = fail(watch.seen, error.message, now=now)
         if seen.changed_at == now:
-            await tell_updates(look.tenant, self.catalog, [watch.uri])
+            await publish_updates(look.tenant, self.catalog, [watch.uri])
             log.info("watch_changed", tenant_id=look.tenant, watch=watch.id)
         await end_poll(self.catalog, look, seen, again_at=now + pause(watch, seen))
 
@@ -81,7 +81,7 @@ class WatchPoller:
             if named is None or not is_among(watch.url, named.origins):
                 raise CredentialMissing("The credential is not stored, or not for this origin.")
             request = with_credential(request, named)
-        return await self.catalog.upstream.ask(request, tenant=look.tenant, limit_bytes=LARGEST)
+        return await self.catalog.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)
 
 
 def make_request(watch: Watch) -> UpstreamRequest:

@@ -22,9 +22,9 @@ from gateway.openapi.worker_messages import (
     Message,
     Task,
     decode_task,
-    tell_compilation,
-    tell_document,
-    tell_refusal,
+    send_compilation,
+    send_document,
+    send_refusal,
     write_frame,
 )
 from gateway.sandbox.rlimits import isolate, limit, peak_bytes
@@ -67,19 +67,19 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
     if warnings:
         report = replace(compilation.report, warnings=(*warnings, *compilation.report.warnings))
         compilation = replace(compilation, report=report)
-    yield from tell_compilation(compilation)
+    yield from send_compilation(compilation)
     if task.is_archive:
-        yield from tell_document(document)
+        yield from send_document(document)
 
 
 def _guard(task: Task, source: BinaryIO, reply: Callable[[Task, bytes], Iterator[Message]]) -> Iterator[Message]:
     try:
         yield from reply(task, source.read())
     except BadInput as error:
-        yield tell_refusal(_out_of_memory(task) if _OUT_OF_MEMORY in error.message else error)
+        yield send_refusal(_out_of_memory(task) if _OUT_OF_MEMORY in error.message else error)
     except Exception as error:  # the parent logs it: this process has no log
         is_lack = isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError)
-        yield tell_refusal(_out_of_memory(task)) if is_lack else Crash(traceback.format_exc()[-_TRACE_LENGTH:])
+        yield send_refusal(_out_of_memory(task)) if is_lack else Crash(traceback.format_exc()[-_TRACE_LENGTH:])
 
 
 def _out_of_memory(task: Task) -> DocumentTooLarge:

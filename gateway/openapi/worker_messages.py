@@ -53,7 +53,7 @@ class Operations(msgspec.Struct, frozen=True, tag=True):
     items: tuple[CompiledOperation, ...]
 
 
-class Fates(msgspec.Struct, frozen=True, tag=True):
+class OperationReports(msgspec.Struct, frozen=True, tag=True):
     """The next batch of operation reports."""
 
     items: tuple[OperationReport, ...]
@@ -98,7 +98,9 @@ class Closing(msgspec.Struct, frozen=True, tag=True):
     peak_bytes: int
 
 
-Message: TypeAlias = Opening | Operations | Fates | OutlinePart | Outlining | Rest | Refusal | Crash | Closing
+Message: TypeAlias = (
+    Opening | Operations | OperationReports | OutlinePart | Outlining | Rest | Refusal | Crash | Closing
+)
 
 decode_message: Callable[[bytes], Message] = msgspec.msgpack.Decoder[Message](Message).decode
 decode_task: Callable[[bytes], Task] = msgspec.msgpack.Decoder(Task).decode
@@ -111,7 +113,7 @@ def write_frame(message: Message | Task) -> bytes:
     return len(content).to_bytes(LENGTH_BYTES, "big") + content
 
 
-def tell_compilation(compilation: Compilation) -> Iterator[Message]:
+def send_compilation(compilation: Compilation) -> Iterator[Message]:
     """Yield the messages of a compilation."""
     report = compilation.report
     yield Opening(
@@ -126,18 +128,18 @@ def tell_compilation(compilation: Compilation) -> Iterator[Message]:
     for operations in _batches(compilation.operations, lambda made: len(made.definition)):
         yield Operations(operations)
     for fates in _batches(report.operations, lambda fate: sum(map(len, fate.reasons))):
-        yield Fates(fates)
+        yield OperationReports(fates)
     for start in range(0, len(compilation.outline), _BATCH_BYTES):
         yield Outlining(compilation.outline[start : start + _BATCH_BYTES])
 
 
-def tell_document(document: bytes) -> Iterator[Message]:
+def send_document(document: bytes) -> Iterator[Message]:
     """Yield the messages of a document."""
     for start in range(0, len(document), _BATCH_BYTES):
         yield OutlinePart(document[start : start + _BATCH_BYTES])
 
 
-def tell_refusal(error: BadInput) -> Message:
+def send_refusal(error: BadInput) -> Message:
     """Build the message of a refusal, which the parent raises again."""
     return Refusal(code=error.code, message=error.message, faults=error.faults)
 
@@ -164,7 +166,7 @@ class WorkerAnswer:
                 self._opening = message
             case Operations():
                 self._operations += message.items
-            case Fates():
+            case OperationReports():
                 self._fates += message.items
             case OutlinePart():
                 self._parts.append(message.content)

@@ -19,7 +19,7 @@ from gateway.domain.events import (
     TemplateChanged,
     TenantRemoved,
 )
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.tenancy.principals import Principal
 from gateway.identity.authenticator import Authenticator
 from gateway.jobs.template_fanout import TemplateFanout
@@ -92,7 +92,7 @@ class McpApp:
         self._stack = AsyncExitStack()
 
     @property
-    def open_requests(self) -> FairShare:
+    def open_requests(self) -> FairSlotPool:
         """The capacity for open requests, shared fairly between tenants."""
         return self._endpoint.in_flight.places
 

@@ -7,7 +7,7 @@ to, plus `SPARE`. All keys of a tenant together have a quarter of the replica's 
 
 from typing import Final
 
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.policy import Limits
 from gateway.domain.tenancy.principals import Principal
@@ -28,7 +28,7 @@ class InFlightLimiter:
 
     def __init__(self, most: int = OPEN) -> None:
         self._open: dict[KeyId, int] = {}
-        self.places = FairShare("open requests", places=most)
+        self.places = FairSlotPool("open requests", places=most)
 
     def __len__(self) -> int:
         """Number of open requests."""

@@ -33,7 +33,7 @@ def traced(
     """Open a span around the message; yields the `send` that observes the response."""
     name, attributes = _describe(scope, message, context)
     with traces.serving(name, attributes, _carried(scope, message)) as span:
-        yield send if span is None else _watch(send, span)
+        yield send if span is None else _observe_send(send, span)
 
 
 def _describe(scope: Scope, message: Mapping[str, Any], context: RequestContext) -> tuple[str, dict[str, str | int]]:
@@ -68,20 +68,20 @@ def _carried(scope: Scope, message: Mapping[str, Any]) -> Mapping[str, object]:
     return {wanted[key]: value.decode("latin-1") for key, value in scope["headers"] if key in wanted}
 
 
-def _watch(send: Send, span: Span) -> Send:
+def _observe_send(send: Send, span: Span) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             span.set_attribute("http.response.status_code", message["status"])
             if message["status"] >= 500:  # a fault of the server, not of the client
                 fail(span, str(message["status"]))
         elif message["type"] == "http.response.body":
-            _judge(span, message.get("body", b""))
+            _record_errors(span, message.get("body", b""))
         await send(message)
 
     return sending
 
 
-def _judge(span: Span, body: bytes) -> None:
+def _record_errors(span: Span, body: bytes) -> None:
     """Mark the span as failed if a part of the response contains an error."""
     if len(body) > _LARGEST or (b'"error"' not in body and b'"isError":true' not in body.replace(b" ", b"")):
         return

@@ -104,7 +104,7 @@ class EventBus:
         self._gap_listeners[token] = listener
         return lambda: _forget(self._gap_listeners, token)
 
-    def hearing(self, channel: str, listener: Callable[[], None]) -> AbstractAsyncContextManager[None]:
+    def listening(self, channel: str, listener: Callable[[], None]) -> AbstractAsyncContextManager[None]:
         """Call the listener whenever the channel may have something new, while the block runs."""
         return self._channels.listening(channel, listener)
 

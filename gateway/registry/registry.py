@@ -91,9 +91,9 @@ class Registry(msgspec.Struct, frozen=True):
         return bool(self.shown.of(family).items)
 
     @property
-    def talks(self) -> bool:
+    def is_interactive(self) -> bool:
         """True if a shown primitive may send log messages."""
-        return self.shown.talks
+        return self.shown.is_interactive
 
     @property
     def completes(self) -> bool:

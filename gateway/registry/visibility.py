@@ -93,7 +93,7 @@ class VisiblePrimitives:
         return shown
 
     @cached_property
-    def talks(self) -> bool:
+    def is_interactive(self) -> bool:
         """True if a primitive may send log messages: one that is code, or a list of steps."""
         return any(item.origin is PrimitiveOrigin.CODE or kind_of(item) == _TALKING for item in self._own())
 

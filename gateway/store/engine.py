@@ -15,7 +15,7 @@ from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio.engine import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import QueuePool
 
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
@@ -44,7 +44,7 @@ class Store:
         self._url = url
         self._pool_size = pool_size
         self._patience_s = patience_s
-        self.places = FairShare("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
+        self.places = FairSlotPool("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
         """Bulkhead for transactions of tenants. Others, such as the lookup of a key by its id, never wait here."""
         self._silence = DatabaseBreaker() if silence is None else silence
         self._stack = AsyncExitStack()

@@ -53,7 +53,7 @@ async def commit(tenant: TenantId, db: Db, attempt: Attempt) -> bool:
     return (await db.execute(done)).one_or_none() is not None
 
 
-async def keep(tenant: TenantId, db: Db, attempt: Attempt, answer: bytes) -> None:
+async def store_response(tenant: TenantId, db: Db, attempt: Attempt, answer: bytes) -> None:
     """Store the sealed response, and mark the request as done."""
     await db.execute(update(records).where(*_is_of(tenant, attempt)).values(is_done=True, answer=answer))
 

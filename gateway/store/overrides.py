@@ -25,7 +25,7 @@ async def insert(tenant: TenantId, db: Db, override: Override) -> None:
     """
     facts = {"source_id": override.source, "identity": override.identity, "created_at": override.created_at}
     made = {"tenant_id": tenant, "id": override.id, "version": override.version}
-    await db.execute(insert_into(overrides).values(**made, **facts, **_facts(override)))
+    await db.execute(insert_into(overrides).values(**made, **facts, **_mutable_columns(override)))
 
 
 async def get(tenant: TenantId, db: Db, source: SourceId, found: OverrideId) -> Override | None:
@@ -70,7 +70,7 @@ async def save(tenant: TenantId, db: Db, override: Override) -> None:
         NameTaken: another override of the tenant has the name.
     """
     is_it = (overrides.c.tenant_id == tenant, overrides.c.id == override.id)
-    written = update(overrides).where(*is_it).values(version=overrides.c.version + 1, **_facts(override))
+    written = update(overrides).where(*is_it).values(version=overrides.c.version + 1, **_mutable_columns(override))
     if (await db.execute(written.returning(overrides.c.id))).one_or_none() is None:
         raise NotFound("There is no such override.")
 
@@ -98,7 +98,7 @@ def _of(tenant: TenantId, source: SourceId) -> tuple[ColumnElement[bool], Column
     return overrides.c.tenant_id == tenant, overrides.c.source_id == source
 
 
-def _facts(override: Override) -> dict[str, object]:
+def _mutable_columns(override: Override) -> dict[str, object]:
     """Columns of an override. The name is one of them, so that a constraint of the database keeps names unique."""
     return {
         "name": override.wishes.name,

@@ -6,7 +6,7 @@ from sqlalchemy import and_, delete, func, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.overrides import ALIAS_LIFE, Alias
+from gateway.domain.overrides import ALIAS_LIFETIME, Alias
 from gateway.store.engine import Db
 from gateway.store.tables import aliases, operations
 
@@ -25,7 +25,7 @@ async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]
     if not old:
         return
     await db.execute(delete(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at <= func.now()))
-    until = func.now() + ALIAS_LIFE
+    until = func.now() + ALIAS_LIFETIME
     shared = {"tenant_id": tenant, "source_id": source, "expires_at": until}
     for identity, name in sorted(old.items()):
         added = insert_into(aliases).values(name=name, identity=identity, **shared)

@@ -100,7 +100,9 @@ class UpstreamClient:
         self._total_s = patience.total_s
         self._stream_s = patience.stream_s
         self._limit = limit_bytes
-        self._run: Carry = self._carry if traces is None else partial(run_traced, traces, self._carry)
+        self._run: Carry = (
+            self._run_in_bulkhead if traces is None else partial(run_traced, traces, self._run_in_bulkhead)
+        )
         self._lookup = lookup
         self._bulkheads = Bulkheads(rules)
         self._tick_s = min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4)
@@ -125,7 +127,7 @@ class UpstreamClient:
             await connections.close()
             lookup.close()
 
-    def consult(self, allow_lists: AllowLists) -> None:
+    def set_allow_lists(self, allow_lists: AllowLists) -> None:
         """Permit each tenant the entries of its own list. Without a list or a tenant, only `egress_allow` applies."""
         self._allow_lists = allow_lists
 
@@ -145,7 +147,7 @@ class UpstreamClient:
         """
         return _answer(await self._whole(request, tenant, limit_bytes))
 
-    async def listen(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
+    async def send_streaming(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
         """Send one request, as `send` does, but accept an event stream that does not end.
 
         The body then holds as much as arrived within the bounds, and `cut` describes what is missing.
@@ -155,7 +157,7 @@ class UpstreamClient:
         """
         return _answer(await self._run(request, tenant, self._limit))
 
-    async def ask(
+    async def send_full(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
     ) -> FullResponse:
         """Send one request, as `send` does, and return the response with all its headers.
@@ -172,7 +174,7 @@ class UpstreamClient:
             raise UpstreamTimeout("The upstream answered with a stream of events that goes on.")
         return carried
 
-    async def _carry(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
+    async def _run_in_bulkhead(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
         """Run the request inside its bulkhead, from the wait for a slot to the report of its outcome."""
         if self._open is None:
             raise RuntimeError("the pool is not open")
@@ -182,7 +184,7 @@ class UpstreamClient:
         waited_s = 0.0 if bulkhead.admit() else await bulkhead.wait(loop)
         watch = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
         try:
-            carried = await self._persist(request, message, limit, bulkhead=bulkhead, watch=watch)
+            carried = await self._send_with_retries(request, message, limit, bulkhead=bulkhead, watch=watch)
             if is_failure(carried[0].status):
                 bulkhead.fail(loop)
             else:
@@ -205,14 +207,14 @@ class UpstreamClient:
             bulkhead.leave()
         return carried
 
-    async def _persist(
+    async def _send_with_retries(
         self, request: UpstreamRequest, message: _Message, limit: int, *, bulkhead: Bulkhead, watch: Deadline
     ) -> Carried:
         """Send the request; retry it while that is safe, promising, within the retry budget and in time."""
         attempt = 0
         while True:
             try:
-                answer = await self._ask(message)
+                answer = await self._attempt(message)
             except FAULTS as error:
                 pause_s = after_fault(error, request, attempt)
                 if not self._may_repeat(pause_s, watch, bulkhead):
@@ -243,7 +245,7 @@ class UpstreamClient:
         watch.allow(watch.last)
         return True
 
-    async def _ask(self, message: _Message) -> Response:
+    async def _attempt(self, message: _Message) -> Response:
         """Send one attempt and return its response once the head has arrived."""
         if self._open is None:  # closed while this call waited
             raise RuntimeError("the pool is not open")

@@ -35,7 +35,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             UpstreamError: as for the pool's `send`. It is not an httpx error, so that no caller takes it for a
                 response.
         """
-        answer = await self._upstream.ask(
+        answer = await self._upstream.send_full(
             UpstreamRequest(
                 method=request.method,
                 url=str(request.url.copy_with(fragment=None)),

@@ -16,7 +16,7 @@ from gateway.calls.pipeline import Limiter
 from gateway.catalog.policies import get_policy
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import Delivery, SingleUse, check_delivery, take_delivery, verify_delivery
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import KeyId
 from gateway.errors import Fault, GatewayError, InvalidBody
 from gateway.web.bodies import declared_length, load_json, read_body
@@ -37,7 +37,7 @@ class WebhookEndpoint:
         self._catalog = catalog
         self._limiter = limiter
         self._once = once
-        self.places = FairShare("webhook verifications", places=_AT_ONCE, queue=_WAITING)
+        self.places = FairSlotPool("webhook verifications", places=_AT_ONCE, queue=_WAITING)
         """Keyed by the slug of the path: nothing else of a delivery is known before its signature is verified."""
 
     @property

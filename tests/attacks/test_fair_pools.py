@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 from gateway.calls.costly_validation import CostlyValidation
-from gateway.catalog.sources.worker_pool import AT_ONCE, DocumentWorkers
+from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerPool
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.fairness.share import FairShare, share_of
+from gateway.domain.fairness.share import FairSlotPool, share_of
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.handlers.api_query import Queries
@@ -35,16 +35,16 @@ from tests.support.servers import TestServers
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
 
 
-def _pools() -> list[FairShare]:
+def _pools() -> list[FairSlotPool]:
     """Every gate of a replica, as it is built."""
     nothing: Any = None
     store = Store("postgresql://unused")
     hooks, queries = WebhookEndpoint(nothing, nothing, nothing), Queries(nothing, nothing)
     catalog = [field.default_factory() for field in fields(CatalogContext) if callable(field.default_factory)]
-    verifying = [made for made in catalog if isinstance(made, FairShare)]
+    verifying = [made for made in catalog if isinstance(made, FairSlotPool)]
     lookup = SystemLookup()
     lookup.close()
-    threads, workers, crowds = ThreadPool(), DocumentWorkers(), InFlightLimiter()
+    threads, workers, crowds = ThreadPool(), WorkerPool(), InFlightLimiter()
     parts = (store, hooks, queries, lookup, threads, workers, crowds, CostlyValidation())
     return [*(part.places for part in parts), *verifying]
 
@@ -148,9 +148,9 @@ async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
 
 async def test_one_tenant_holds_one_of_two_document_workers() -> None:
     """ISO-3: a tenant whose documents take long keeps one worker; its queue is a quarter of the queue."""
-    workers = DocumentWorkers()
+    workers = WorkerPool()
     places = workers.places
-    assert places.places == AT_ONCE == 2
+    assert places.places == CONCURRENT_WORKERS == 2
     async with anyio.create_task_group() as group:
         for _ in range(5):
             group.start_soon(places.take, EVIL)

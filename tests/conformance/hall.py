@@ -12,7 +12,7 @@ from tests.conformance.balancer import Balancer, running_balancer
 from tests.conformance.fixtures import Tenant, provision
 from tests.deploy.programs import find_program
 from tests.deploy.sockets import free_port
-from tests.deploy.topology import Process, caddyfile, clean_environment
+from tests.deploy.topology import DEBIANS_CADDY, Process, caddyfile, clean_environment
 from tests.support.replicas import Replicas, running_replicas, until
 
 SLUG = "exam"
@@ -68,7 +68,7 @@ async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path
             "XDG_DATA_HOME": str(folder / "caddy-data"),
             "XDG_CONFIG_HOME": str(folder / "caddy-config"),
             "CADDY_ADMIN": "off",
-            "CADDY_REQUEST_BUFFERS": "buffer_requests",  # the name of Debian's 2.6
+            **DEBIANS_CADDY,
             "GATEWAY_DOMAIN": f"http://:{port}",
             "GATEWAY_UPSTREAMS": " ".join(urlsplit(target).netloc for target in hall.balancer.targets),
         }

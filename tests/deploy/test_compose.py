@@ -17,7 +17,7 @@ from gateway.app.server.http_protocol import MAX_CONNECTIONS
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
 from gateway.catalog.doctor.environment_checks import judge_disk
-from gateway.catalog.sources.worker_pool import AT_ONCE, WorkerLimits
+from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerLimits
 from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose
@@ -218,7 +218,7 @@ def test_whatever_is_waited_for_says_when_it_is_well(compose: dict[str, Any]) ->
 
 def test_a_replica_has_the_memory_for_the_documents_it_reads(compose: dict[str, Any]) -> None:
     """Ours: a document that takes all it may does not end the replica that has it read."""
-    readers = AT_ONCE * WorkerLimits().memory_bytes // 2**20
+    readers = CONCURRENT_WORKERS * WorkerLimits().memory_bytes // 2**20
     checks = dear_checks.AT_ONCE * CheckLimits().memory_bytes // 2**20
 
     for name in REPLICAS:

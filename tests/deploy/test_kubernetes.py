@@ -15,7 +15,7 @@ from gateway.admin.endpoint import LARGE
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
 from gateway.catalog.doctor.environment_checks import judge_disk
-from gateway.catalog.sources.worker_pool import AT_ONCE, WorkerLimits
+from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerLimits
 from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.kubernetes import faults_of
@@ -283,7 +283,7 @@ def test_no_address_is_trusted_to_name_clients_by_default(overlay: str) -> None:
 def test_a_replica_has_the_memory_for_the_documents_it_reads(overlay: str) -> None:
     """Ours: a document that takes all it may does not end the replica that has it read."""
     container = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["containers"][0]
-    readers = AT_ONCE * WorkerLimits().memory_bytes // 2**20
+    readers = CONCURRENT_WORKERS * WorkerLimits().memory_bytes // 2**20
     checks = dear_checks.AT_ONCE * CheckLimits().memory_bytes // 2**20
 
     assert int(container["resources"]["limits"]["memory"].removesuffix("Mi")) >= readers + checks + 512

@@ -16,7 +16,7 @@ import pytest
 from tests.deploy.compose import ROOT, read_compose
 from tests.deploy.dockerfile import image_variables
 from tests.deploy.programs import find_program
-from tests.deploy.topology import Mode, Topology, clean_environment, running_topology
+from tests.deploy.topology import DEBIANS_CADDY, Mode, Topology, clean_environment, running_topology
 from tests.support.documents import many, pets
 from tests.support.replicas import tool_names, until
 from tests.support.servers import TestServers
@@ -194,7 +194,7 @@ def test_caddy_accepts_its_file_as_it_is(tmp_path: Path) -> None:
     for variables in ({}, {"GATEWAY_DOMAIN": "mcp.example.com"}):
         adapted = subprocess.run(
             [program, "adapt", "--adapter", "caddyfile", "--config", ROOT / "deploy/caddy/Caddyfile"],
-            env={**clean_environment(), "HOME": str(tmp_path), **variables},
+            env={**clean_environment(), "HOME": str(tmp_path), **DEBIANS_CADDY, **variables},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert adapted.returncode == 0, adapted.stderr

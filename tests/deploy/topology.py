@@ -174,6 +174,10 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("GATEWAY_", "CADDY_"))}
 
 
+DEBIANS_CADDY = {"CADDY_REQUEST_BUFFERS": "buffer_requests"}
+"""Variables for Caddy 2.6, whose directive has another name."""
+
+
 def caddyfile(folder: Path) -> Path:
     """Ours, and nobody but this machine can reach it."""
     text = (ROOT / "deploy/caddy/Caddyfile").read_text()
@@ -194,7 +198,7 @@ def _caddy_environment(folder: Path, port: int, admin: int, replicas: Sequence[R
         "XDG_DATA_HOME": str(folder / "caddy-data"),
         "XDG_CONFIG_HOME": str(folder / "caddy-config"),
         "CADDY_ADMIN": f"localhost:{admin}",
-        "CADDY_REQUEST_BUFFERS": "buffer_requests",  # the name of Debian's 2.6
+        **DEBIANS_CADDY,
         "CADDY_HTTP_PORT": str(free_port()),
         "CADDY_HTTPS_PORT": str(port),
         "GATEWAY_UPSTREAMS": " ".join(f"127.0.0.1:{replica.port}" for replica in replicas),

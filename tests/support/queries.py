@@ -13,7 +13,7 @@ from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.query.answers import ANSWERS, Answer, QueryCall, choose_views
-from gateway.openapi.query.api import Api, ApiView
+from gateway.openapi.query.api import ApiView, DocumentIndex
 from gateway.openapi.query.outline import decode_outline
 from gateway.openapi.query.truncation import render
 
@@ -117,7 +117,7 @@ def view_of(document: Mapping[str, object] | bytes, *, source: str = "api", only
         for made in compiled.operations
         if only is None or made.method == only
     }
-    return ApiView(source=source, api=Api(outline), tools=tools, is_whole=only is None)
+    return ApiView(source=source, api=DocumentIndex(outline), tools=tools, is_whole=only is None)
 
 
 def ask(tool: str, /, *views: ApiView, **arguments: object) -> Answer:

@@ -49,7 +49,7 @@ async def check_fit(
     if own is None or own.name != ready.name:
         await _refuse_taken(tenant, db, ready, code, own=None if own is None else own.id)
     if own is None:
-        await check_room(tenant, db, policy, wanted=1)
+        await check_capacity(tenant, db, policy, wanted=1)
     known = await _look_up(tenant, db, ready.references)
     known.tools.update(one.name for one in code if one.family is Family.TOOL)
     faults = [fault for reference in ready.references for fault in _judge(reference, ready, known, policy)]
@@ -57,7 +57,7 @@ async def check_fit(
         raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MOST_FAULTS])
 
 
-async def check_room(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
+async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
     """Refuse `wanted` more primitives if they exceed the policy's limit for all families and imports together.
 
     The `freed` ones of those stored no longer count.

@@ -10,7 +10,7 @@ import msgspec
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.primitives.constraints import check_fit, code_of
 from gateway.catalog.primitives.queries import Listed
-from gateway.catalog.primitives.safety_levels import settle
+from gateway.catalog.primitives.safety_levels import with_effective_levels
 from gateway.catalog.primitives.validation import PreparedPrimitive, PrimitiveDraft, prepare
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import ResourceUpdated, TemplateChanged
@@ -194,7 +194,7 @@ def draft_of(primitive: Primitive) -> PrimitiveDraft:
 
 async def _settled(tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive) -> Listed:
     code = await code_of(tenant, catalog, db)
-    [settled] = await settle(tenant, db, [primitive], code)
+    [settled] = await with_effective_levels(tenant, db, [primitive], code)
     is_hiding = any((one.family, one.name) == (primitive.family, primitive.name) for one in code)
     return Listed(item=settled, hides_code=is_hiding)
 

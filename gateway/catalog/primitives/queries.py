@@ -8,7 +8,7 @@ from functools import partial
 from gateway.catalog.etags import tag_of
 from gateway.catalog.overrides.overlay import overlay
 from gateway.catalog.primitives.constraints import code_of
-from gateway.catalog.primitives.safety_levels import settle
+from gateway.catalog.primitives.safety_levels import with_effective_levels
 from gateway.catalog.snapshots.composition import query_tools
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
@@ -95,7 +95,7 @@ async def page_primitives(
         if of_code and order.by is not None:  # what hides a Python primitive may be on another page
             taken.update(await primitives.names(tenant, db, family))
         added = [one for one in of_code if one.name not in taken and follows(place(Listed(item=one)), after, order)]
-        settled = await settle(tenant, db, [*own, *added], code)
+        settled = await with_effective_levels(tenant, db, [*own, *added], code)
     hidden = {one.name for one in of_code if one.name in taken}
     items: list[Tool | Primitive] = [*settled, *builtin]
     listed = sorted([*(Listed(item=item) for item in items), *imported], key=place, reverse=order.is_descending)
@@ -126,7 +126,7 @@ async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, 
         added = [one for one in code if one.family is family]
         found = await _find(tenant, db, family, name, added)
         if isinstance(found.item, Primitive):
-            [settled] = await settle(tenant, db, [found.item], code)
+            [settled] = await with_effective_levels(tenant, db, [found.item], code)
             found = replace(found, item=settled)
     is_hiding = found.item.origin is not PrimitiveOrigin.CODE and any(one.name == found.name for one in added)
     return replace(found, hides_code=is_hiding)

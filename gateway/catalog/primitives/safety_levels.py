@@ -12,7 +12,7 @@ from gateway.store import operations, primitives, tool_aliases
 from gateway.store.engine import Db
 
 
-async def settle(
+async def with_effective_levels(
     tenant: TenantId, db: Db, found: Sequence[Primitive], code: Sequence[Primitive]
 ) -> Sequence[Primitive]:
     """The primitives with their effective levels; `code` contains the tenant's Python primitives."""

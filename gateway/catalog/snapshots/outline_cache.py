@@ -11,7 +11,7 @@ from gateway.domain.fairness.share import share_of
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import QueriedSource
 from gateway.errors import NotFound
-from gateway.openapi.query.api import Api
+from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import decode_outline
 from gateway.store import sources
 from gateway.store.engine import Store
@@ -23,7 +23,7 @@ _Key = tuple[TenantId, SourceId, int]
 
 @dataclass(slots=True)
 class _CachedOutline:
-    api: Api | None = None
+    api: DocumentIndex | None = None
     loading: anyio.Lock = field(default_factory=anyio.Lock)
 
 
@@ -36,7 +36,7 @@ class OutlineCache:
         self._entries: OrderedDict[_Key, _CachedOutline] = OrderedDict()
         self.loaded = 0
 
-    async def of(self, tenant: TenantId, source: QueriedSource) -> Api:
+    async def of(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
         """The outline of one version of a source.
 
         Raises:
@@ -56,7 +56,7 @@ class OutlineCache:
                 found = await self._fill(key, entry, source)
             return found
 
-    async def _fill(self, key: _Key, entry: _CachedOutline, source: QueriedSource) -> Api:
+    async def _fill(self, key: _Key, entry: _CachedOutline, source: QueriedSource) -> DocumentIndex:
         """Load the outline. A failed load leaves no entry behind."""
         try:
             entry.api = loaded = await self._load(key[0], source)
@@ -66,14 +66,14 @@ class OutlineCache:
         self._make_room(key)
         return loaded
 
-    async def _load(self, tenant: TenantId, source: QueriedSource) -> Api:
+    async def _load(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
         async with self._store.reading(tenant) as db:
             stored = await sources.outline(tenant, db, source.id, source.version)
         if stored is None:
             raise NotFound(f"the source {source.name} has changed; ask again")
         outline, size = await anyio.to_thread.run_sync(decode_outline, stored)
         self.loaded += 1
-        return Api(outline, size)
+        return DocumentIndex(outline, size)
 
     def _make_room(self, newest: _Key) -> None:
         """Drop the tenant's oldest outlines until it is within its share, then the oldest of all tenants."""

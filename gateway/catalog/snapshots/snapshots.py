@@ -185,7 +185,7 @@ class Snapshots:
         self.note(tenant, revision)
         return revision
 
-    def distrust(self) -> None:
+    def invalidate_all(self) -> None:
         """Require a comparison of every revision with the database before its next use."""
         for entry in self._entries.values():
             entry.doubts += 1

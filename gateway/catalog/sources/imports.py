@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.primitives.constraints import check_room, code_of
+from gateway.catalog.primitives.constraints import check_capacity, code_of
 from gateway.catalog.sources.compilation import Content, compile_source, read_content
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
 from gateway.catalog.sources.diff import compare
@@ -194,7 +194,7 @@ async def _check(
     policy = await policy_in_force(tenant, db, catalog.ceilings)
     refuse_taken(ready.compilation, added | owners, source=ready.draft.name)
     freed = sum(owner == mine for owner in stored.values())
-    await check_room(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
+    await check_capacity(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
     return await anyio.to_thread.run_sync(_report, ready.compilation, policy)
 
 

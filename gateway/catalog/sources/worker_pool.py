@@ -18,7 +18,7 @@ import structlog
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 
-AT_ONCE = 2
+CONCURRENT_WORKERS = 2
 """Number of documents that one replica reads concurrently."""
 
 _WAITING = 16
@@ -64,7 +64,7 @@ class CompiledDocument:
     bundle: bytes | None = None
 
 
-class _Asked(TypedDict, total=False):
+class _TaskOptions(TypedDict, total=False):
     """Options of a task, without its limits."""
 
     options: ImportOptions
@@ -72,7 +72,7 @@ class _Asked(TypedDict, total=False):
     entry: str | None
 
 
-class DocumentWorkers:
+class WorkerPool:
     """Runs worker processes, a limited number at once; tenants take turns."""
 
     def __init__(
@@ -80,11 +80,13 @@ class DocumentWorkers:
         *,
         command: Sequence[str] = COMMAND,
         limits: WorkerLimits | None = None,
-        places: FairShare | None = None,
+        places: FairSlotPool | None = None,
     ) -> None:
         self._command = command
         self._limits = limits or WorkerLimits()
-        self.places = places or FairShare("document workers", places=AT_ONCE, queue=_WAITING, patience_s=_PATIENCE_S)
+        self.places = places or FairSlotPool(
+            "document workers", places=CONCURRENT_WORKERS, queue=_WAITING, patience_s=_PATIENCE_S
+        )
 
     async def compile(
         self, document: bytes | UploadedArchive, options: ImportOptions, *, tenant: TenantId | None = None
@@ -114,7 +116,7 @@ class DocumentWorkers:
         *,
         command: Sequence[str] | None = None,
         tenant: TenantId | None = None,
-        **more: Unpack[_Asked],
+        **more: Unpack[_TaskOptions],
     ) -> WorkerAnswer:
         """Run one task in a worker and return its complete answer.
 

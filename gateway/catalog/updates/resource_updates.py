@@ -29,7 +29,7 @@ async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> 
         known = await is_known(tenant, catalog, db, uri)
     if not known:
         raise NotFound("no such resource")
-    await tell_updates(tenant, catalog, (uri,))
+    await publish_updates(tenant, catalog, (uri,))
 
 
 async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> Sequence[int]:
@@ -41,7 +41,7 @@ async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence
     return [place for place, uri in enumerate(uris) if uri in unmade]
 
 
-async def tell_updates(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> None:
+async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> None:
     """Announce changes of these resources to all replicas; the caller has to retry after a failure.
 
     Raises:

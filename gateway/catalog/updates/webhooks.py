@@ -15,7 +15,7 @@ import structlog
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
-from gateway.catalog.updates.resource_updates import find_unknown, tell_updates
+from gateway.catalog.updates.resource_updates import find_unknown, publish_updates
 from gateway.catalog.updates.signatures import is_signed, new_secret
 from gateway.domain.identifiers import TenantId, WebhookId, new_webhook_id
 from gateway.domain.order import KEYED, Order
@@ -203,7 +203,7 @@ async def take_delivery(
             pointers = list(uris)
             faults = [Fault(pointer=pointers[place], reason="no such resource") for place in unknown]
             raise ReferenceMissing("the tenant does not have all of these resources", faults=faults)
-        await tell_updates(tenant, catalog, list(uris.values()))
+        await publish_updates(tenant, catalog, list(uris.values()))
     except BaseException:  # also when the sender has disconnected: it will retry
         with anyio.CancelScope(shield=True):
             await _forget(once, tenant, named)

@@ -67,7 +67,7 @@ def _announce(running: Running, *, as_json: bool) -> None:
         ("gateway", running.url),
         ("admin API", _tell_admin_url(running)),
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
-        ("operator key", tell_operator_key(running)),
+        ("operator key", print_operator_key(running)),
     ]
     _tell(facts, render_pairs(pairs), as_json=as_json)
 
@@ -85,7 +85,7 @@ def _tell_admin_url(running: Running) -> str:
     return "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL for admin commands)"
 
 
-def tell_operator_key(running: Running) -> str:
+def print_operator_key(running: Running) -> str:
     """Return the operator key if it was just generated, else the file that holds it; empty if it was configured."""
     kept = running.data_dir / OPERATOR_KEY_FILE
     if running.operator_key_is_new:

@@ -16,7 +16,7 @@ import msgspec
 
 from gateway.definitions.json_schema.dialects import compile_schema
 from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
-from gateway.definitions.json_schema.violations import tell_all, tell_roughly
+from gateway.definitions.json_schema.violations import all_violations, summarize_violations
 from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
 from gateway.errors import Fault
 
@@ -29,7 +29,7 @@ IN_CHILD = 200_000_000
 MOST_COPIES = 40_000
 """Limit on the values that the violations of one explanation may copy: about 180 bytes and 0.5 µs each."""
 
-LARGEST_TOLD = 16 * 1024
+MAX_EXPLAINED_BYTES = 16 * 1024
 """Largest value, in bytes of JSON, whose violations are collected."""
 
 MOST_CONTAINERS_READ = 50_000
@@ -121,15 +121,15 @@ class Validator:
 
     def _explain(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
         if self._is_told_whole(instance, raw):
-            return tell_all(self._compiled, instance)
-        return tell_roughly(_read(self._text, self._member), instance, is_told_whole=self._is_small)
+            return all_violations(self._compiled, instance)
+        return summarize_violations(_read(self._text, self._member), instance, is_told_whole=self._is_small)
 
     def _is_small(self, part: object) -> bool:
         """True if the violations of one argument can be collected; a part of a schema costs no more than all of it."""
         return self._is_told_whole(part, msgspec.json.encode(part))
 
     def _is_told_whole(self, instance: object, raw: bytes) -> bool:
-        if len(raw) > LARGEST_TOLD:
+        if len(raw) > MAX_EXPLAINED_BYTES:
             return False
         _, values = _count(raw)
         return self.work.copies(values=values, depth=depth_of(instance)) <= MOST_COPIES

@@ -28,7 +28,7 @@ class _Collecting(Protocol):
     def iter_errors(self, instance: object) -> Any: ...
 
 
-def tell_all(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = ()) -> tuple[Fault, ...]:
+def all_violations(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = ()) -> tuple[Fault, ...]:
     """Return the first violations that `jsonschema-rs` finds; only for values that were found small enough."""
     errors = islice(compiled.iter_errors(instance), MOST_FAULTS)
     return tuple(
@@ -36,7 +36,7 @@ def tell_all(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = (
     )
 
 
-def tell_roughly(
+def summarize_violations(
     schema: Mapping[str, object], instance: object, *, is_told_whole: Callable[[object], bool]
 ) -> tuple[Fault, ...]:
     """Return the missing and wrong arguments; violations within an argument only if it is small by itself."""
@@ -65,7 +65,7 @@ def _wrong(
         part = dialect.compile({"$ref": f"{_WHOLE}#{quote(point('properties', name))}"}, registry=registry)
         if not part.is_valid(members[name]):
             if is_told_whole(members[name]):
-                yield from tell_all(part, members[name], at=(name,))
+                yield from all_violations(part, members[name], at=(name,))
             else:
                 yield Fault(pointer=point(name), reason=_UNEXPLAINED)
         if time.thread_time() > until:

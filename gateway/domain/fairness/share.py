@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from gateway.errors import LimitExceeded
 
-TENANTS_AT_LEAST: Final = 4
+SHARE_DIVISOR: Final = 4
 """Number of tenants that it takes to fill a pool."""
 
 _RETRY_S: Final = 5.0
@@ -26,10 +26,10 @@ _Waiter: TypeAlias = asyncio.Future[None]
 
 def share_of(size: int) -> int:
     """Return the limit of one tenant in a pool of this size: a quarter, at least one."""
-    return max(1, size // TENANTS_AT_LEAST)
+    return max(1, size // SHARE_DIVISOR)
 
 
-class FairShare:
+class FairSlotPool:
     """The slots of one pool; `name` is a short plural noun for messages and metrics, such as `document workers`.
 
     `queue` bounds the waiters of all tenants together, `patience_s` the wait of each. A pool that is not keyed by

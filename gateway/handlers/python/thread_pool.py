@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 
 _WAITING = 1024
 _PATIENCE_S = 30.0
@@ -23,7 +23,7 @@ class ThreadPool:
     """The thread slots of one gateway."""
 
     def __init__(self, places: int = 64) -> None:
-        self.places = FairShare("handler threads", places=places, queue=_WAITING, patience_s=_PATIENCE_S)
+        self.places = FairSlotPool("handler threads", places=places, queue=_WAITING, patience_s=_PATIENCE_S)
 
     @property
     def busy(self) -> int:

@@ -7,10 +7,10 @@ from functools import cached_property
 
 from gateway.domain.tools import Tool
 from gateway.openapi.query.outline import Outline, OutlinedOperation, SchemaEntry
-from gateway.openapi.query.search import Words
+from gateway.openapi.query.search import WordIndex
 
 
-class Api:
+class DocumentIndex:
     """An outline with indexes that are built on first use; shared by all callers that may see the source."""
 
     def __init__(self, outline: Outline, size: int = 0) -> None:
@@ -33,12 +33,12 @@ class Api:
         return {entry.name: entry for entry in self.outline.schemas}
 
     @cached_property
-    def words(self) -> Words:
+    def words(self) -> WordIndex:
         """The index of the words of all operations."""
-        return Words(self.outline.endpoints)
+        return WordIndex(self.outline.endpoints)
 
     @cached_property
-    def users(self) -> Mapping[str, Sequence[str]]:
+    def direct_dependants(self) -> Mapping[str, Sequence[str]]:
         """The schemas that refer to each schema directly."""
         found: dict[str, list[str]] = defaultdict(list)
         for entry in self.outline.schemas:
@@ -52,7 +52,7 @@ class Api:
 
     def dependants(self, name: str) -> frozenset[str]:
         """Return every schema that leads to this one."""
-        return _closure([name], lambda used: self.users.get(used, ()))
+        return _closure([name], lambda used: self.direct_dependants.get(used, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class ApiView:
     """
 
     source: str
-    api: Api
+    api: DocumentIndex
     tools: Mapping[str, Tool]
     is_whole: bool
 

@@ -52,7 +52,7 @@ class Hit:
     fields: tuple[str, ...]
 
 
-class Words:
+class WordIndex:
     """The word index of the operations of one document."""
 
     def __init__(self, endpoints: Sequence[OutlinedOperation]) -> None:

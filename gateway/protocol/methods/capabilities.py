@@ -25,7 +25,7 @@ def capabilities_of(registry: Registry) -> ServerCapabilities:
         resources=ResourcesCapability(subscribe=True, list_changed=True) if has_resources(registry) else None,
         prompts=PromptsCapability(list_changed=True) if registry.has(Family.PROMPT) else None,
         completions=CompletionsCapability() if registry.completes else None,
-        logging=LoggingCapability() if registry.talks else None,
+        logging=LoggingCapability() if registry.is_interactive else None,
     )
 
 

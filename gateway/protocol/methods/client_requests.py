@@ -25,7 +25,7 @@ METHODS: Final[Mapping[QuestionKind, str]] = {
     "sampling": "sampling/createMessage",
     "roots": "roots/list",
 }
-ANSWER_S: Final = 300.0
+ANSWER_TIMEOUT_S: Final = 300.0
 """Seconds that a session waits for an answer."""
 
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)

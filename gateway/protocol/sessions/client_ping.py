@@ -14,7 +14,7 @@ import structlog
 
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
-from gateway.protocol.methods.client_requests import ANSWER_S
+from gateway.protocol.methods.client_requests import ANSWER_TIMEOUT_S
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.pending_requests import PendingRequests
 
@@ -58,7 +58,7 @@ class PingMonitor:
         self._next = self._next or secrets.token_urlsafe(12)
         try:
             became = await self._questions.ping(
-                self._keys, self._asked, self._next, is_patient=silent_s < ANSWER_S + self._every_s
+                self._keys, self._asked, self._next, is_patient=silent_s < ANSWER_TIMEOUT_S + self._every_s
             )
         except RedisUnavailable:
             self._asked = ""  # its outcome is unknown

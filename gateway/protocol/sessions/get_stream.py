@@ -66,7 +66,7 @@ class GetStreams:
         told = record.revision if place is None or place.revision is None else place.revision
         stream = await self._open(stream_request)
         try:
-            async with self._stores.bus.hearing(keys.wake, stream.wake):
+            async with self._stores.bus.listening(keys.wake, stream.wake):
                 await self._send_alone(stream, stream_request, StreamPosition(STANDALONE, after, told), reader)
         finally:
             await self._streams.close(stream)
@@ -105,7 +105,7 @@ class GetStreams:
             return
         stream = await self._open(stream_request)
         try:
-            async with self._stores.bus.hearing(keys.wake, stream.wake):
+            async with self._stores.bus.listening(keys.wake, stream.wake):
                 await stream.begin(stream_request.headers)
                 await tail.follow(stream, place.after)
                 await stream.finish()

@@ -15,7 +15,7 @@ from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.interfaces import LogLevel, Question
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.client_requests import (
-    ANSWER_S,
+    ANSWER_TIMEOUT_S,
     check_response,
     is_valid_response,
     levels_from,
@@ -45,7 +45,7 @@ class ClientChannel:
     bus: EventBus
     questions: PendingRequests
     preferences: LogLevels
-    patience_s: float = ANSWER_S
+    patience_s: float = ANSWER_TIMEOUT_S
 
 
 class SessionPeer:
@@ -106,7 +106,7 @@ class SessionPeer:
             require_capability(question, self.can)
         names = {key: secrets.token_urlsafe(12) for key in questions}
         woken = _RepeatableEvent()
-        async with self._asking.bus.hearing(self._keys.wake, woken.ring):
+        async with self._asking.bus.listening(self._keys.wake, woken.ring):
             try:
                 with anyio.move_on_after(self._asking.patience_s):
                     for key, question in questions.items():

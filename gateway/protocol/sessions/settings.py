@@ -49,7 +49,7 @@ class SessionSettings:
 
     async def set_level(self, ctx: Context, params: SetLevelRequestParams) -> HandlerResult:
         """Send log messages of this level and above from now on."""
-        require(CURRENT_REQUEST.get().registry.talks, ctx.method)
+        require(CURRENT_REQUEST.get().registry.is_interactive, ctx.method)
         await self._stores.preferences.set_level(self._keys(ctx), params.level)
         return {}
 

@@ -32,7 +32,7 @@ from gateway.protocol.methods.notification_throttle import NotificationThrottle
 from gateway.protocol.request_context import Spawn
 
 MAX_STATE_BYTES = 64 * 1024
-_OURS = "/"
+_GATEWAY_KEY_MARK = "/"
 """Part of the keys that the gateway makes, such as that of a confirmation, and of no key that a tenant can declare."""
 
 Context = ServerRequestContext[Any, Any]
@@ -151,7 +151,7 @@ def resume_peer(
             if not is_valid_response(kind, answer):
                 raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} is no answer to what was asked")
             brought[key] = answer
-    volunteered = {key: _plain(given[key]) for key in given if state is None and _OURS not in key}
+    volunteered = {key: _plain(given[key]) for key in given if state is None and _GATEWAY_KEY_MARK not in key}
     return StatelessPeer(ctx, before, brought, volunteered, spawn=spawn)
 
 

@@ -18,10 +18,10 @@ from gateway.redis.event_bus import EventBus
 
 _LEASE_S = 1.0
 _GROW_BELOW_S = 0.33  # at the same speed, a lease of twice the size lasts for two thirds of a second
-_MOST_OF_RATE_S = 0.1
+_MAX_LEASE_S_OF_RATE = 0.1
 _PROBE_S = 1.0
 _ALONE = 0.5
-_NEVER_S = 60.0
+_ZERO_RATE_RETRY_S = 60.0
 
 # KEYS: buckets, all debited alike. ARGV: rate per second, burst, wanted.
 # Returns the tokens taken from every bucket, and, when none, the ms until one is available.
@@ -57,18 +57,18 @@ class LeasedTokenBucket:
         self._script = script
         self._buckets = (prefix, f"{prefix}:{key}")
         self._limits = Limits()
-        self._slice = 1
+        self._lease_size = 1
         self._tokens = 0
         self._leased_at = 0.0
         self._empty_until = 0.0
         self._waiting = 0
         self._refilled: anyio.Event | None = None
-        self._alone = _LocalBucket()
+        self._local = _LocalBucket()
 
     @property
     def is_alone(self) -> bool:
         """True if Redis is unavailable, so that this replica counts alone."""
-        return self._alone.is_on
+        return self._local.is_active
 
     def try_take(self, limits: Limits) -> bool:
         """Take a token that is already leased; False when a request to Redis is necessary."""
@@ -77,7 +77,7 @@ class LeasedTokenBucket:
         if self._tokens <= 0 or now - self._leased_at >= _LEASE_S:
             return False
         self._tokens -= 1
-        if self._slice > 1 and self._tokens * 3 <= self._slice:
+        if self._lease_size > 1 and self._tokens * 3 <= self._lease_size:
             self._refill(now)
         return True
 
@@ -90,7 +90,7 @@ class LeasedTokenBucket:
         while not self.try_take(limits):
             now = time.monotonic()
             if limits.calls_per_second <= 0 or limits.burst < 1:
-                raise _exceeded(_NEVER_S)
+                raise _exceeded(_ZERO_RATE_RETRY_S)
             if now < self._empty_until:
                 raise _exceeded(self._empty_until - now)
             if self.is_alone:
@@ -117,30 +117,30 @@ class LeasedTokenBucket:
         """Double the lease size after a lease that was used up fast; halve it after one with unused tokens."""
         age = now - self._leased_at
         if age >= _LEASE_S:
-            self._slice = max(1, self._slice // 2) if self._tokens > 0 else self._slice
+            self._lease_size = max(1, self._lease_size // 2) if self._tokens > 0 else self._lease_size
             if age >= 2 * _LEASE_S:
-                self._slice = 1
+                self._lease_size = 1
             self._tokens = 0
         elif age < _GROW_BELOW_S:
-            self._slice *= 2
-        most = min(self._limits.calls_per_second * _MOST_OF_RATE_S, self._limits.burst * _MOST_OF_RATE_S)
-        self._slice = max(1, min(self._slice, int(most)))
+            self._lease_size *= 2
+        most = min(self._limits.calls_per_second * _MAX_LEASE_S_OF_RATE, self._limits.burst * _MAX_LEASE_S_OF_RATE)
+        self._lease_size = max(1, min(self._lease_size, int(most)))
 
     async def _lease(self, done: anyio.Event) -> None:
         limits = self._limits
-        wanted = max(self._slice, min(self._waiting, limits.burst))
+        wanted = max(self._lease_size, min(self._waiting, limits.burst))
         try:
             granted, wait_ms = await self._script(self._buckets, limits.calls_per_second, limits.burst, wanted)
         except RedisUnavailable:
-            self._alone.begin(limits, time.monotonic())
+            self._local.begin(limits, time.monotonic())
         else:
-            self._alone.is_on = False
-            self._book(granted, wait_ms)
+            self._local.is_active = False
+            self._store_lease(granted, wait_ms)
         finally:
             self._refilled = None
             done.set()
 
-    def _book(self, granted: int, wait_ms: int) -> None:
+    def _store_lease(self, granted: int, wait_ms: int) -> None:
         now = time.monotonic()
         if granted > 0:
             self._tokens += granted
@@ -149,9 +149,9 @@ class LeasedTokenBucket:
             self._empty_until = now + min(wait_ms / 1000, _LEASE_S)
 
     def _take_alone(self, limits: Limits, now: float) -> None:
-        wait = self._alone.take(limits, now)
-        if self._alone.probe_at <= now:
-            self._alone.probe_at = now + _PROBE_S
+        wait = self._local.take(limits, now)
+        if self._local.probe_at <= now:
+            self._local.probe_at = now + _PROBE_S
             self._refill(now)
         if wait > 0:
             raise _exceeded(wait)
@@ -161,17 +161,17 @@ class _LocalBucket:
     """The bucket of a replica that cannot reach Redis: it refills at half of the rate and starts almost empty."""
 
     def __init__(self) -> None:
-        self.is_on = False
+        self.is_active = False
         self.probe_at = 0.0
         self._level = 0.0
         self._at = 0.0
 
     def begin(self, limits: Limits, now: float) -> None:
         """Start to count alone, or continue to."""
-        if not self.is_on:
-            self._level = max(1.0, limits.calls_per_second * _ALONE * _MOST_OF_RATE_S)
+        if not self.is_active:
+            self._level = max(1.0, limits.calls_per_second * _ALONE * _MAX_LEASE_S_OF_RATE)
             self._at = now
-        self.is_on = True
+        self.is_active = True
         self.probe_at = now + _PROBE_S
 
     def take(self, limits: Limits, now: float) -> float:

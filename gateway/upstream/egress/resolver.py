@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.errors import LimitExceeded
 
 _THREADS = 32
@@ -35,7 +35,7 @@ class SystemLookup:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lookup")
         self._asked: dict[str, asyncio.Future[list[str]]] = {}
-        self.places = FairShare("name lookups", places=_THREADS, queue=_WAITING)
+        self.places = FairSlotPool("name lookups", places=_THREADS, queue=_WAITING)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes."""

@@ -113,7 +113,7 @@ async def private(lists: Lists, *entries: str) -> AsyncGenerator[tuple[Loopback,
         UpstreamClient(lookup=Names(), rules=BulkheadLimits(failures=10_000, reserve=0)) as upstream,
     ):
         lists.lists[ACME] = read_stored(f"{entry}:{server.port}" for entry in entries)
-        upstream.consult(lists)
+        upstream.set_allow_lists(lists)
         yield server, upstream
 
 
@@ -129,12 +129,12 @@ async def by_send(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
 
 async def by_listen(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A call of an imported operation."""
-    await upstream.listen(get(url), tenant=tenant)
+    await upstream.send_streaming(get(url), tenant=tenant)
 
 
 async def by_ask(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A look of a watch."""
-    await upstream.ask(get(url), tenant=tenant)
+    await upstream.send_full(get(url), tenant=tenant)
 
 
 async def by_fetch(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
@@ -313,7 +313,7 @@ async def test_a_permission_is_read_for_each_attempt() -> None:
         UpstreamClient(lookup=Names(), rules=BulkheadLimits(failures=100)) as upstream,
     ):
         lists.lists[ACME] = read_stored([server.authority])
-        upstream.consult(lists)
+        upstream.set_allow_lists(lists)
         with pytest.raises(EgressDenied):
             await by_send(upstream, ACME, f"http://{server.authority}/")
 
@@ -328,7 +328,7 @@ async def test_one_lookup_for_two_tenants_permits_one_of_them() -> None:
         UpstreamClient(rules=BulkheadLimits(failures=100)) as upstream,
     ):  # the system's resolver
         lists.lists[ACME] = read_stored([f"localhost:{server.port}"])
-        upstream.consult(lists)
+        upstream.set_allow_lists(lists)
         url = f"http://localhost:{server.port}/"
         outcomes = await asyncio.gather(
             *(upstream.send(get(url), tenant=tenant) for tenant in (GLOBEX, ACME) * 8), return_exceptions=True

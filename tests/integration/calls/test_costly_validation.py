@@ -19,7 +19,7 @@ from gateway.definitions.json_schema.validator import (
     compile_input,
     compile_output,
 )
-from gateway.domain.fairness.share import FairShare
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
 
@@ -122,7 +122,7 @@ async def test_a_check_that_does_not_start_is_no_verdict() -> None:
 
 async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_line() -> None:
     """Ours: dear checks of one tenant leave places for all others (ISO-2, ISO-3)."""
-    checks = CostlyValidation(command=SLEEPER, places=FairShare("checks", places=4, queue=8, patience_s=60))
+    checks = CostlyValidation(command=SLEEPER, places=FairSlotPool("checks", places=4, queue=8, patience_s=60))
     usual = CostlyValidation().places
     assert (usual.share, usual.places, usual.queue) == (1, 4, 16)
     async with anyio.create_task_group() as group:
@@ -146,15 +146,15 @@ async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
     raw = b'{"x":[' + b"{}," * 300_000 + b"{}]}"
 
     assert isinstance(output.check_text(raw), Costly)
-    await results.hold(ACME, output, raw)
+    await results.check_structured(ACME, output, raw)
     with pytest.raises(OutputInvalid, match="does not match") as caught:
-        await results.hold(ACME, output, raw[:-2] + b",1]}")
+        await results.check_structured(ACME, output, raw[:-2] + b",1]}")
     assert caught.value.faults[0].pointer == "/x"
 
 
 async def test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run() -> None:
     """Ours: a busy check after the call is no refusal of the call."""
     definition = json.dumps({"outputSchema": {"type": "object"}}).encode()
-    results = ResultChecks(CostlyValidation(places=FairShare("checks", places=0, queue=0)))
+    results = ResultChecks(CostlyValidation(places=FairSlotPool("checks", places=0, queue=0)))
     with pytest.raises(OutputInvalid, match="the tool has run"):
-        await results.hold(ACME, compile_output(definition), b'{"x":[' + b"{}," * 60_000 + b"{}]}")
+        await results.check_structured(ACME, compile_output(definition), b'{"x":[' + b"{}," * 60_000 + b"{}]}")

@@ -83,7 +83,7 @@ async def test_a_tenant_that_is_gone_may_reach_nothing(changes: Changes) -> None
     snapshots, lists = _lists(changes)
     await snapshots.latest(tenant)
     await tenants.remove_tenant(tenant, changes.catalog, by=BY)
-    snapshots.distrust()
+    snapshots.invalidate_all()
     assert await lists.read(tenant) == NOTHING
     with pytest.raises(NotFound):
         await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
@@ -112,7 +112,7 @@ async def test_an_outdated_list_permits_nothing_while_the_database_is_away(
         raise DatabaseUnavailable("away")
 
     monkeypatch.setattr(Store, "_transaction", refuse)
-    snapshots.distrust()
+    snapshots.invalidate_all()
     assert await lists.read(tenant) == read_stored(LIST), "nothing newer was heard of"
     snapshots.note(tenant, kept.revision + 1)
     assert await snapshots.latest(tenant) is kept

@@ -146,7 +146,7 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
     assert asked == [set(ids)]
 
     await _create(changes, Family.TOOL, static_tool("own"))  # nobody hears of it
-    snapshots.distrust()
+    snapshots.invalidate_all()
     assert await snapshots.latest(ids[1]) is first[1]
     assert asked[1:] == [set(ids)]
     assert [tool.name for tool in (await snapshots.latest(ids[0])).tools] == ["own"]

@@ -235,7 +235,7 @@ async def test_what_a_request_finds_out_reaches_the_followers(replica: Replica) 
     heard = Heard()
     replica.connections.subscribe(await replica.show(acme), heard)
     await replica.advance(acme)
-    replica.snapshots.distrust()
+    replica.snapshots.invalidate_all()
     await replica.show(acme)
     await heard.until(2)
 
@@ -257,7 +257,7 @@ async def test_a_gap_is_repaired_at_once(replica: Replica) -> None:
     heard = Heard()
     replica.connections.subscribe(await replica.show(acme), heard)
     await replica.advance(acme)
-    replica.connections.distrust()
+    replica.connections.recheck_all()
     await heard.until(2)
 
 
@@ -324,7 +324,7 @@ async def test_following_ends_with_the_connections(store: Store) -> None:
         made.connections.subscribe(await made.show(acme), heard)
     await made.advance(acme)
     made.connections.refresh(acme, 2)
-    made.connections.distrust()
+    made.connections.recheck_all()
     await anyio.wait_all_tasks_blocked()
 
     assert heard.revisions == []

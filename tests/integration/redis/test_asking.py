@@ -75,7 +75,7 @@ async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:
         with anyio.fail_after(30):
             await receive.receive()
 
-    async with send, receive, two.there.bus.hearing(two.keys.wake, lambda: send.send_nowait(None)):
+    async with send, receive, two.there.bus.listening(two.keys.wake, lambda: send.send_nowait(None)):
         await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
         await wait()
         await two.here.questions.answer(two.keys, "q-1", b"yes")
@@ -96,8 +96,8 @@ async def test_channels_are_given_up_when_nobody_listens(two: Two, raw: Any) -> 
     async def is_given_up() -> bool:
         return await count() == 0
 
-    async with two.here.bus.hearing(two.keys.wake, lambda: None):
-        async with two.here.bus.hearing(two.keys.wake, lambda: None):
+    async with two.here.bus.listening(two.keys.wake, lambda: None):
+        async with two.here.bus.listening(two.keys.wake, lambda: None):
             assert await count() == 1
         assert await count() == 1
     await replicas.until(is_given_up)
@@ -114,7 +114,7 @@ async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) ->
 
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         stores = session_stores(bus, idle_s=60)
-        async with bus.hearing("some:channel", ring):
+        async with bus.listening("some:channel", ring):
             own_redis.kill()
             await until(lambda: not bus.is_live)
             await own_redis.start()
@@ -122,7 +122,7 @@ async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) ->
             record = make_record()
             await stores.sessions.create(record, cap=10)
             keys = stores.sessions.keys(record.tenant, record.id)
-            async with bus.hearing(keys.wake, ring):
+            async with bus.listening(keys.wake, ring):
                 before = rung
                 await stores.logs.append(keys, STANDALONE, b"told")
                 await until(lambda: rung > before)

@@ -113,7 +113,7 @@ _CALLS: Mapping[str, _Call] = {
     "idempotency.get": lambda t, db, v: idempotency.get(t, db, v.idempotency.id),
     "idempotency.lease": lambda t, db, v: idempotency.lease(t, db, _attempt(v), until=NOW),
     "idempotency.commit": lambda t, db, v: idempotency.commit(t, db, _attempt(v)),
-    "idempotency.keep": lambda t, db, v: idempotency.keep(t, db, _attempt(v), b"planted"),
+    "idempotency.keep": lambda t, db, v: idempotency.store_response(t, db, _attempt(v), b"planted"),
     "idempotency.release": lambda t, db, v: idempotency.release(t, db, _attempt(v), now=NOW),
     "idempotency.remove_expired": lambda t, db, v: idempotency.remove_expired(t, db, now=NOW + timedelta(days=2)),
     "idempotency.usage": lambda t, db, v: idempotency.usage(t, db, is_operators=False),

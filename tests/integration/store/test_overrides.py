@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.overrides import ALIAS_LIFE, OverrideFields
+from gateway.domain.overrides import ALIAS_LIFETIME, OverrideFields
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NameTaken, NotFound
 from gateway.store import operations, overrides, sources, tenants, tool_aliases
@@ -129,8 +129,8 @@ async def test_an_alias_lives_for_its_time(store: Store, database: TestDatabase,
         assert await tool_aliases.resolve(tenant, db, ["old_a", "old_gone", "a"]) == {"old_a": "a"}
         now = (await db.execute(text("select now()"))).scalar_one()
     assert [(one.name, one.identity) for one in living] == [("old_a", "GET /a"), ("old_gone", "GET /gone")]
-    assert {one.expires_at - now for one in living} == {ALIAS_LIFE}
-    assert timedelta(days=30) == ALIAS_LIFE
+    assert {one.expires_at - now for one in living} == {ALIAS_LIFETIME}
+    assert timedelta(days=30) == ALIAS_LIFETIME
 
     await execute(database.superuser_url, "update aliases set expires_at = now() where name = 'old_a'")
     async with store.transaction(tenant) as db:

@@ -42,7 +42,7 @@ async def test_an_endless_stream_gives_what_came_in_time() -> None:
     """Ours: whole events, a word that more may come, and a closed connection (TEN-5)."""
     async with loopback(begins(b"data: 1\n\nda", b"ta: 2\n\ndata: 3")) as server, listening(server) as upstream:
         with anyio.fail_after(30):
-            answer = await upstream.listen(server.get())
+            answer = await upstream.send_streaming(server.get())
             await server.hung_up.wait()
 
     assert (answer.status, answer.body) == (200, b"data: 1\n\ndata: 2\n\n")
@@ -59,9 +59,9 @@ async def test_a_flood_of_events_ends_early() -> None:
 
     with anyio.fail_after(60):
         async with loopback(flood) as server, listening(server, stream_s=60) as upstream:
-            many = await upstream.listen(server.get())
+            many = await upstream.send_streaming(server.get())
         async with loopback(flood) as server, listening(server, stream_s=60, limit_bytes=2000) as upstream:
-            long = await upstream.listen(server.get())
+            long = await upstream.send_streaming(server.get())
 
     assert many.body == b"data: x\n\n" * MOST_EVENTS
     assert many.cut == "the stream of events is cut after 10,000 events"
@@ -76,7 +76,7 @@ async def test_a_stream_that_ends_is_whole() -> None:
     chunked = HEAD + b"\r\n" + chunk(raw) + b"0\r\n\r\n"
     for stream in (declared, chunked):
         async with loopback(says(stream)) as server, listening(server, stream_s=20) as upstream:
-            answers = [await upstream.listen(server.get()), await upstream.send(server.get())]
+            answers = [await upstream.send_streaming(server.get()), await upstream.send(server.get())]
 
         assert [(answer.body, answer.cut) for answer in answers] == [(raw, None), (raw, None)]
         assert server.connections == 1
@@ -89,10 +89,10 @@ async def test_a_compressed_stream_is_read_as_it_comes() -> None:
     whole = packed + packer.copy().flush()
     encoding = b"Content-Encoding: gzip\r\n"
     async with loopback(begins(packed, headers=encoding)) as server, listening(server) as upstream:
-        cut = await upstream.listen(server.get())
+        cut = await upstream.send_streaming(server.get())
     ended = HEAD + encoding + b"\r\n" + chunk(whole) + b"0\r\n\r\n"
     async with loopback(says(ended)) as server, listening(server, stream_s=20) as upstream:
-        read = await upstream.listen(server.get())
+        read = await upstream.send_streaming(server.get())
 
     assert (cut.body, cut.cut is None) == (b"data: 1\n\n", False)
     assert (read.body, read.cut) == (b"data: 1\n\n", None)
@@ -102,7 +102,7 @@ async def test_a_stream_that_says_nothing_times_out() -> None:
     """Ours: headers alone are no answer."""
     async with loopback(begins()) as server, listening(server) as upstream:
         with anyio.fail_after(30), pytest.raises(UpstreamTimeout):
-            await upstream.listen(server.get())
+            await upstream.send_streaming(server.get())
 
 
 async def test_whoever_needs_the_whole_is_not_given_a_part() -> None:
@@ -111,7 +111,7 @@ async def test_whoever_needs_the_whole_is_not_given_a_part() -> None:
         with anyio.fail_after(30), pytest.raises(UpstreamTimeout):
             await upstream.send(server.get())
         with anyio.fail_after(30), pytest.raises(UpstreamTimeout):
-            await upstream.ask(server.get())
+            await upstream.send_full(server.get())
 
 
 async def test_a_call_that_is_given_up_hangs_up_on_its_stream() -> None:
@@ -128,11 +128,11 @@ async def test_a_call_that_is_given_up_hangs_up_on_its_stream() -> None:
         return False
 
     async with loopback(answer) as server, listening(server, stream_s=60) as upstream:
-        call = asyncio.create_task(upstream.listen(server.get()))
+        call = asyncio.create_task(upstream.send_streaming(server.get()))
         with anyio.fail_after(30):
             await begun.wait()
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
             await server.hung_up.wait()
-            assert (await upstream.listen(server.get())).body == b"{}"
+            assert (await upstream.send_streaming(server.get())).body == b"{}"

@@ -46,7 +46,9 @@ async def sent(
     allowed = [f"127.0.0.1:{port}", f"[::1]:{port}", f"api.test:{port}"]
     async with server:
         async with UpstreamClient(egress_allow=allowed, lookup=Everywhere()) as upstream:
-            await upstream.ask(UpstreamRequest(method=method, url=url.format(port=port), headers=headers, body=content))
+            await upstream.send_full(
+                UpstreamRequest(method=method, url=url.format(port=port), headers=headers, body=content)
+            )
         with anyio.fail_after(20):
             await done.wait()
     (one,) = seen

@@ -18,10 +18,10 @@ from gateway.admin.requests.models import (
     TenantCreate,
 )
 from gateway.admin.validation import read_body, read_query
-from gateway.catalog.sources.worker_pool import DocumentWorkers
+from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.errors import BadInput, InvalidBody
 
-WORKERS = DocumentWorkers()
+WORKERS = WorkerPool()
 
 
 async def _faults(body: object, model: type[KeyCreate] | type[SourceCreate] | type[PolicyUpdate]) -> dict[str, str]:

@@ -17,9 +17,9 @@ from gateway.openapi.worker_messages import (
     WorkerAnswer,
     decode_message,
     decode_task,
-    tell_compilation,
-    tell_document,
-    tell_refusal,
+    send_compilation,
+    send_document,
+    send_refusal,
     write_frame,
 )
 from tests.support.documents import many
@@ -41,7 +41,7 @@ def test_a_compilation_crosses_whole_in_many_small_messages(raw: bytes) -> None:
     document = load_spec(raw.decode()) if raw.endswith(b".json") else raw
     compilation = compile_document(document, ImportOptions())
     answer = WorkerAnswer()
-    for message in tell_compilation(compilation):
+    for message in send_compilation(compilation):
         answer.take(across(message))
 
     assert answer.compilation() is None
@@ -53,7 +53,7 @@ def test_a_document_crosses_in_parts() -> None:
     """Ours: a document of any size comes back byte for byte."""
     document = bytes(range(256)) * 10_000
     answer = WorkerAnswer()
-    for message in tell_document(document):
+    for message in send_document(document):
         answer.take(across(message))
 
     assert answer.document == document
@@ -64,7 +64,7 @@ def test_a_document_crosses_in_parts() -> None:
 def test_a_refusal_stays_what_it_is(kind: type[BadInput]) -> None:
     """Ours: kind, words and places cross as they are."""
     answer = WorkerAnswer()
-    answer.take(across(tell_refusal(kind("no", faults=[Fault(pointer="/a", reason="b", line=1, column=2)]))))
+    answer.take(across(send_refusal(kind("no", faults=[Fault(pointer="/a", reason="b", line=1, column=2)]))))
 
     assert isinstance(answer.refusal, GatewayError)
     assert type(answer.refusal) is kind
@@ -75,7 +75,7 @@ def test_a_refusal_stays_what_it_is(kind: type[BadInput]) -> None:
 def test_a_crash_is_no_compilation() -> None:
     """Ours: what was said before a crash is not taken for the whole."""
     answer = WorkerAnswer()
-    for message in tell_compilation(compile_document(orjson.dumps(many("https://a.example", 2)), ImportOptions())):
+    for message in send_compilation(compile_document(orjson.dumps(many("https://a.example", 2)), ImportOptions())):
         answer.take(message)
     answer.take(across(Crash("trace")))
     answer.take(across(Closing(1)))

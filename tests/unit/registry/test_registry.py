@@ -141,7 +141,7 @@ async def test_what_this_version_cannot_read_takes_nothing_else_with_it() -> Non
 
     assert await registry.resource("db://rows/8") is not None
     assert await registry.resource("db://tables/8") is None
-    assert not registry.talks
+    assert not registry.is_interactive
     assert not registry.completes
 
 
@@ -267,7 +267,7 @@ def test_what_a_profile_can_do_follows_from_what_it_holds(
     """MCP: capabilities are declared when they are there (CAP-1)."""
     registry = _registry(snapshot(**items))
 
-    assert (registry.talks, registry.completes) == (talks, completes)
+    assert (registry.is_interactive, registry.completes) == (talks, completes)
 
 
 @pytest.mark.parametrize("completes", [True, False])
@@ -276,7 +276,7 @@ def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> 
     written = primitive(Family.PROMPT, "written", origin=PrimitiveOrigin.CODE)
     registry = _registry(snapshot(primitives=[written]), code=Code(completes=completes))
 
-    assert registry.talks
+    assert registry.is_interactive
     assert registry.completes is completes
 
 

@@ -14,8 +14,8 @@ import orjson
 import pytest
 
 from gateway.admin.validation import SPLIT
-from gateway.catalog.sources.worker_pool import DocumentWorkers, UploadedArchive, WorkerLimits
-from gateway.domain.fairness.share import FairShare
+from gateway.catalog.sources.worker_pool import UploadedArchive, WorkerLimits, WorkerPool
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
 from gateway.openapi.compiler import compile_document
@@ -80,7 +80,7 @@ async def test_a_process_compiles_what_the_compiler_does(document: dict[str, Any
     """Ours: what comes back through the pipe is the compilation itself (OAS-3)."""
     raw = orjson.dumps(document)
 
-    compiled = await DocumentWorkers().compile(raw, OPTIONS)
+    compiled = await WorkerPool().compile(raw, OPTIONS)
 
     assert compiled.compilation == compile_document(raw, OPTIONS)
     assert compiled.bundle is None
@@ -90,12 +90,12 @@ async def test_a_large_compilation_comes_back_whole() -> None:
     """Ours: 1,223 operations in many messages (OAS-3)."""
     raw = load_spec("github.json")
 
-    assert (await DocumentWorkers().compile(raw, OPTIONS)).compilation == compile_document(raw, OPTIONS)
+    assert (await WorkerPool().compile(raw, OPTIONS)).compilation == compile_document(raw, OPTIONS)
 
 
 async def test_an_archive_becomes_its_one_document() -> None:
     """Ours: what is stored of an archive is the document that its files make (OAS-7)."""
-    compiled = await DocumentWorkers().compile(
+    compiled = await WorkerPool().compile(
         UploadedArchive(base64=base64.encodebytes(tgz_of(ZOO)).decode()), ImportOptions()
     )
 
@@ -115,7 +115,7 @@ async def test_the_document_is_read_in_another_process_that_has_nothing_of_ours(
     monkeypatch.setenv("GATEWAY_SECRET_KEYS", "canary")
     told = tmp_path / "told"
 
-    await DocumentWorkers(command=script(TELL, told)).compile(orjson.dumps(pets("https://a.example")), ImportOptions())
+    await WorkerPool(command=script(TELL, told)).compile(orjson.dumps(pets("https://a.example")), ImportOptions())
 
     facts = json.loads(told.read_text())
     assert facts["pid"] != os.getpid()
@@ -139,7 +139,7 @@ async def test_a_refusal_comes_back_as_what_it_is(raw: bytes, options: ImportOpt
     with pytest.raises(kind) as here:
         compile_document(raw, options)
     with pytest.raises(kind) as there:
-        await DocumentWorkers().compile(raw, options)
+        await WorkerPool().compile(raw, options)
     assert type(there.value) is type(here.value)
     assert (there.value.message, there.value.faults) == (here.value.message, here.value.faults)
 
@@ -149,7 +149,7 @@ async def test_a_process_that_hangs_is_killed_with_all_it_started(tmp_path: Path
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = DocumentWorkers(command=script(HANG, fifo), limits=WorkerLimits(wall_s=3))
+    workers = WorkerPool(command=script(HANG, fifo), limits=WorkerLimits(wall_s=3))
     try:
         with pytest.raises(DocumentTooLarge, match="3 seconds"):
             await workers.compile(b"{}" * 10_000_000, ImportOptions())
@@ -165,7 +165,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = DocumentWorkers(command=script(HANG, fifo), places=FairShare("workers", places=1))
+    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", places=1))
     try:
         hung: list[int] = []
         async with anyio.create_task_group() as group:
@@ -186,7 +186,7 @@ async def test_memory_beyond_the_limit_is_a_refusal() -> None:
     limits = WorkerLimits(memory_bytes=200 * 1024 * 1024)
 
     with pytest.raises(DocumentTooLarge, match="200 MiB"):
-        await DocumentWorkers(limits=limits).compile(raw, ImportOptions())
+        await WorkerPool(limits=limits).compile(raw, ImportOptions())
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ async def test_memory_beyond_the_limit_is_a_refusal() -> None:
 async def test_a_process_that_breaks_off_is_an_answer_all_the_same(text: str, kind: type[Exception], says: str) -> None:
     """Ours: however the process ends, the caller is told, and the next one is served."""
     with pytest.raises(kind, match=says):
-        await DocumentWorkers(command=script(text)).compile(b"{}" * 1_000_000, ImportOptions())
+        await WorkerPool(command=script(text)).compile(b"{}" * 1_000_000, ImportOptions())
 
 
 async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
@@ -209,9 +209,9 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     ends = "\nos.write(os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND), b'-')"
     told = tmp_path / "told"
     told.touch()
-    workers = DocumentWorkers(
+    workers = WorkerPool(
         command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told),
-        places=FairShare("workers", places=1, queue=16),
+        places=FairSlotPool("workers", places=1, queue=16),
     )
 
     async with anyio.create_task_group() as group:
@@ -226,7 +226,7 @@ async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path)
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = DocumentWorkers(command=script(HANG, fifo), places=FairShare("workers", places=1, queue=8))
+    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", places=1, queue=8))
     try:
         async with anyio.create_task_group() as group:
             for _ in range(3):
@@ -257,7 +257,7 @@ async def test_the_document_is_taken_out_of_a_body(
     body: object, place: tuple[str, ...], document: bytes | None, rest: object
 ) -> None:
     """Ours: a very large body is read in a process too, and its document comes back as bytes."""
-    answer = await DocumentWorkers().ask(orjson.dumps(body), command=SPLIT)
+    answer = await WorkerPool().ask(orjson.dumps(body), command=SPLIT)
 
     assert answer.rest is not None
     assert (answer.rest.place, answer.document) == (place, document)

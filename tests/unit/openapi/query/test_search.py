@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.openapi.query.outline import OutlinedOperation
-from gateway.openapi.query.search import FIELDS, MOST_PLACES, Words, count_slips, split_words, suggest
+from gateway.openapi.query.search import FIELDS, MOST_PLACES, WordIndex, count_slips, split_words, suggest
 
 SHOP = (
     OutlinedOperation(
@@ -28,12 +28,12 @@ SHOP = (
 
 
 @pytest.fixture(scope="module")
-def words() -> Words:
+def words() -> WordIndex:
     """The words of the shop."""
-    return Words(SHOP)
+    return WordIndex(SHOP)
 
 
-def found(words: Words, query: str, field: str | None = None) -> list[str]:
+def found(words: WordIndex, query: str, field: str | None = None) -> list[str]:
     """What the words find, the best first."""
     return [hit.endpoint.identity for hit in words.search(query, field)]
 
@@ -54,24 +54,24 @@ def found(words: Words, query: str, field: str | None = None) -> list[str]:
         ("KÄUFER", "GET /käufer/ユーザー一覧"),
     ],
 )
-def test_words_find_what_is_meant(words: Words, query: str, first: str) -> None:
+def test_words_find_what_is_meant(words: WordIndex, query: str, first: str) -> None:
     """Ours: words in any order, case and form, in names written together, of any field; the method helps (OAS-5)."""
     assert found(words, query)[0] == first
 
 
 @pytest.mark.parametrize("query", ["custmoer", "cusotmers", "custommer", "recieving", "polices"])
-def test_a_slip_of_the_pen_is_forgiven(words: Words, query: str) -> None:
+def test_a_slip_of_the_pen_is_forgiven(words: WordIndex, query: str) -> None:
     """Ours: a word that occurs nowhere finds those that are a slip away from it (OAS-5)."""
     assert words.search(query, None)
 
 
 @pytest.mark.parametrize("query", ["", "   ", "§", "qqqq", "x" * 2000, "zebra quagga"])
-def test_what_is_not_there_is_not_found(words: Words, query: str) -> None:
+def test_what_is_not_there_is_not_found(words: WordIndex, query: str) -> None:
     """Ours: nothing is made up where no word fits."""
     assert found(words, query) == []
 
 
-def test_the_order_is_that_of_relevance(words: Words) -> None:
+def test_the_order_is_that_of_relevance(words: WordIndex) -> None:
     """Ours: the figure that is shown never rises from one hit to the next (OAS-5)."""
     for query in ("list customers invoices id get", "customer", "a e i o u", "get all"):
         ranks = [hit.relevance for hit in words.search(query, None)]
@@ -80,7 +80,7 @@ def test_the_order_is_that_of_relevance(words: Words) -> None:
 
 
 @pytest.mark.parametrize(("field", "query"), [*((field, "customer") for field in ("path", "operationId", "summary"))])
-def test_a_field_can_be_searched_alone(words: Words, field: str, query: str) -> None:
+def test_a_field_can_be_searched_alone(words: WordIndex, field: str, query: str) -> None:
     """Ours: what fits in other fields only is no hit then (OAS-5)."""
     hits = words.search(query, field)
 
@@ -93,7 +93,7 @@ def test_a_field_can_be_searched_alone(words: Words, field: str, query: str) -> 
 def test_rare_words_count_more_than_common_ones() -> None:
     """Ours: what nearly every operation has says little about which one is meant."""
     many = [OutlinedOperation(method="GET", path=f"/user/user{n}", operation_id=f"user{n}") for n in range(50)]
-    seen = Words([*many, OutlinedOperation(method="GET", path="/x/audit", summary="The audit of a user")])
+    seen = WordIndex([*many, OutlinedOperation(method="GET", path="/x/audit", summary="The audit of a user")])
 
     assert seen.search("user audit", None)[0].endpoint.path == "/x/audit"
 
@@ -103,7 +103,7 @@ def test_what_is_remembered_of_a_document_is_bounded() -> None:
     letters = random.Random(5)
     text = [" ".join("".join(letters.choices(string.ascii_lowercase, k=5)) for _ in range(330)) for _ in range(1500)]
     hostile = [OutlinedOperation(method="GET", path=f"/p{n}", description=said) for n, said in enumerate(text)]
-    seen = Words(hostile)
+    seen = WordIndex(hostile)
 
     assert seen.size <= 60 * 2 * MOST_PLACES
     assert seen.search("p1499", None)[0].endpoint.path == "/p1499"  # names go before descriptions
@@ -124,7 +124,7 @@ def test_what_is_remembered_of_a_document_is_bounded() -> None:
 )
 def test_every_query_comes_to_an_end(query: str) -> None:
     """Ours: what looks for words never goes back over the text; where there are words they are found (OAS-5)."""
-    seen = Words([OutlinedOperation(method="GET", path=f"/things/{n}", description=query) for n in range(200)])
+    seen = WordIndex([OutlinedOperation(method="GET", path=f"/things/{n}", description=query) for n in range(200)])
 
     assert len(seen.search(query, "description")) == (200 if split_words(query) else 0)
 
@@ -159,7 +159,7 @@ def test_slips_are_counted(one: str, other: str, slips: int) -> None:
     assert count_slips(one, other) == count_slips(other, one) == slips
 
 
-def test_every_field_of_a_hit_is_one_that_can_be_asked_for(words: Words) -> None:
+def test_every_field_of_a_hit_is_one_that_can_be_asked_for(words: WordIndex) -> None:
     """Ours: `matchedFields` speaks the language of `searchIn`."""
     assert {field for hit in words.search("customer id list people", None) for field in hit.fields} <= set(FIELDS)
     assert cast("Any", FIELDS["path"]) > FIELDS["description"]
