@@ -87,8 +87,8 @@ def _alternate(gateway: RunningGateway, keys: dict[str, str], options: argparse.
         assert noise.stdout is not None
         noise.stdout.readline()  # each of its connections has received a response
         noisy = uvloop.run(_call_evenly(gateway.port, keys[OTHER], options.spell))
-        said = noise.communicate(timeout=60)[0].strip()  # ends the noise
-        print(f"round {number}: {_figures(quiet, noisy)}; noise: {said}", flush=True)
+        output = noise.communicate(timeout=60)[0].strip()  # ends the noise
+        print(f"round {number}: {_figures(quiet, noisy)}; noise: {output}", flush=True)
         calm += quiet
         loud += noisy
     print(f"all: {_figures(calm, loud)} (wanted: median below 2 times)")

@@ -116,9 +116,9 @@ def _open(gateway: RunningGateway, key: str, count: int) -> None:
 def _post(connection: http.client.HTTPConnection, body: str, headers: dict[str, str]) -> str | None:
     connection.request("POST", "/t/bench/mcp", body, headers)
     answer = connection.getresponse()
-    said = answer.read()
+    output = answer.read()
     if answer.status >= 300:
-        raise Failed(f"{answer.status}: {said[:300]!r}")
+        raise Failed(f"{answer.status}: {output[:300]!r}")
     return answer.headers["mcp-session-id"]
 
 

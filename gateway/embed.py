@@ -1,4 +1,4 @@
-"""The Python API: a gateway inside another program, with tools, resources and prompts that are functions of it."""
+"""The Python API: a gateway inside another program, with functions of that program as tools, resources and prompts."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -103,7 +103,7 @@ __all__ = (
 )
 
 json = results.json
-"""See `handlers.python.results`. Not in `__all__`: after a star import, `json` is still the standard library's module.
+"""See `gateway.handlers.python.results`. Not in `__all__`, so a star import does not replace the module `json`.
 """
 
 _Tool = TypeVar("_Tool", bound=ToolFunction)
@@ -114,11 +114,11 @@ _Prompt = TypeVar("_Prompt", bound=PromptFunction)
 class Gateway:
     """A gateway and the primitives that are registered with it.
 
-    Registration is possible while the gateway serves; open connections receive the change.
+    Primitives can be registered while the gateway serves; open connections receive the change.
 
     Without `settings`, the environment is read. Extras that the settings name are registered first, then the tools of
-    `registry`, then the extras that are passed here. A name that is already taken raises an error. Tools that are added
-    to the registry later are registered by the next `asgi` or `serve`.
+    `registry`, then the extras that are passed here. A name that is already registered raises an error. Tools that are
+    added to the registry later are registered by the next `asgi` or `serve`.
     """
 
     def __init__(
@@ -154,9 +154,12 @@ class Gateway:
         tenants.
 
         Raises:
-            ToolValidationError: the definition breaks the contract, or names another tool.
-            DuplicateToolError: one of the tenants has a registered tool of this name, or each of `tenants` has its own.
-                Existing tools are unchanged.
+            ToolValidationError: the definition breaks the contract, or contains another name.
+            HandlerInvalid: the handler is not a function of one argument.
+            DefinitionInvalid: `safety` or `tenants` is invalid.
+            DuplicateToolError: a tool of this name is already registered for one of the tenants, or each of `tenants`
+                has its own tool of this name. Existing tools are unchanged.
+            NameTaken: the name belongs to one of the gateway's own tools.
             Unavailable: the tenants' catalogs cannot be read now; nothing was registered.
         """
         named = cast(ToolShape, _named("name", name, definition, ToolValidationError))
@@ -174,8 +177,8 @@ class Gateway:
         """Add a resource at one URI.
 
         Raises:
-            ResourceValidationError: the definition breaks the contract, or has another URI.
-            NameTaken, Unavailable: as for tools.
+            ResourceValidationError: the definition breaks the contract, or contains another URI.
+            HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
         named = cast(ResourceShape, _named("uri", uri, definition, ResourceValidationError))
         return self._register(ExtraResource(definition=named, handler=handler, safety=safety, tenants=tenants))
@@ -190,11 +193,11 @@ class Gateway:
         safety: Level | None = None,
         tenants: Tenants = None,
     ) -> Registered:
-        """Add resources at all URIs that a template matches; the handler reads its variables from `context.arguments`.
+        """Add resources at all URIs that match a template. `context.arguments` of the handler contains its variables.
 
         Raises:
-            ResourceValidationError: the definition breaks the contract, or has another template.
-            NameTaken, Unavailable: as for tools.
+            ResourceValidationError: the definition breaks the contract, or contains another template.
+            HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
         named = cast(TemplateShape, _named("uriTemplate", uri_template, definition, ResourceValidationError))
         return self._register(
@@ -214,8 +217,8 @@ class Gateway:
         """Add a prompt.
 
         Raises:
-            PromptValidationError: the definition breaks the contract, or names another prompt.
-            NameTaken, Unavailable: as for tools.
+            PromptValidationError: the definition breaks the contract, or contains another name.
+            HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
         named = cast(PromptShape, _named("name", name, definition, PromptValidationError))
         return self._register(
@@ -294,8 +297,8 @@ class Gateway:
         """Remove the tool or prompt of this name, the resource at this URI, or the resource template with this text.
 
         Raises:
-            NotFound: no primitive that is registered here has it.
-            Conflict: several primitives have it; pass `family`, or the `tenants` of the registration, to select one.
+            NotFound: no registration matches.
+            Conflict: several registrations match; pass `family`, or the `tenants` of the registration, to select one.
         """
         self._code.remove(name, family, tenants=tenants)
 
@@ -317,21 +320,20 @@ class Gateway:
 
     @property
     def hidden(self) -> Sequence[OwnedName]:
-        """The tenants' own names that hide primitives registered here, as looked up at the start and after each
-        registration.
+        """The tenants' own names that hide primitives registered here, from the last lookup.
 
-        Empty while the gateway does not serve.
+        They are looked up at each start and after each registration while the gateway serves. Empty before the first
+        start.
         """
         return self._code.hidden
 
     def asgi(self) -> GatewayApp:
-        """The gateway as an ASGI application for another server, which must send lifespan events."""
+        """Return the gateway as an ASGI application for another server, which must send lifespan events."""
         self._adopt_registry()
         return GatewayApp(self.settings, self._code)
 
     async def serve(self, *, ready: Ready | None = None) -> None:
-        """Serve on the configured host and port until SIGTERM or SIGINT; `ready` is called once the gateway accepts
-        requests.
+        """Serve on the configured host and port until SIGTERM or SIGINT; call `ready` once the gateway responds.
 
         Raises:
             BrokenSetting: the configuration does not allow a start.
@@ -346,7 +348,7 @@ class Gateway:
         anyio.run(self.serve, backend_options={"use_uvloop": sys.platform != "win32"})
 
     def _adopt_registry(self) -> None:
-        """Register the tools that were added to the registry since the last call."""
+        """Register the tools of the registry that are not registered yet."""
         for extra in extras_of(self._registry):
             name = cast(ToolDefinition, extra.definition).name
             if name not in self._served:
@@ -363,13 +365,13 @@ def _named(
     definition: object,
     invalid: type[DefinitionInvalid],
 ) -> dict[str, Any]:
-    """The definition with the name that it is registered under; a different name in the definition is refused."""
+    """Return the definition with the name of the registration; refuse a definition that contains another name."""
     raw = raw_of(definition)
     if not isinstance(raw, Mapping):
-        said = "the definition must be an object"
-        raise invalid(said, faults=[Fault(pointer="", reason=said)])
+        message = "the definition must be an object"
+        raise invalid(message, faults=[Fault(pointer="", reason=message)])
     members = cast(Mapping[str, Any], raw)
     if members.get(field, name) != name:
-        said = f"{field}: the definition says {members[field]!r}, it is registered as {name!r}"
-        raise invalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
+        message = f"{field}: the definition says {members[field]!r}, it is registered as {name!r}"
+        raise invalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     return {**members, field: name}

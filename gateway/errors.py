@@ -1,4 +1,4 @@
-"""Every error that the gateway raises on purpose, as one tree.
+"""The errors that the gateway raises on purpose, as one tree.
 
     GatewayError
     ├── BadInput                     the request breaks the contract; nothing was stored
@@ -23,9 +23,9 @@
     │   ├── NameTaken                the name belongs to another primitive or object
     │   │   └── DuplicateToolError   a tool registry has a tool of that name
     │   └── PreconditionFailed       If-Match named another version
-    ├── LimitExceeded                a rate, concurrency or size limit; carries a retry hint
+    ├── LimitExceeded                a rate, concurrency or count limit; may have a retry hint
     ├── PolicyDenied                 the tenant's policy does not allow this call
-    ├── TemplateFailed               a template reached a limit or met a value that it cannot use
+    ├── TemplateFailed               a template reached a limit or read a value that it cannot use
     ├── CallError                    a handler of the gateway could not finish its call
     │   ├── HandlerFailed            it raised, took too long or returned a result of the wrong shape
     │   ├── OutputInvalid            its result does not match the tool's output schema
@@ -40,7 +40,7 @@
     │   ├── UpstreamSuspended        the circuit breaker is open after several failures in a row; nothing was sent
     │   ├── UpstreamAnswerTooLarge   more bytes than a result may have
     │   ├── UpstreamAnswerBroken     a response that is not valid HTTP, or not in its declared encoding
-    │   ├── CredentialMissing        the operation needs a credential that was never stored
+    │   ├── CredentialMissing        the call needs a credential that is not stored
     │   ├── TokenRefused             the authorization server issued no access token
     │   └── FetchFailed              a document URL did not return a document
     ├── Unavailable                  a part of the gateway is unavailable; retry later
@@ -51,8 +51,8 @@
     ├── EmbeddedServerFailed         the embedded PostgreSQL or Redis did not start
     └── SecretUnreadable             a stored secret that no configured key decrypts
 
-Messages are for people; they contain no secrets and no names of other tenants. `code` is stable; `docs/errors.md`
-explains each one. Refusals of one kind of request are in `gateway.domain.refusals`.
+Messages are for people; messages to a tenant contain no secrets and no names of other tenants. `code` is stable;
+`docs/errors.md` explains each code. Errors that only one kind of request raises are in `gateway.domain.refusals`.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class Fault:
 
 
 class GatewayError(Exception):
-    """A refusal or failure of the gateway, with a message for the caller."""
+    """A refusal or failure, with a message for the caller."""
 
     code: ClassVar[str] = "internal"
 
@@ -234,7 +234,7 @@ class PreconditionFailed(Conflict):
 
 
 class LimitExceeded(GatewayError):
-    """A limit of the tenant or key is exceeded; `retry_after_s` is the time until a retry can succeed."""
+    """A limit is exceeded. `retry_after_s` is the time until a retry can succeed; None for stored objects."""
 
     code = "limit.exceeded"
 
@@ -286,7 +286,7 @@ class ClientSilent(CallError):
 
 
 class TemplateFailed(GatewayError):
-    """A template reached one of its limits, or met a value that it cannot use."""
+    """A template reached one of its limits, or read a value that it cannot use."""
 
     code = "call.template_failed"
 
@@ -340,13 +340,13 @@ class UpstreamAnswerBroken(UpstreamError):
 
 
 class CredentialMissing(UpstreamError):
-    """The operation needs a credential that the source does not have; nothing was sent."""
+    """The call needs a credential that is not stored, incomplete, or not stored for this origin; nothing was sent."""
 
     code = "upstream.credential_missing"
 
 
 class TokenRefused(UpstreamError):
-    """The operation needs an access token and the authorization server issued none; nothing was sent."""
+    """The operation needs an access token, and the authorization server issued none; the operation was not sent."""
 
     code = "upstream.token_refused"
 
@@ -370,7 +370,7 @@ class DatabaseUnavailable(Unavailable):
 
 
 class RedisUnavailable(Unavailable):
-    """Redis does not respond."""
+    """Redis does not respond or cannot be used."""
 
     code = "unavailable.redis"
 

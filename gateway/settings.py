@@ -1,4 +1,4 @@
-"""The settings: every `GATEWAY_*` variable, its default and its meaning. Secrets can be in files."""
+"""The settings of the server: each `GATEWAY_*` variable, its default and its meaning. Secrets can be in files."""
 
 import difflib
 import ipaddress
@@ -15,7 +15,7 @@ from gateway.errors import BrokenSetting
 
 PREFIX = "GATEWAY_"
 CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY"})
-"""Read by the command line as a client; the server ignores them."""
+"""Variables of the command line as a client; the server ignores them."""
 
 SECRETS = (
     "database_url",
@@ -26,7 +26,7 @@ SECRETS = (
     "metrics_key",
     "audit_heads_token",
 )
-"""Settings that can also be in a file, which the variable name with the suffix `_FILE` names."""
+"""Settings that can also be read from a file; the variable with the suffix `_FILE` contains its path."""
 
 FILE_SUFFIX = "_FILE"
 
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def check_trusted_proxies(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """Accept only addresses and networks: a host name could later resolve to another address."""
+        """Accept only addresses and networks, because a host name could later resolve to another address."""
         for network in value:
             ipaddress.ip_network(network, strict=False)
         return value
@@ -181,8 +181,8 @@ class Settings(BaseSettings):
         """Check before a start that generated keys are used on this machine only.
 
         Raises:
-            BrokenSetting: a host is not loopback or a database is configured, and a key that this requires is not set.
-                Or the admin API's own listener is configured incompletely, or on the port of MCP.
+            BrokenSetting: a host is not loopback and a key is not configured, or a database is configured without
+                secret keys. Or the admin API's own listener has a host and no port, or the port of MCP.
         """
         self._check_admin_listener()
         for host in self._hosts():
@@ -194,7 +194,7 @@ class Settings(BaseSettings):
 
     @property
     def is_generating_keys(self) -> bool:
-        """True if a key is not configured, so that a generated one is used."""
+        """True if the operator key or the secret keys are not configured, so that generated keys are used."""
         return not all(value for _, value in self._key_variables())
 
     @property
@@ -224,7 +224,8 @@ def load_settings(**overrides: object) -> Settings:
     """Load the settings of this process; overrides take precedence over the environment.
 
     Raises:
-        BrokenSetting: a variable is unknown or its value is not allowed; the message names it.
+        BrokenSetting: a variable is unknown or its value is not allowed, or its file cannot be read. The message names
+            the variable.
     """
     _check_names(os.environ)
     try:

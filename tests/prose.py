@@ -1,6 +1,6 @@
-"""Prose of the gateway: docstrings and comments state facts in standard terms (`python -m tests.prose [FOLDER]`).
+"""Prose of the gateway: docstrings, comments and names use standard terms (`python -m tests.prose [FOLDER]`).
 
-A docstring begins with no indirect question. No docstring or comment has a word of `AVOIDED`.
+A docstring begins with no indirect question. No docstring or comment has a word of `AVOIDED`, no name one of `UNUSUAL`.
 """
 
 import ast
@@ -19,6 +19,12 @@ AVOIDED = re.compile(
     r"|call(?:s|ed|ing)? off|stands?|stood|tells?|told|hears?|heard|says?|said)\b",
     re.IGNORECASE,
 )
+UNUSUAL = re.compile(
+    r"anew|anybody|crowds|desk|doors|hear[ds]?|lanes?|leash|mend(?:ed|ing)|nobody|outlets?|pulse|roster|said|says?|shelf"
+    r"|somebody|stands|stood|tells?|tether|told|whoever|wish(?:ed|es)?"
+)
+"""Words of no name: metaphors, people, and verbs with a standard term (`mend` is a field of the admin API)."""
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _QUOTED = re.compile(r"`[^`]*`")
 
 
@@ -27,7 +33,11 @@ def complaints(paths: Iterable[Path]) -> Iterator[str]:
     for path in sorted(paths):
         text = path.read_text()
         shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-        for line, docstring in _docstrings(ast.parse(text)):
+        tree = ast.parse(text)
+        for line, name in _names(tree):
+            for word in filter(UNUSUAL.fullmatch, (part.lower() for part in _WORDS.findall(name))):
+                yield f"{shown}:{line}: avoid {word!r} in the name {name}"
+        for line, docstring in _docstrings(tree):
             if docstring.split(maxsplit=1)[0].strip(",:").lower() in QUESTIONS:
                 yield f"{shown}:{line}: begins with an indirect question: {docstring.splitlines()[0]}"
             yield from _avoided(f"{shown}:{line}", docstring)
@@ -46,6 +56,18 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 and isinstance(part.value.value, str)
             ):
                 yield part.lineno, part.value.value.strip() or "(empty)"
+
+
+def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Names that the module defines: functions, classes, parameters, variables, attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case _:
+                pass
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:

@@ -26,19 +26,19 @@ _SETTLED_S = 0.3
 async def measure_changes(count: int) -> Sequence[Row]:
     """Add and delete a tool at one replica in turn; measure when the other lists the change and notifies of it."""
     shown: list[float] = []
-    told: list[float] = []
+    reported: list[float] = []
     async with running_world() as world:
         caller = Caller(world, SLUG)
-        async with caller.listening(world.replicas[1], toolsListChanged=True) as heard:
+        async with caller.listening(world.replicas[1], toolsListChanged=True) as received:
             for number in range(count):
                 began = time.perf_counter()
-                before = len(heard.messages)
+                before = len(received.messages)
                 is_added = number % 2 == 0
                 answer = await (_add(world) if is_added else world.admin("DELETE", f"/tenants/{SLUG}/tools/{_NAME}"))
                 answer.raise_for_status()
                 shown.append(await _shown(caller, world.replicas[1], is_listed=is_added) - began)
-                await reached(partial(heard.has_more_than, before))
-                told.append(heard.messages[before][0] - began)
+                await reached(partial(received.has_more_than, before))
+                reported.append(received.messages[before][0] - began)
                 await anyio.sleep(_SETTLED_S)
     return [
         Row(
@@ -47,7 +47,7 @@ async def measure_changes(count: int) -> Sequence[Row]:
             figure=_spread(values),
             bar="99th ≤ 1 s",
         )
-        for what, values in (("listed by", shown), ("list_changed from", told))
+        for what, values in (("listed by", shown), ("list_changed from", reported))
     ]
 
 
@@ -129,7 +129,7 @@ async def _revoke(world: World, *, is_muted: bool) -> tuple[float, float]:
     caller = Caller(world, SLUG, key=key)
     last: list[float] = []
     async with AsyncExitStack() as stack:
-        heard = [
+        received = [
             await stack.enter_async_context(caller.listening(replica, toolsListChanged=True))
             for replica in world.replicas
         ]
@@ -142,8 +142,8 @@ async def _revoke(world: World, *, is_muted: bool) -> tuple[float, float]:
             async with anyio.create_task_group() as tasks:
                 for replica in world.replicas:
                     tasks.start_soon(_refused, caller, replica, last)
-            await reached(lambda: all(one.ended is not None for one in heard))
-    return max(last) - began, max(one.ended or 0 for one in heard) - began
+            await reached(lambda: all(one.ended is not None for one in received))
+    return max(last) - began, max(one.ended or 0 for one in received) - began
 
 
 async def _refused(caller: Caller, at: Replica, moments: list[float]) -> None:

@@ -16,7 +16,7 @@ from benchmarks.faults.world import (
     READS,
     Asked,
     Caller,
-    Heard,
+    Received,
     Row,
     World,
     milliseconds,
@@ -75,11 +75,11 @@ async def measure_redis(seconds: float) -> Sequence[Row]:
             tasks.start_soon(_probe_session, session, watch)
             await anyio.sleep(_BEFORE_S)
             await _away(world, watch, "redis", seconds)
-            heard = await _heard_again(world, listeners)
+            received = await _received_again(world, listeners)
             goes_on = max([await session.until(READS, replica, is_ok=True) for replica in world.replicas])
             await anyio.sleep(max(0.0, watch.back_at + _WATCHED_S - time.perf_counter()))
             tasks.cancel_scope.cancel()
-        return _redis_rows(watch, listeners, heard, goes_on)
+        return _redis_rows(watch, listeners, received, goes_on)
 
 
 async def measure_postgresql(seconds: float) -> Sequence[Row]:
@@ -171,7 +171,7 @@ async def _administer(world: World, watch: _Watch) -> None:
     await paced(_PROBES_PER_SECOND, _FOREVER_S, once)
 
 
-async def _heard_again(world: World, listeners: Sequence[Heard]) -> float:
+async def _received_again(world: World, listeners: Sequence[Received]) -> float:
     """Report updates of the resource until each listener received one; return the time at which the last did."""
     began = time.perf_counter()
 
@@ -181,12 +181,12 @@ async def _heard_again(world: World, listeners: Sequence[Heard]) -> float:
                 await _touch(world)
             await anyio.sleep(_PAUSE_S * 2)
 
-    def is_heard() -> bool:
-        return all(any(moment > began for moment in heard.moments("resources/updated")) for heard in listeners)
+    def is_received() -> bool:
+        return all(any(moment > began for moment in received.moments("resources/updated")) for received in listeners)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(touch)
-        await reached(is_heard)
+        await reached(is_received)
         tasks.cancel_scope.cancel()
     return max(min(moment for moment in one.moments("resources/updated") if moment > began) for one in listeners)
 
@@ -227,10 +227,10 @@ async def _unrecorded(world: World, watch: _Watch) -> int:
     return len(wanted)
 
 
-def _redis_rows(watch: _Watch, heard: Sequence[Heard], heard_at: float, goes_on_at: float) -> Sequence[Row]:
+def _redis_rows(watch: _Watch, received: Sequence[Received], received_at: float, goes_on_at: float) -> Sequence[Row]:
     asked = [one for one in watch.answers if watch.away_at <= one[0] < watch.returns_at]
     refused = [one for one in asked if one[2] == HTTPStatus.SERVICE_UNAVAILABLE and one[3]]
-    told = [[moment for moment in one.moments("tools/list_changed") if moment > watch.back_at] for one in heard]
+    reported = [[moment for moment in one.moments("tools/list_changed") if moment > watch.back_at] for one in received]
     figures = (
         ("calls of 2026-07-28 that succeeded meanwhile", _share(watch.while_away(watch.reads)), "≥ 99.9 %"),
         ("lists served from beginning to end", f"{watch.lists.count(200)} of {len(watch.lists)}", "all"),
@@ -238,8 +238,8 @@ def _redis_rows(watch: _Watch, heard: Sequence[Heard], heard_at: float, goes_on_
         ("requests in sessions by status", _by_status(asked), ""),
         ("the slowest of them", milliseconds(max(one[1] for one in asked)), ""),
         ("back → the session goes on", f"{goes_on_at - watch.back_at:.1f} s", ""),
-        ("back → every listener hears of updates", f"{heard_at - watch.back_at:.1f} s", "≤ 5 s"),
-        ("list_changed for each listener after the return", ", ".join(str(len(one)) for one in told), "1"),
+        ("back → every listener hears of updates", f"{received_at - watch.back_at:.1f} s", "≤ 5 s"),
+        ("list_changed for each listener after the return", ", ".join(str(len(one)) for one in reported), "1"),
     )
     return [Row(promise="R7", what=what, figure=figure, bar=bar) for what, figure, bar in figures]
 

@@ -55,7 +55,7 @@ class Asked:
     was_sent: bool = True
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    said: str = ""
+    output: str = ""
 
 
 class HoldingUpstream(EchoingUpstream):
@@ -154,12 +154,12 @@ class Caller:
         try:
             answer = await self._post(at, "tools/call", {"name": tool, "arguments": {"id": asked.number}})
         except httpx.TransportError as error:
-            asked.is_broken, asked.said = True, repr(error)
+            asked.is_broken, asked.output = True, repr(error)
             asked.was_sent = not isinstance(error, httpx.ConnectError)
         else:
-            asked.status, asked.headers, asked.said = answer.status_code, answer.headers, answer.text[:500]
-            said = _message(answer)
-            asked.is_ok = answer.status_code == 200 and "result" in said and not said["result"].get("isError")
+            asked.status, asked.headers, asked.output = answer.status_code, answer.headers, answer.text[:500]
+            output = _message(answer)
+            asked.is_ok = answer.status_code == 200 and "result" in output and not output["result"].get("isError")
         finally:
             self.world.under_way[at.name] -= 1
         asked.seconds = time.perf_counter() - asked.began
@@ -186,7 +186,7 @@ class Caller:
         return await self._post(at, method, params or {})
 
     @asynccontextmanager
-    async def listening(self, at: Replica, **wanted: Any) -> AsyncGenerator["Heard"]:
+    async def listening(self, at: Replica, **wanted: Any) -> AsyncGenerator["Received"]:
         """Open a stream of 2026-07-28; yield after its acknowledgement."""
         method, params = "subscriptions/listen", {"notifications": wanted, "_meta": META}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -195,10 +195,10 @@ class Caller:
             anyio.create_task_group() as tasks,
         ):
             answer.raise_for_status()
-            heard = Heard()
-            tasks.start_soon(heard.read, answer)
-            await reached(lambda: bool(heard.messages))
-            yield heard
+            received = Received()
+            tasks.start_soon(received.read, answer)
+            await reached(lambda: bool(received.messages))
+            yield received
             tasks.cancel_scope.cancel()
 
     async def _post(self, at: Replica, method: str, params: Mapping[str, Any]) -> httpx.Response:
@@ -220,7 +220,7 @@ class Caller:
 
 
 @dataclass(slots=True)
-class Heard:
+class Received:
     """The messages of a stream, each with its time, and the time of its end."""
 
     messages: list[tuple[float, dict[str, Any]]] = field(default_factory=list[tuple[float, dict[str, Any]]])
@@ -242,7 +242,7 @@ class Heard:
 
     def moments(self, method: str) -> list[float]:
         """Return the times of the messages of this method."""
-        return [moment for moment, said in self.messages if str(said.get("method", "")).endswith(method)]
+        return [moment for moment, output in self.messages if str(output.get("method", "")).endswith(method)]
 
 
 @asynccontextmanager
@@ -289,7 +289,7 @@ def _message(answer: httpx.Response) -> dict[str, Any]:
     """Return the response message, from JSON or from the last event of a stream; empty if there is none."""
     lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
     try:
-        said: Any = json.loads(lines[-1] if lines else answer.text)
+        output: Any = json.loads(lines[-1] if lines else answer.text)
     except ValueError:
         return {}
-    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    return cast("dict[str, Any]", output) if isinstance(output, dict) else {}

@@ -1,7 +1,7 @@
 """The child process that separates the document from a large request body: `python -I -m gateway.admin.body_splitter`.
 
-Parsing such a body would hold the GIL, in any thread, for longer than other requests may wait. The body must meet the
-same JSON rules as every other body.
+Parsing such a body in any thread would hold the GIL for longer than other requests may wait. The same JSON rules apply
+as to every other body.
 """
 
 import json
@@ -16,10 +16,10 @@ from gateway.openapi.worker_messages import Message, Rest, Task, send_document
 from gateway.web.bodies import load_json, refuse_many_values
 
 LARGEST_REST = 1024 * 1024
-"""Most bytes that a body may have beside its document."""
+"""Maximum bytes of a body's other fields, encoded as JSON without the document."""
 
 _MOST_VALUES = 2 * MOST_NODES + LARGEST_REST
-"""Most values in a body, above every acceptable count. Parsing ten million empty objects took 6 s and 1 GB."""
+"""Maximum values in a body; no acceptable body has more. Parsing ten million empty objects took 6 s and 1 GB."""
 
 
 def main() -> None:
@@ -28,11 +28,11 @@ def main() -> None:
 
 
 def split(_: Task, body: bytes) -> Iterator[Message]:
-    """Yield the fields beside the document or archive, then the document or archive itself.
+    """Yield the other fields of the body, then the document or archive.
 
     Raises:
         InvalidBody: the body is not a JSON object.
-        DocumentTooLarge: the body holds too many values, or too many bytes beside its document.
+        DocumentTooLarge: the body contains too many values, or its other fields are too large.
     """
     refuse_many_values(body, values=_MOST_VALUES, containers=_MOST_VALUES)
     content = load_json(body)
@@ -48,7 +48,7 @@ def split(_: Task, body: bytes) -> Iterator[Message]:
 
 
 def _take(fields: dict[str, object]) -> tuple[tuple[str, ...], bytes]:
-    """Remove the document or archive if it has an accepted form; return its path in the body, and its bytes."""
+    """Replace the document or archive by null if it has an accepted form; return its path and its bytes."""
     document = fields.get("document")
     if isinstance(document, str | dict):
         fields["document"] = None

@@ -1,4 +1,7 @@
-"""Dispatch of admin requests: method, caller, limits, tenant, scope, body, handler. Errors become problem documents."""
+"""Dispatch of admin requests. Checks in this order: method, caller, limits, tenant, scope, body; then the handler runs.
+
+A `GatewayError` becomes a problem document.
+"""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -43,14 +46,14 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestGate:
-    """The checks before a request body is read: the credential, then the limits."""
+    """The parts that check a request before its body is read: authenticator and limits."""
 
     credentials: Authenticator
     limits: AdminLimits
 
 
 class PathDispatcher:
-    """All methods of one path, as an ASGI application; `fixed` holds path parameters that a literal path implies."""
+    """The ASGI endpoint of one path; `fixed` contains path parameters that a literal path implies."""
 
     def __init__(
         self,
@@ -88,7 +91,7 @@ class PathDispatcher:
             if route.body is not NoBody and not _is_json(request.headers.get("content-type", "")):
                 return _refuse(request, 415, "http.unsupported_media_type", "the body must be application/json")
             body = await _read_body(request, route)
-            if declared is None and body:  # counted now, and still before it is parsed
+            if declared is None and body:  # its size is known only now; still before it is parsed
                 self._limits.admit(caller, address, size=len(body))
             received = Received(
                 tenant=tenant,
@@ -109,7 +112,7 @@ class PathDispatcher:
         return _write(request, await route.run(self._admin, received))
 
     async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
-        """Return the tenant of the path after checking that the caller may make this request for it."""
+        """Return the tenant in the path, after checking that the caller may send this request for the tenant."""
         if "t" not in path:
             if isinstance(caller, Principal):
                 _check_reach(caller, route)
@@ -125,15 +128,13 @@ class PathDispatcher:
 
 
 def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
-    """The kind of work of a request: that of its route, or a scan if a list is searched, filtered or ordered."""
+    """Return the kind of work of the route, or a scan if a list is searched, filtered or ordered."""
     is_plain = all(name in PageQuery.model_fields for name, _ in query)
     return WorkKind.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work
 
 
 class DocumentRoute:
-    """The OpenAPI document; it needs no credential because it contains nothing about tenants. Generated on first
-    request.
-    """
+    """The OpenAPI document, generated at the first request. It is public, because it contains nothing about tenants."""
 
     def __init__(self, write: Callable[[], bytes], limits: AdminLimits) -> None:
         self._write = write
@@ -158,7 +159,7 @@ class DocumentRoute:
 
 
 class NotFoundRoute:
-    """The fallback route: all other paths below `/admin/v1`."""
+    """The fallback route for all unknown paths below `/admin/v1`."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with 404."""
@@ -167,7 +168,7 @@ class NotFoundRoute:
 
 
 def _check_reach(caller: Principal, route: Route) -> None:
-    """Admit a tenant's key to routes without a tenant, unless they are for the operator only."""
+    """Admit a tenant's key to a route without a tenant if the key has one of the route's scopes."""
     if not route.scopes & caller.scopes:
         raise Forbidden("only the operator may do this")
 

@@ -1,6 +1,6 @@
 """Endpoints: the scopes, request models, handler and responses of one method of one path.
 
-The routes and the OpenAPI document are made from them.
+The routes and the OpenAPI document are generated from the endpoints.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ OPERATOR_ONLY: frozenset[Scope] = frozenset()
 SMALL = 1024 * 1024
 LARGE = 32 * 1024 * 1024
 NO_TENANT = TenantId("")
-"""The tenant of routes without a tenant in their path; no row belongs to it."""
+"""The placeholder for routes without a tenant in their path; no row belongs to this tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class AdminRequest(Generic[B, Q]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminResponse:
-    """The response; `tag` names the version of the object in it."""
+    """A response; `tag` is the version of the object that it contains."""
 
     status: int = 200
     content: BaseModel | None = None
@@ -110,7 +110,7 @@ class Route(Protocol):
 
     @property
     def scopes(self) -> frozenset[Scope]:
-        """The scopes of which the key needs one. If empty, only the operator may make the request."""
+        """The key needs one of these scopes. If empty, only the operator may send the request."""
         ...
 
     @property
@@ -130,17 +130,17 @@ class Route(Protocol):
 
     @property
     def problems(self) -> frozenset[int]:
-        """Statuses of refusals, beside those that follow from the form of the request."""
+        """Statuses of refusals, in addition to those that every request of this form can get."""
         ...
 
     @property
     def limit(self) -> int:
-        """Most bytes of a request body."""
+        """Maximum bytes of a request body."""
         ...
 
     @property
     def work(self) -> WorkKind:
-        """The kind of work that a request causes in the replica, beside reading and writing rows."""
+        """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
         ...
 
     @property
@@ -173,7 +173,7 @@ class Endpoint(Generic[B, Q]):
 
     @property
     def name(self) -> str:
-        """The operation's name: `called`, or the name of the handler if that function serves one endpoint only."""
+        """The operation's name: `called` if it is set, else the name of the handler function."""
         if self.called:
             return self.called
         name: str = getattr(self.handle, "__name__")  # noqa: B009  # a Callable need not have one; functions do
@@ -185,6 +185,8 @@ class Endpoint(Generic[B, Q]):
         Raises:
             InvalidBody: the body does not have the documented form.
             BadInput: the query does not have the documented form.
+            DocumentTooLarge, LimitExceeded: see `gateway.admin.validation.read_body`.
+            GatewayError: the handler refused the request.
         """
         query = read_query(received.query, self.query)
         workers = admin.catalog.workers

@@ -28,7 +28,7 @@ def read_creates_only(header: str | None) -> bool:
 
 
 def read_expected(header: str | None) -> Expected:
-    """Return the versions that an If-Match header allows; a weak tag allows none.
+    """Return the versions that an If-Match header allows; None without the header. A weak tag allows no version.
 
     Raises:
         BadInput: the header does not have the form of RFC 9110.

@@ -1,7 +1,7 @@
 """`Idempotency-Key` on POST requests (draft-ietf-httpapi-idempotency-key-header): run once, then replay the response.
 
-A repeated request passes the checks of credential, scopes and limits like the first one before a stored response is
-decrypted.
+A repeated request passes the same checks of credential, scopes and limits as the first request. Only then the stored
+response is decrypted.
 """
 
 import re
@@ -36,10 +36,10 @@ def takes_key(method: str, path: str) -> bool:
 
 
 def read_key(request: Request) -> str | None:
-    """Return the key, a quoted string of RFC 8941 or bare; None without the header.
+    """Return the key, written bare or as a quoted string (RFC 8941); None without the header.
 
     Raises:
-        BadInput: the key has another form, or the header is sent twice.
+        BadInput: the key has another form, or the header is sent more than once.
     """
     given = request.headers.getlist(HEADER)
     if not given:
@@ -62,7 +62,8 @@ async def answer_once(
     """Return the response to the first request with this key, computed now or replayed.
 
     Raises:
-        IdempotencyKeyReused, RequestInProgress, AnswerNotKept: see `gateway.catalog.idempotency`.
+        IdempotencyKeyReused, RequestInProgress, AnswerNotKept: see `gateway.catalog.idempotency.reserve`.
+        GatewayError: the request itself failed; the key is released.
     """
     asked = KeyedRequest(caller=received.by.caller, key=key, parts=_parts(route, received))
     found = await reserve(received.tenant, admin.catalog, asked)
@@ -79,7 +80,7 @@ async def answer_once(
 
 
 def _parts(route: Route, received: Received) -> list[bytes]:
-    """The identity of the request: its route, path parameters, query, expected version and body."""
+    """Return the parts that identify the request: route, path parameters, query, expected version and body."""
     named = sorted((name, value) for name, value in received.path.items() if name != "t")
     expected = sorted(received.expected or ())
     texts = [route.method, route.path, repr(named), repr(sorted(received.query)), repr(expected)]
@@ -96,7 +97,7 @@ async def _release(admin: AdminDependencies, received: Received, attempt: Attemp
 
 
 async def _keep(admin: AdminDependencies, received: Received, attempt: Attempt, response: Response) -> None:
-    """Store the response. If this fails, the request is still done and its response is still sent."""
+    """Store the response. A failure is only logged, because the request was executed and its response must be sent."""
     headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
     kept = KeptAnswer(status=response.status_code, headers=headers, body=bytes(response.body))
     try:

@@ -1,8 +1,8 @@
 """Limits of the admin API in one replica: request rates and open requests by key, tenant and address; costly work.
 
-All counters are in memory. They are checked before a tenant is looked up and before a body is read. Failed
-authentications are limited one step earlier (`gateway.identity.failure_limit`). The operator's key has limits of its
-own and none by address, so a client at the same address cannot use them up.
+All counters are in memory. Rates and open requests are checked before a tenant is looked up and before a body is read.
+A body without a declared length is counted after it is read. `gateway.identity.failure_limit` limits failed
+authentications before. The operator's key has its own limits and none by address, so other clients cannot exhaust them.
 """
 
 import time
@@ -20,7 +20,7 @@ DEFAULT_RATE = 50.0
 BURST_S = 4
 """The burst, in seconds of the rate."""
 BYTES_PER_TOKEN = 4096
-"""A body counts as one more request per this many bytes: validating a tool takes about 0.3 ms per KiB."""
+"""Each full 4,096 bytes of a body count as one more request: validating a tool takes about 0.3 ms per KiB."""
 _LONGEST_COST_S = 2.0
 _TENANT, _ADDRESS = 2, 10
 """Rates of a tenant and of an address, as multiples of a key's rate."""
@@ -30,15 +30,15 @@ _RETRY_S = 1.0
 
 
 class WorkKind(StrEnum):
-    """The kind of work that a request causes in the replica, beside reading and writing rows."""
+    """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
 
     LIGHT = "light"
     CHECK = "check"
     """Validates definitions or examines the installation, which uses CPU."""
     SCAN = "scan"
-    """Reads a list to its end, because a search or filter can leave most of it out."""
+    """Can read a list to its end, because a search or filter can exclude most items."""
     OUTBOUND = "outbound"
-    """Can wait for an upstream."""
+    """Can wait for an upstream server."""
 
 
 class AdminLimits:
@@ -59,15 +59,14 @@ class AdminLimits:
 
     @property
     def pools(self) -> Sequence[FairSlotPool]:
-        """The slots for costly work, for metrics."""
+        """The slot pools for costly work, for metrics."""
         return tuple(self._shares.values())
 
     def admit(self, caller: Caller, address: str, *, size: int = 0) -> None:
         """Count a request whose body has `size` bytes.
 
         Raises:
-            LimitExceeded: the rate of the key, its tenant or the address is exceeded; the error has the time until a
-                retry.
+            LimitExceeded: the rate of the key, its tenant or the address is exceeded; `retry_after_s` is set.
         """
         cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _LONGEST_COST_S)
         if not isinstance(caller, Principal):
@@ -96,8 +95,8 @@ class AdminLimits:
         try:
             for name, most, what in _places(caller, address):
                 if self._open[name] >= most:
-                    said = f"{most} admin requests of the {what} are open at this replica, the most that may be"
-                    raise LimitExceeded(f"{said}; retry later", retry_after_s=_RETRY_S)
+                    message = f"{most} admin requests of the {what} are open at this replica, the most that may be"
+                    raise LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
                 self._open[name] += 1
                 held.append(name)
             yield
@@ -109,10 +108,10 @@ class AdminLimits:
 
     @asynccontextmanager
     async def working(self, work: WorkKind, caller: Caller) -> AsyncGenerator[None]:
-        """Hold a slot for costly work while the block runs; one tenant holds at most a quarter of the slots.
+        """Hold a slot while the block runs if the work is costly; one tenant holds at most a quarter of the slots.
 
         Raises:
-            LimitExceeded: no slot became free in time, or the queue is full.
+            LimitExceeded: no slot became free in time, or the queue or the tenant's share of it is full.
         """
         share = self._shares.get(work)
         if share is None:
@@ -125,12 +124,14 @@ class AdminLimits:
 def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
     wait_s = buckets.take(name, cost)
     if wait_s:
-        said = f"too many admin requests of this {what} (limit {buckets.rate:g} per second for each replica, of which"
-        raise LimitExceeded(f"{said} this one counts as {cost:g}); retry later", retry_after_s=wait_s)
+        message = (
+            f"too many admin requests of this {what} (limit {buckets.rate:g} per second for each replica, of which"
+        )
+        raise LimitExceeded(f"{message} this one counts as {cost:g}); retry later", retry_after_s=wait_s)
 
 
 def _places(caller: Caller, address: str) -> list[tuple[str, int, str]]:
-    """The counters of an open request: name, limit, and the name in error messages."""
+    """Return the counters of an open request: name, limit, and the noun for error messages."""
     if not isinstance(caller, Principal):
         return [(_OPERATOR, _OPEN_KEY, "key")]
     return [

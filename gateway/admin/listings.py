@@ -1,7 +1,7 @@
 """Listing rules of the admin API: for each noun, the searched texts, the filters and the orders.
 
-Items are compared here and not in SQL. Case is that of Unicode, whatever the collation of the database. No character of
-a search is a wildcard. Definitions are searched with the texts that are in force.
+Items are compared here and not in SQL: letter case follows Unicode, whatever the collation of the database. No
+character of a search is a wildcard. A search reads the texts of definitions after overrides are applied.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -45,8 +45,8 @@ _decode = msgspec.json.Decoder(_Described).decode
 class ListRules(Generic[T]):
     """Listing rules of one noun.
 
-    `key` addresses an item and orders a list without `sort`; `sorts` are the other orders, by column. `facts` are the
-    values that the filters of the query compare with, by parameter.
+    `key` returns the position of an item in a list without `sort`; `keyed` is its name as a value of `sort`. `sorts`
+    contains the other orders by column, `facts` the values that filters compare, by query parameter.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ListRules(Generic[T]):
 
 
 def asked_of(query: PageQuery) -> dict[str, object]:
-    """Return the parameters of a query that select and order items."""
+    """Return the given parameters of a query, except `limit` and `cursor`."""
     return {
         name: value
         for name in type(query).model_fields
@@ -87,7 +87,7 @@ def asked_of(query: PageQuery) -> dict[str, object]:
 
 
 def is_narrowed(query: PageQuery) -> bool:
-    """True if a query can leave items out."""
+    """True if a query can exclude items."""
     return bool(asked_of(query).keys() - {"sort"})
 
 
@@ -110,8 +110,8 @@ def _state(key: Key) -> KeyState:
 
 
 def _describe(listed: Listed) -> Iterable[str | None]:
-    said = _decode(listed.item.definition)
-    return (listed.name, said.name, said.title, said.description)
+    message = _decode(listed.item.definition)
+    return (listed.name, message.name, message.title, message.description)
 
 
 def _primitives(name: str, keyed: str) -> ListRules[Listed]:

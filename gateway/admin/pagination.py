@@ -45,9 +45,9 @@ class ReadInOrder(Protocol[T_co]):
 async def read_list(
     cursors: Cursors, tenant: TenantId, listing: ListRules[T], query: PageQuery, *, read: ReadInOrder[T]
 ) -> tuple[Sequence[T], str | None]:
-    """Read the page of a list that the query requests, and the cursor of the next page; None on the last.
+    """Return the requested page of a list, and the cursor of the next page; the cursor is None on the last page.
 
-    A list that is searched or filtered is read on until the page is full.
+    A list that is searched or filtered is read until the page is full or the list ends.
 
     Raises:
         InvalidCursor: the cursor was not issued for this tenant, list, search, filters and order.
@@ -77,7 +77,7 @@ async def read_list(
 async def read_page(
     cursors: Cursors, tenant: TenantId, listing: str, query: PageQuery, *, read: Read[T], key: Callable[[T], str]
 ) -> tuple[Sequence[T], str | None]:
-    """Read the page of a list that the query requests, and the cursor of the next page; None on the last.
+    """Return the requested page of a list, and the cursor of the next page; the cursor is None on the last page.
 
     Raises:
         InvalidCursor: the cursor was not issued for this tenant, list and filters.

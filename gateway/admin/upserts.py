@@ -1,7 +1,7 @@
 """PUT by name: replaces the object of that name, or creates it (RFC 9110, section 9.3.4).
 
-A creation does the same as POST, with its checks, limits and audit entry. If two requests create one name at once, the
-second replaces the object of the first.
+A creation has the same checks, limits and audit entry as POST. If two requests create one name at the same time, the
+second replaces the object of the first, unless `If-None-Match: *` forbids that.
 """
 
 import re
@@ -18,7 +18,7 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 
 _ID = re.compile(r"[a-z]{3,4}_[0-9a-z]{20}")
-"""The form of ids. An id never becomes a name, so a PUT to a removed object creates nothing."""
+"""The form of ids. No object is created under such a name, so a PUT to the id of a removed object creates nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,9 @@ async def put(call: AdminRequest[B, Q], upsert: Upsert) -> AdminResponse:
     """Replace the object (200), or create it (201).
 
     Raises:
-        PreconditionFailed: `If-None-Match: *` was sent and the object exists.
-        NotFound: `If-Match` was sent and the object does not exist.
+        PreconditionFailed: `If-None-Match: *` was sent and the object exists, or `If-Match` names another version.
+        NotFound: the object does not exist, and `If-Match` was sent or its name cannot be given to a new object.
+        GatewayError: `replace` or `create` refused the request.
     """
     if call.creates_only:
         return await _create_only(upsert)
@@ -66,7 +67,7 @@ def check_new_name(noun: str, name: str, pattern: str) -> None:
 
 
 def is_id(name: str) -> bool:
-    """True if a path names an object by its id."""
+    """True if the text has the form of an id."""
     return _ID.fullmatch(name) is not None
 
 

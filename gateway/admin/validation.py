@@ -1,4 +1,4 @@
-"""Validation of request bodies and query strings: bytes to models, and validation errors to faults."""
+"""Validation of request bodies and query strings. Validation errors are converted to faults."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ _LARGE = 256 * 1024
 _VERY_LARGE = 1024 * 1024
 _MAX_FAULTS = 20
 _NULL_WANTED = "none_required"
-"""Pydantic's error type for the `None` branch of an optional field, which exists only for absent values."""
+"""Pydantic's error type for the `None` branch of an optional field; `None` is only the default of an absent field."""
 
 B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
@@ -34,8 +34,9 @@ async def read_body(raw: bytes, model: type[B], *, workers: WorkerPool, tenant: 
 
     Raises:
         InvalidBody: the body is not JSON or does not have the documented form.
-        DocumentTooLarge: parsing it takes more time or memory than allowed.
-        LimitExceeded: too many bodies above 1 MiB wait to be parsed.
+        DocumentTooLarge: parsing takes more time or memory than allowed, or a body above 1 MiB exceeds a limit of
+            `gateway.admin.body_splitter`.
+        LimitExceeded: too many bodies above 1 MiB are waiting to be parsed.
     """
     if model is NoBody and not raw.strip():
         return model()
@@ -53,7 +54,7 @@ async def read_body(raw: bytes, model: type[B], *, workers: WorkerPool, tenant: 
 
 
 async def _split(raw: bytes, workers: WorkerPool, tenant: TenantId | None) -> object:
-    """Parse the body in a process; the document in the result is bytes."""
+    """Parse the body in a child process; a document or archive in the result is bytes."""
     answer = await workers.ask(raw, command=SPLIT, tenant=tenant)
     if answer.rest is None:
         raise InvalidBody("the body cannot be read")
@@ -98,7 +99,7 @@ def _sentence(what: str, faults: Sequence[Fault]) -> str:
 
 
 def _faults(error: ValidationError, model: type[BaseModel], content: object) -> list[Fault]:
-    """Convert validation errors to faults, one per position. Values are left out because they can be secrets."""
+    """Convert validation errors to faults, one per position. They contain no values, because values can be secrets."""
     found: dict[str, Fault] = {}
     details = error.errors(include_url=False, include_input=False)
     for detail in [detail for detail in details if detail["type"] != _NULL_WANTED][: _MAX_FAULTS * 2]:
@@ -112,7 +113,7 @@ def _faults(error: ValidationError, model: type[BaseModel], content: object) -> 
 
 
 def _pointer(detail: ErrorDetails, content: object) -> str:
-    """The position as a JSON Pointer (RFC 6901), without the names of union branches that Pydantic adds."""
+    """Return the position as a JSON Pointer (RFC 6901), without the union branches that Pydantic adds."""
     parts: list[str] = []
     here: object = content
     for position, part in enumerate(detail["loc"]):

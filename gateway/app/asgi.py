@@ -1,4 +1,4 @@
-"""ASGI composition: the edge before everything, then the tenants' MCP URLs, the admin API and the probes."""
+"""ASGI composition: the edge first, then the tenants' URLs, the admin API, the metrics and the probes."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -37,7 +37,7 @@ from gateway.web.proxies import Proxies
 def build_catalog(
     infrastructure: Infrastructure, events: EventRouter, code: PythonPrimitives, *, ceilings: Limits
 ) -> CatalogContext:
-    """Build the context that the catalog's functions work with."""
+    """Build the context that the functions of the catalog receive."""
     sealer = infrastructure.cipher
     return CatalogContext(
         store=infrastructure.store,
@@ -63,7 +63,7 @@ def build_admin(catalog: CatalogContext, runtime: Runtime, facts: Installation, 
 def build_probes(
     infrastructure: Infrastructure, runtime: Runtime, readiness: Readiness, settings: Settings
 ) -> list[BaseRoute]:
-    """Build `/healthz`, `/readyz` and the page of errors, for every listener."""
+    """Build `/healthz`, `/readyz` and the error page, which every listener serves."""
     checks = (("database", infrastructure.store.check), ("redis", infrastructure.bus.check))
     readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
@@ -71,7 +71,7 @@ def build_probes(
 
 
 def build_metrics(metrics: Metrics, runtime: Runtime, settings: Settings) -> list[BaseRoute]:
-    """Build `/metrics`, which is on the listener of the admin API."""
+    """Build `/metrics`, which the listener of the admin API serves."""
     return [*metrics_routes(metrics, runtime.credentials, key=_metrics_key(settings))]
 
 
@@ -80,10 +80,10 @@ def _metrics_key(settings: Settings) -> str | None:
 
 
 class _ProblemRouter(Starlette):
-    """Routes with their errors as problem documents; unforeseen errors are left to the edge."""
+    """A router that responds to every error with a problem document."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the router with these handlers and no other middleware."""
+        """Return the router behind the error handlers, without Starlette's other middleware."""
         return ExceptionMiddleware(self.router, handlers=problem_handlers())
 
 
@@ -96,13 +96,13 @@ def build_edge_dependencies(settings: Settings, metrics: Metrics, readiness: Rea
 def build_public_app(
     routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, around: EdgeDependencies
 ) -> ASGIApp:
-    """Build the edge before every route; the tenants' URLs bypass the main router and its middleware."""
+    """Build the edge and all routes behind it; MCP URLs bypass the main router and its middleware."""
     doorway = PrefixRouter(_ProblemRouter(routes=routes), prefix="/t/", to=mcp_app.endpoint, but="/hooks/")
     return _edge(doorway, settings, around)
 
 
 def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: EdgeDependencies) -> ASGIApp:
-    """Build the edge before an admin API with a listener of its own, which has no tenants' URLs."""
+    """Build the edge and the routes of an admin API with a listener of its own; it serves no tenants' URLs."""
     return _edge(_ProblemRouter(routes=routes), settings, around)
 
 

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application for another server: its lifespan opens all parts, embedded servers included."""
+"""The gateway as an ASGI application for another server. Its lifespan opens all parts, including embedded servers."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from gateway.settings import Settings
 
 
 class GatewayApp:
-    """Responds while its lifespan is open; the lifespan may start again after its end."""
+    """Serves requests while its lifespan is open; the lifespan can be opened again after it was closed."""
 
     def __init__(self, settings: Settings, code: Registrations) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis of a gateway: configured, or embedded for as long as the gateway runs."""
+"""PostgreSQL and Redis of a gateway: configured servers, or embedded ones that stop with the gateway."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from gateway.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backends:
-    """The URLs of both servers; `is_embedded` is true if the gateway started them."""
+    """The URLs of PostgreSQL and Redis; `is_embedded` is true if the gateway started them."""
 
     database_url: str = field(repr=False)
     redis_url: str = field(repr=False)
@@ -20,11 +20,12 @@ class Backends:
 
 @asynccontextmanager
 async def open_backends(settings: Settings) -> AsyncGenerator[Backends]:
-    """Yield the configured servers; if none is configured, start and migrate embedded ones.
+    """Yield the configured servers; if neither is configured, start embedded ones and migrate the database.
 
     Raises:
-        BrokenSetting: only one of the two is configured.
+        BrokenSetting: only PostgreSQL or only Redis is configured.
         EmbeddedServerFailed: an embedded server did not start.
+        DatabaseUnavailable: the embedded database could not be migrated.
     """
     database, redis = settings.database_url, settings.redis_url
     if database is not None and redis is not None:

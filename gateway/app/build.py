@@ -39,12 +39,12 @@ from gateway.settings import Settings
 class Application:
     """One or two ASGI applications, which serve while the block of `lifespan` runs.
 
-    The lifespan opens every part, and closes them in reverse.
+    The lifespan opens the parts in order and closes them in reverse order.
     """
 
     asgi: ASGIApp
     admin: ASGIApp | None
-    """The admin API if it has a listener of its own; else it is part of `asgi`."""
+    """The application of the admin API's own listener; None if `asgi` contains the admin API."""
     lifespan: Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -58,7 +58,10 @@ def build_app(
 ) -> Application:
     """Build the whole gateway.
 
-    `code` holds the primitives registered in Python; it may change while the gateway serves.
+    `code` contains the primitives registered in Python; it may change while the gateway serves.
+
+    Raises:
+        BrokenSetting: a ceiling of the settings is invalid.
     """
     database_url, redis_url = addresses.database_url, addresses.redis_url
     code = Registrations() if code is None else code

@@ -1,4 +1,4 @@
-"""Event router: delivers events to the parts of this replica, and publishes its own events to the other replicas."""
+"""Event router: delivers events to the parts of this replica, and publishes events of this replica to the others."""
 
 from typing import assert_never
 
@@ -21,7 +21,10 @@ from gateway.store.audit.unsigned_tenants import UnsignedTenants
 
 
 class EventRouter:
-    """Delivers events to the parts of this replica, its own at once: a caller reads its own writes."""
+    """Delivers events to the parts of this replica.
+
+    An event of this replica is delivered before it is published, so a caller reads its own writes.
+    """
 
     def __init__(
         self, bus: EventBus, runtime: Runtime, subscriptions: SessionSubscriptions, moved: UnsignedTenants
@@ -40,26 +43,26 @@ class EventRouter:
         """Deliver the event to this replica, then to all others.
 
         Raises:
-            RedisUnavailable: the other replicas were not notified; their revision check will find the change.
+            RedisUnavailable: other replicas may not be notified; their revision check finds a change of a catalog.
         """
         self.dispatch(event)
         if isinstance(event, CatalogMoved):
             self._moved.note(event.tenant, CATALOG)
-        if isinstance(event, ResourceUpdated):  # sessions read it from their logs at any later time
+        if isinstance(event, ResourceUpdated):  # written to each session's log, which the session reads later
             await self._subscriptions.publish(event.tenant, event.uri)
         if isinstance(event, TemplateChanged):
             self._instances.note(event.tenant, event.template)
         await self._bus.publish(event)
 
     def resync(self) -> None:
-        """Distrust all cached state, because events may have been lost; it is checked before its next use."""
+        """Discard cached secrets and credentials, and check snapshots and connections again, after an event gap."""
         self._snapshots.invalidate_all()
         self._secrets.forget_all()
         self._credentials.forget_all()
         self._connections.recheck_all()
 
     def dispatch(self, event: Event) -> None:
-        """Notify the parts of this replica."""
+        """Deliver the event to the parts of this replica that do not subscribe to the bus."""
         match event:
             case CatalogMoved():
                 self._snapshots.note(event.tenant, event.revision)

@@ -31,7 +31,7 @@ from gateway.upstream.client import UpstreamClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Infrastructure:
-    """Parts that hold connections to other systems."""
+    """The parts of the infrastructure, most of which have connections to other systems."""
 
     store: Store
     cipher: EnvelopeCipher
@@ -43,7 +43,7 @@ class Infrastructure:
     signer: AuditSigner
     heads: OutsideHeads
     traces: Traces | None = None
-    """The exporter of spans, if there is one."""
+    """The source of exported spans; None if spans are not exported."""
 
     @property
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
@@ -53,14 +53,16 @@ class Infrastructure:
 
     @property
     def pools(self) -> tuple[FairSlotPool, FairQueue[Any]]:
-        """Bounded pools of this replica: database connections, and audit entries that wait."""
+        """Bounded pools of this replica: database connections, and the queue of audit entries."""
         return self.store.places, self.audit.queue
 
     async def check(self) -> None:
-        """Refuse to start unless PostgreSQL and Redis can be used; read until when Redis may hold state without a MAC.
+        """Check PostgreSQL and Redis before the start.
+
+        Then load the end of the period in which state without a MAC is accepted from Redis.
 
         Raises:
-            DatabaseUnavailable, RedisUnavailable: one of them cannot be used.
+            DatabaseUnavailable, RedisUnavailable: PostgreSQL or Redis cannot be used.
         """
         await self.store.check()
         await self.bus.check()
@@ -68,7 +70,7 @@ class Infrastructure:
 
 
 def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str) -> Infrastructure:
-    """Build the infrastructure of a replica; nothing is open yet."""
+    """Build the infrastructure of a replica; no part is opened."""
     sealer = EnvelopeCipher(keys.secret_keys)
     traces = find_traces(settings)
     secret, *older = sealer.derive_all("bus")

@@ -10,7 +10,7 @@ from gateway.store.encryption import EnvelopeCipher
 def describe_installation(
     settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str, code: PythonPrimitives
 ) -> Installation:
-    """Return the facts that no server knows. Keys are passed on only as their lengths and as a cipher."""
+    """Return the facts that PostgreSQL and Redis cannot report. Keys are included only as lengths and as a cipher."""
     return Installation(
         database_url=database_url,
         redis_url=redis_url,

@@ -1,4 +1,4 @@
-"""Key lookup for authentication: the one query that has no tenant yet."""
+"""Key lookup for authentication, which runs before the tenant is known."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,12 +10,12 @@ from gateway.store.engine import Store
 
 
 class KeyLookup:
-    """The keys in PostgreSQL, found by id for any tenant."""
+    """Finds API keys of all tenants by id in PostgreSQL."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return those of the wanted keys that exist, each with its tenant's slug."""
+        """Return the wanted keys that exist, each with the slug of its tenant."""
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
             return await keys.find(db, wanted)

@@ -1,4 +1,4 @@
-"""Wiring of metrics: connects each metric with the part that supplies its number when Prometheus scrapes."""
+"""Wiring of metrics: connects gauges and counters to the parts from which they are read at each scrape."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -12,14 +12,14 @@ from gateway.telemetry.metrics import Metrics
 
 
 def make_metrics() -> Metrics:
-    """Build the metrics of this replica, which the counting parts receive."""
+    """Build the metrics of this replica."""
     return Metrics(version=_version())
 
 
 def connect_metrics(
     metrics: Metrics, *, infrastructure: Infrastructure, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
 ) -> None:
-    """Connect the metrics whose numbers the parts keep themselves."""
+    """Connect each metric that a scrape reads from a part, instead of the part counting into it."""
     bus, audit = infrastructure.bus, infrastructure.audit
     metrics.draining.follow(lambda: readiness.is_draining)
     metrics.events_live.follow(lambda: bus.is_live)
@@ -43,12 +43,12 @@ class Pool(Protocol):
 
     @property
     def busy(self) -> int:
-        """Slots that are held, or entries that wait, now."""
+        """The number of slots in use, or of waiting entries."""
         ...
 
 
 def connect_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:
-    """Connect the load and the refusals of each pool; a fixed number of series."""
+    """Connect load and refusals of each pool, and the count of paced requests. The number of series is fixed."""
     named = {(pool.name.replace(" ", "_"),): pool for pool in pools}
     metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in named.items()})
     metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in named.items()})

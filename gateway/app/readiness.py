@@ -4,22 +4,22 @@ from collections.abc import Callable
 
 
 class Readiness:
-    """Drain state: set at the first sign of the end, so that a load balancer stops sending before connections close."""
+    """Drain state. It is set before connections close, so that a load balancer stops sending requests in time."""
 
     def __init__(self) -> None:
         self.is_draining = False
         self._farewells: list[Callable[[], None]] = []
 
     def before_closing(self, farewell: Callable[[], None]) -> None:
-        """Register a callback for the start of the drain, while connections are still open."""
+        """Register a callback for the start of the drain, when connections are still open."""
         self._farewells.append(farewell)
 
     def step_down(self) -> None:
-        """Report that no more requests should be sent; requests that still arrive are served."""
+        """Mark the replica as draining for `/readyz`; requests that still arrive are served."""
         self.is_draining = True
 
     def drain(self) -> None:
-        """Start the drain and run the callbacks, once."""
+        """Start the drain and run each callback once."""
         self.is_draining = True
         farewells, self._farewells = self._farewells, []
         for farewell in farewells:

@@ -30,7 +30,7 @@ from gateway.upstream.auth.oauth_tokens import Tokens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """The parts that hold the state of this replica's tenants."""
+    """The parts that cache tenants' state or serve their requests."""
 
     snapshots: Snapshots
     secrets: CredentialCache
@@ -51,7 +51,7 @@ def build_runtime(
     ceilings: Limits,
     failures: FailureLimit,
 ) -> Runtime:
-    """Build the runtime of a replica, without any tenant's state yet."""
+    """Build the runtime of a replica; its caches are empty."""
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
     infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
     secrets = CredentialCache(infrastructure.store, infrastructure.cipher)

@@ -1,4 +1,4 @@
-"""Keys of a gateway: configured, or generated once into the data directory for this machine only."""
+"""Keys of a gateway: configured, or generated once into the data directory, for this machine only."""
 
 import os
 import secrets
@@ -23,10 +23,10 @@ class GatewayKeys:
 
 
 def find_keys(settings: Settings) -> GatewayKeys:
-    """Return the configured keys; missing ones are read from the data directory, or generated there.
+    """Return the configured keys; a missing key is read from its file in the data directory, or generated there.
 
     Raises:
-        BrokenSetting: the data directory cannot be read or written.
+        BrokenSetting: the data directory cannot be read or written, or a key file is empty.
     """
     configured = tuple(key.get_secret_value() for key in settings.secret_keys)
     is_new = False
@@ -39,7 +39,10 @@ def find_keys(settings: Settings) -> GatewayKeys:
 
 
 def _kept(path: Path) -> tuple[str, bool]:
-    """The key in a file, and True if it was generated now; of two processes that generate one, both use the first."""
+    """Return the key in a file, and True if this call generated it.
+
+    If two processes generate a key at the same time, both use the one that was stored first.
+    """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists() and (made := _generate(path)):
@@ -47,13 +50,15 @@ def _kept(path: Path) -> tuple[str, bool]:
         found = path.read_text().strip()
     except OSError as error:
         raise BrokenSetting(f"GATEWAY_DATA_DIR: {path} cannot be used: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BrokenSetting(f"GATEWAY_DATA_DIR: {path} is not UTF-8; restore the key") from None
     if not found:
         raise BrokenSetting(f"GATEWAY_DATA_DIR: {path} is empty; restore the key, or delete the file for a new one")
     return found, False
 
 
 def _generate(path: Path) -> str | None:
-    """Write a new key; None if another process has written one. The file appears with its content, never empty."""
+    """Write a new key; return None if another process stored one first. The file appears with its content."""
     made = f"gwop_{secrets.token_urlsafe(32)}"
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-") as file:
         file.write(f"{made}\n")

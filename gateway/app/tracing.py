@@ -1,4 +1,4 @@
-"""Span export: active if the environment names a collector and the extra `traces` is installed."""
+"""Span export: active if the environment names a collector and does not disable it, with the extra `traces`."""
 
 import importlib
 import os
@@ -21,7 +21,7 @@ _EXPORTER: Final = "gateway.telemetry.otlp"
 def find_traces(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, exporter: str = _EXPORTER
 ) -> Traces | None:
-    """Return the source of spans, not open yet; None without a collector or the extra."""
+    """Return the source of spans, not opened; None if no export is wanted or the extra is not installed."""
     if not _is_wanted(environ):
         return None
     try:

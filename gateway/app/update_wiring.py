@@ -1,4 +1,4 @@
-"""Wiring of resource updates beside the admin API: incoming webhooks, and URLs that the gateway polls."""
+"""Wiring of incoming webhooks, and of background jobs: polling of watched URLs, clean-up of idempotency keys."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from gateway.web.webhooks import WebhookEndpoint
 
 
 def build_hooks(catalog: CatalogContext, runtime: Runtime, stores: SessionStores) -> WebhookEndpoint:
-    """Build the application behind the URLs of webhooks."""
+    """Build the endpoint of webhook deliveries."""
 
     async def use(tenant: TenantId, named: str, for_s: int) -> bool:
         return await stores.nonces.use(tenant, named, for_s=for_s)

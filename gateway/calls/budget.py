@@ -1,4 +1,4 @@
-"""The budget of a call and everything inside it: time, without the client's time to answer, and number of calls."""
+"""The budget of a call and its inner calls: time limits, which pause while the client answers, and number of calls."""
 
 import math
 from collections.abc import Generator
@@ -10,7 +10,7 @@ import anyio
 from gateway.errors import HandlerFailed, RecursionRefused
 
 DEEPEST = 8
-"""The maximum number of calls inside each other, excluding the outermost."""
+"""The maximum depth of nested calls; the outermost call has depth 0."""
 
 MOST_CALLS = 250
 """The maximum number of calls inside one call, at all depths together."""
@@ -53,10 +53,10 @@ class CallBudget:
         self._stopped: list[tuple[anyio.CancelScope, float]] = []
 
     def enter(self, depth: int) -> None:
-        """Count one more call inside a call that is itself inside `depth` others.
+        """Count one more inner call, made by a call at this depth.
 
         Raises:
-            RecursionRefused: the call would be too deep, or there are too many in all.
+            RecursionRefused: the inner call would be too deep, or there are too many in all.
         """
         self._calls += 1
         if depth >= DEEPEST:
@@ -70,7 +70,7 @@ class CallBudget:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Suspend all time limits while the block runs; blocks may overlap."""
+        """Suspend the current time limits while the block runs; blocks may overlap."""
         if self._pauses == 0:
             self._paused_at = anyio.current_time()
             self._stopped = [(scope, scope.deadline) for scope in self._scopes]

@@ -1,8 +1,8 @@
 """Costly validations: checks that would block the event loop, made in child processes that can be killed.
 
-Few run at once. A tenant holds at most a quarter of the slots and waits in a bounded queue for its next one. Beyond
-the queue, a check is refused and can be retried. A check that exceeds its memory or time is refused like one that is
-too costly from the start.
+Four checks run at once on a replica, one per tenant. Further checks wait in a bounded queue, for at most 30 s; then
+they are refused and can be retried. A check that exceeds its memory or time is a violation, as is a check that is too
+costly from the start.
 """
 
 import sys
@@ -49,7 +49,7 @@ class CheckLimits:
 
 
 class CostlyValidation:
-    """Checks values against schemas: cheap ones in place, costly ones in a child process."""
+    """Checks values against schemas: cheap checks in the event loop, costly checks in a child process."""
 
     def __init__(
         self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, places: FairSlotPool | None = None
@@ -64,8 +64,8 @@ class CostlyValidation:
         """Return the violations, none for a valid value; a check that is or proves too costly is a violation.
 
         Raises:
-            LimitExceeded: too many checks wait, of this tenant or in all.
-            Unavailable: the process did not start.
+            LimitExceeded: too many checks wait, of this tenant or in all, or no slot became free in time.
+            Unavailable: the child process did not start or failed.
         """
         found = validator.check(instance)
         return await self.finish(tenant, found) if isinstance(found, Costly) else found

@@ -1,8 +1,8 @@
-"""JSON objects with two members of one name (RFC 8259 section 4: readers handle them unpredictably).
+"""Detection of JSON objects with two members of one name (RFC 8259 section 4: readers handle them unpredictably).
 
 Compact JSON contains `":` once for each member, and otherwise only after an escaped quote. A fast parser keeps one
-member of each name: fewer `":` after a round trip mean that some were lost. JSON that the fast parser cannot read, or
-may write with other escapes, is compared name by name.
+member of each name: fewer `":` after a round trip mean that members were lost. JSON that the fast parser cannot read,
+or may write with other escapes, is compared name by name.
 """
 
 import json
@@ -12,11 +12,11 @@ import orjson
 
 _MEMBER = b'":'
 _OTHER_SPELLING = b"\\u00"
-"""The start of the escapes of a quotation mark and a colon, and of few others that JSON writers produce."""
+"""The start of the Unicode escapes of a quotation mark and a colon, which `orjson` writes differently."""
 
 
 def has_repeated_names(compact: bytes) -> bool:
-    """True if an object of this valid, compact JSON has two members of one name, or it is too deep to check."""
+    """True if an object of this valid, compact JSON has two members of one name, or the JSON is too deep to check."""
     count = compact.count(_MEMBER)
     if count <= 1:
         return False

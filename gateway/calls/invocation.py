@@ -1,4 +1,4 @@
-"""One call on its way through the pipeline, and the part of it that its handler sees."""
+"""The state of one call in the pipeline; handlers use it as `handlers.interfaces.Call`."""
 
 import time
 from collections.abc import Coroutine, Mapping, Sequence
@@ -26,14 +26,14 @@ _Answer = TypeVar("_Answer")
 
 
 class PrimitiveLookup(Protocol):
-    """Lookup of other primitives for a running call, limited to those that its principal may see."""
+    """Lookup of other primitives for a running call, limited to the primitives that its principal may use."""
 
     async def inner_tool(self, name: str) -> BoundTool | None:
-        """Return the tool of this name, even if it is hidden from clients."""
+        """Return the tool of this name, even if it is hidden from clients; None if there is none."""
         ...
 
     async def resource(self, uri: str) -> BoundResource | None:
-        """Return the resource at this URI."""
+        """Return the resource at this URI; None if there is none."""
         ...
 
     def queried(self) -> Sequence[Queried]:
@@ -46,7 +46,7 @@ class PrimitiveLookup(Protocol):
 
 
 class InnerCalls(Protocol):
-    """The pipeline, as calls inside calls use it."""
+    """The part of the pipeline that calls inside calls use."""
 
     def call_tool(
         self, call: "Invocation", bound: BoundTool, arguments: Mapping[str, object]
@@ -60,7 +60,7 @@ class InnerCalls(Protocol):
 
 
 class Outcome(msgspec.Struct, Generic[_Answer], frozen=True):
-    """The end of a call: the answer, and for the audit trail a word, the upstream's status and the answer's size."""
+    """The outcome of a call: the answer, the audit trail's word, the upstream's status, the answer's size in bytes."""
 
     answer: _Answer
     word: str
@@ -152,7 +152,7 @@ class Invocation:
 
     @property
     def is_inner(self) -> bool:
-        """True if it is inside another call, whose slot it shares."""
+        """True if this call is inside another call and shares its slot."""
         return self._inside is not None and self._inside.depth > 0
 
     def record(self, kind: AuditKind, outcome: Outcome[Any]) -> CallRecord:
@@ -174,7 +174,7 @@ class Invocation:
         )
 
     def _inner_side(self) -> "_Nesting":
-        """Return the state that only calls with a time limit or inner calls need; make it on first use."""
+        """Return the state for time limits and inner calls, made on first use because few calls need it."""
         if self._inside is None:
             self._inside = _Nesting(CallBudget(), "", 0)
             self.peer = NestedPeer(self._client, self._inside.budget)

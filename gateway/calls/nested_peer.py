@@ -1,7 +1,7 @@
-"""The client as one call sees it.
+"""The peer of one call, a wrapper around the client's peer.
 
-Time limits pause while the client answers a question. A call inside another one prefixes the keys of its questions and
-of its stored values.
+Time limits pause while the client answers a question. An inner call prefixes the keys of its questions and of its
+stored values, so that calls do not share keys.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from gateway.handlers.interfaces import LogLevel, Peer, Question
 
 
 class NestedPeer:
-    """A peer for one call; `prefix` names the call inside the outermost one, which has no prefix."""
+    """A peer for one call; `prefix` identifies an inner call and is empty for the outermost call."""
 
     def __init__(self, peer: Peer, budget: CallBudget, *, prefix: str = "") -> None:
         self._peer = peer
@@ -24,7 +24,7 @@ class NestedPeer:
         return self._peer.can(kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Report the progress of the outermost call; an inner one has its own scale, unknown to the client."""
+        """Report the progress of the outermost call; progress of inner calls has another scale and is dropped."""
         if not self._prefix:
             await self._peer.progress(progress, total, message)
 
@@ -33,7 +33,7 @@ class NestedPeer:
         await self._peer.log(level, data, logger)
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Return the client's answers; no time limit runs until they arrive. See `Peer`."""
+        """Return the client's answers; time limits pause until the answers arrive. See `Peer`."""
         asked = {self._prefix + key: question for key, question in questions.items()}
         with self._budget.paused():
             answers = await self._peer.ask(asked)

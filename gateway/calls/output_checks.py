@@ -27,11 +27,11 @@ _OPENED_UP = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'
 
 
 def encode(result: Result) -> tuple[bytes, bytes]:
-    """Return the members of a tool's result as JSON, and its structured content alone, which is empty if absent.
+    """Return the members of a tool's result as JSON, and its structured content alone, empty if there is none.
 
     The members are the content, the structured content, `isError`, and `_meta` if present. Protocol and admin API find
-    structured content and `isError` by their exact spelling. So members of these names further inside are written with
-    a space.
+    structured content and `isError` by their exact bytes. So members of these names inside the content or `_meta` are
+    written with a space.
 
     Raises:
         HandlerFailed: the result does not have the protocol's form, or is too large.
@@ -78,7 +78,7 @@ class ResultChecks:
     async def check_upstream_result(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
         """Check the members of an upstream's result against the output schema, and return them.
 
-        On a violation the result becomes an error without structured content, and keeps the upstream's text.
+        On a violation the result becomes an error without structured content; the upstream's text remains in it.
         """
         result: dict[str, Any] = result_rendering.decode(members)
         if result.get("isError"):
@@ -88,8 +88,8 @@ class ResultChecks:
                 raise OutputInvalid(_NO_STRUCTURE)
             await self._settle(tenant, output.check(result["structuredContent"]))
         except OutputInvalid as error:
-            said = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
-            content = [{"type": "text", "text": said}, *result["content"]]
+            detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
+            content = [{"type": "text", "text": detail}, *result["content"]]
             meta = _json({"gateway/error": {"code": error.code}})
             return b'"content":' + _plainly(_json(content)) + b',"isError":true,"_meta":' + meta
         return members
@@ -126,10 +126,10 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
 
 
 def check_completions(found: Completions) -> Completions:
-    """Return at most a hundred values, with a `has_more` that counts the values left out.
+    """Return at most a hundred values of at most 4096 characters; `has_more` is set if values were left out.
 
     Raises:
-        HandlerFailed: a value is not a text or not encodable as JSON, or the total is not a number.
+        HandlerFailed: a value is not a text or not encodable as JSON, or the total is not an integer.
     """
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
@@ -168,7 +168,7 @@ def _json(value: object) -> bytes:
 
 
 def _plainly(encoded: bytes) -> bytes:
-    """Write members of the searched names with a space. Quotes inside texts are escaped, so only members match."""
+    """Write members named in `_OPENED_UP` with a space. Quotes inside texts are escaped, so texts do not match."""
     for member, opened_up in _OPENED_UP.items():
         if member in encoded:
             encoded = encoded.replace(member, opened_up)

@@ -1,7 +1,8 @@
 """The pipeline of a call: authorise, limit, decide, validate, prepare, confirm, record the intent, run, render, record.
 
-`CallPipeline` is the only way to a handler: for tools, resources, prompts and completions, and for calls inside calls.
-An exception means that the call was refused; `protocol` and `admin` translate it. A tool's own failure is a result.
+All calls of handlers go through `CallPipeline`: tools, resources, prompts, completions, and calls inside calls. Most
+failures of a tool are results with `isError`. Refusals and all other failures are exceptions, which `protocol` and
+`admin` translate.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -56,7 +57,7 @@ _HTTP_ERROR = 400
 _NS = 1e9
 _ALLOW, _SAFE, _CALL = Decision.ALLOW, Safety.SAFE, AuditKind.CALL  # an enum lookup costs more than a function call
 _SHOWN = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
-"""Errors whose message a tool's result may contain."""
+"""Errors that become results of a tool, except `CapabilityMissing`."""
 
 _Answer = TypeVar("_Answer")
 
@@ -69,15 +70,15 @@ class Limiter(Protocol):
         ...
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        """Count a call inside another one; it shares the slot of the call that waits for it."""
+        """Count a call inside another one, which shares the outer call's slot, or raise LimitExceeded."""
         ...
 
 
 class AuditSink(Protocol):
-    """The sink for records of calls; a write returns when it is durable."""
+    """The sink for records of calls; a write returns when the record is stored durably."""
 
     async def write(self, record: CallRecord) -> None:
-        """Commit one record, or raise AuditUnavailable."""
+        """Store one record, or raise AuditUnavailable."""
         ...
 
 
@@ -114,10 +115,11 @@ class CallPipeline:
 
         Raises:
             NotFound, Forbidden: the principal may not call the tool.
-            LimitExceeded: too many calls; nothing was done.
-            AuditUnavailable: the call could not be recorded, so it has no answer.
+            LimitExceeded: the limit of calls, of costly checks, or of a call inside this one is reached.
+            AuditUnavailable: the call could not be recorded, so it has no result; it may have run.
+            Unavailable, SecretUnreadable: the call needs a part of the gateway, or a secret, that is not usable now.
             CapabilityMissing: the call has a question for the client that needs an undeclared capability.
-            InputRequired: the client must answer first, and call again.
+            InputRequired: the client has to answer a question, and call again.
         """
         call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("call", bound.tool.name))
         return self.call_tool(call, bound, arguments)
@@ -134,8 +136,8 @@ class CallPipeline:
         """Read one resource.
 
         Raises:
-            NotFound, Forbidden, LimitExceeded, AuditUnavailable, CapabilityMissing, InputRequired: as for tools.
-            PolicyDenied, UpstreamError, CallError, TemplateFailed: it cannot be read, for the reason in the message.
+            InputRequired: the client has to answer a question, and read again.
+            GatewayError: as for tools; also the errors that would be results of a tool (`_SHOWN`).
         """
         call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("read", bound.uri))
         return self.read_resource(call, bound)
@@ -150,12 +152,12 @@ class CallPipeline:
         peer: Peer = NULL_PEER,
         lookup: PrimitiveLookup | None = None,
     ) -> Messages:
-        """Make the messages of one prompt.
+        """Return the messages of one prompt.
 
         Raises:
             MissingArguments: required arguments are missing; the message names them all.
             ArgumentsInvalid: an argument is unknown or invalid.
-            GatewayError: as for resources.
+            GatewayError, InputRequired: as for resources.
         """
         call = Invocation(
             self, principal, peer, lookup, correlation_id=correlation_id, asked=("get", bound.primitive.name)
@@ -165,10 +167,10 @@ class CallPipeline:
         return await self._recorded(call, bound.limits, lambda: self._get(call, bound, arguments))
 
     async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
-        """Return the violations of settled arguments, for an API that shows more of them than a call does.
+        """Return the violations of settled arguments; the admin API shows them without a call.
 
         Raises:
-            LimitExceeded, Unavailable: they cannot be checked now.
+            LimitExceeded, Unavailable: the arguments cannot be checked now.
         """
         return await self._checks.check(bound.tenant, bound.validator, arguments)
 
@@ -211,7 +213,7 @@ class CallPipeline:
     async def _recorded(
         self, call: Invocation, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]
     ) -> _Answer:
-        """Count and run a call, and record its outcome before the outcome is returned."""
+        """Admit and run a call, and record its outcome before the result is returned."""
         try:
             admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
             async with admit(call.principal.tenant, call.principal.key, limits):
@@ -282,10 +284,10 @@ class CallPipeline:
         return bound.handler.prepare(arguments)
 
     async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> None:
-        """Ask the user for confirmation, and record the outcome before anything else is done.
+        """Ask the user for confirmation, and record the outcome once before the call continues.
 
         Raises:
-            PolicyDenied: the user declined, or cannot be asked.
+            PolicyDenied: the user declined, did not answer or cannot be asked, or the call has changed since.
             CredentialMissing: the call cannot be made, so the user is not asked.
             InputRequired: the answer comes with a later request.
         """
@@ -363,7 +365,7 @@ def _failed(result: bytes, word: str) -> Outcome[bytes]:
 
 
 def _note(call: Invocation, error: Exception) -> None:
-    """Log a failure of one of our handlers, as opposed to one of its arguments, its upstream or its caller."""
+    """Log errors for which the handler is responsible, not errors of arguments, upstreams or clients."""
     if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
         log.warning(
             "handler_failed",
@@ -377,7 +379,7 @@ def _note(call: Invocation, error: Exception) -> None:
 
 
 def _word(error: GatewayError | InputRequired) -> str:
-    """The outcome that the audit trail records for a call without an answer."""
+    """Return the outcome that the audit trail and the metrics record for a call that ended with this exception."""
     if isinstance(error, InputRequired):
         return "input_required"
     return "limited" if isinstance(error, LimitExceeded) else error.code

@@ -1,4 +1,4 @@
-"""The checks before a handler runs: the primitive's tenant, the tenant's policy, the user's confirmation."""
+"""The checks before a handler runs: the primitive's tenant, the key's scope, the tenant's policy, the confirmation."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -14,7 +14,7 @@ from gateway.handlers.interfaces import Question
 
 CONFIRM = "gateway/confirm"
 CONFIRMED = "gateway/confirmed"
-"""Key of a call's state: its confirmation is in the audit trail, and later rounds do not record it again."""
+"""Key of a call's state: marks the confirmation as recorded, so that later rounds do not record it again."""
 
 _FORM: Mapping[str, Any] = {
     "type": "object",
@@ -73,7 +73,7 @@ def authorise(principal: Principal, bound: BoundPrimitive) -> None:
 
 
 def decide(bound: BoundPrimitive) -> None:
-    """Refuse a call that the policy denies, or that needs an approval, which cannot be given here.
+    """Refuse a call that the policy denies, or for which the policy requires an approval.
 
     Raises:
         PolicyDenied: the call is refused.
@@ -85,7 +85,7 @@ def decide(bound: BoundPrimitive) -> None:
 
 
 async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
-    """Ask the user to confirm the request, and return the outcome.
+    """Ask the user to confirm the call, and return the outcome.
 
     Raises:
         InputRequired: the answer comes with a later request.
@@ -105,7 +105,7 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
         return Confirmation.UNANSWERED
     answer = answers[CONFIRM]
     content: object = answer.get("content")
-    said = cast("dict[str, object]", content) if isinstance(content, dict) else {}
-    if answer.get("action") != "accept" or said.get("confirm") is not True:
+    message = cast("dict[str, object]", content) if isinstance(content, dict) else {}
+    if answer.get("action") != "accept" or message.get("confirm") is not True:
         return Confirmation.DECLINED
     return Confirmation.GRANTED

@@ -1,4 +1,4 @@
-"""Steps that only prompts need: checks of their text arguments, and resources that they embed by URI."""
+"""Steps that only prompts need: checks of text arguments, and the content of resources embedded by URI."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -13,7 +13,7 @@ _MOST_EMBEDDED = 16
 
 
 def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
-    """Refuse arguments that the prompt does not have, and missing ones that it requires.
+    """Refuse unknown, missing and invalid arguments of a prompt.
 
     Raises:
         MissingArguments: required arguments are missing; the message names them all.
@@ -33,10 +33,11 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
 
 
 async def embed_resources(messages: Messages, call: Invocation) -> Messages:
-    """Return the messages with the content of each resource that they embed by URI only, read as the principal.
+    """Read each resource that a message embeds by URI alone, as the principal, and return messages with its content.
 
     Raises:
-        HandlerFailed: a resource does not exist, or not for this principal; or there are too many.
+        HandlerFailed: a resource does not exist for this principal, or more than 16 are embedded.
+        GatewayError: a resource cannot be read.
     """
     found: list[Mapping[str, object]] = []
     embedded = 0
@@ -63,7 +64,7 @@ async def _embed(message: Mapping[str, object], uri: str, call: Invocation) -> l
 
 
 def _named(message: Mapping[str, object]) -> str | None:
-    """The URI of a resource that is embedded without its content, else None."""
+    """Return the URI of a resource that the message embeds without content; None if there is none."""
     block = message.get("content") if isinstance(cast("object", message), Mapping) else None
     if not isinstance(block, dict):
         return None

@@ -1,7 +1,7 @@
 """Rendering of an upstream's answer as the members of a tool result (MCP `CallToolResult`), as JSON bytes.
 
-A JSON body is checked and minified in C and inserted unchanged, so numbers stay as they were written; it never
-becomes Python objects. A result beyond the size limit is truncated, with a note. Callers put braces around the members.
+A JSON body is checked and minified in C and inserted as bytes, so numbers keep their spelling. A result beyond the size
+limit is truncated, with a note. Callers put braces around the members.
 """
 
 import json
@@ -27,13 +27,13 @@ from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind
 log = structlog.get_logger(__name__)
 
 LARGEST_TEXT = 256 * 1024
-"""The size limit of text or JSON, in bytes; a JSON result contains it twice, as text and as structure."""
+"""The size limit of text or JSON, in bytes; a JSON result contains the body twice, as text and as structure."""
 
 LARGEST_BYTES = 1024 * 1024
-"""The size limit of binary content, in bytes, where the complete body can be read elsewhere."""
+"""The size limit of binary content, in bytes; it applies only if the complete body has been stored for its caller."""
 
 CRASHED = "the call failed inside the gateway"
-"""The message of every unexpected exception, beside the correlation id."""
+"""The error message for an unexpected exception."""
 
 _INLINE = 1024 * 1024
 _MAX_TYPE = 256
@@ -50,18 +50,18 @@ class OverflowStore(Protocol):
     """The store for complete bodies of truncated results."""
 
     async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str | None:
-        """Return the URI under which this subject can read the body for a while; None when it cannot be stored."""
+        """Store the body and return the URI under which the subject can read it for a while; None if too large."""
         ...
 
 
 class ResultRenderer:
-    """Renders answers, and stores the complete body of a truncated one for its caller."""
+    """Renders upstream answers, and stores the complete body of a truncated answer for its caller."""
 
     def __init__(self, overflow: OverflowStore | None = None) -> None:
         self._overflow = overflow
 
     async def content(self, principal: Principal, answer: UpstreamAnswer) -> bytes:
-        """Return the members of the result for this answer, with a link to the complete body if it is truncated."""
+        """Return the members of the result for this answer; a truncated result links to the stored body, if any."""
         if len(answer.body) <= LARGEST_TEXT or answer.status >= FIRST_ERROR:
             return content(answer)
         link = await self._keep(principal, answer) if is_too_large(answer) else None
@@ -114,7 +114,7 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
 
 def failure(error: GatewayError, correlation_id: str) -> bytes:
     """The members of an error result: the message, the faults with their pointers, and the id to report."""
-    text = "\n".join([error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in _untold(error))])
+    text = "\n".join([error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in _hidden_faults(error))])
     details: dict[str, object] = {"code": error.code, "correlation_id": correlation_id}
     if error.retry_after_s is not None:
         details["retry_after_s"] = error.retry_after_s
@@ -130,22 +130,22 @@ def failure(error: GatewayError, correlation_id: str) -> bytes:
 
 
 def decode(members: bytes) -> dict[str, Any]:
-    """Decode the members to a result object; integers of any size stay exact."""
+    """Decode the members to a result object; integers stay exact. Python refuses integers of more than 4300 digits."""
     result: dict[str, Any] = json.loads(b"{" + members + b"}")
     return result
 
 
 def internal_error(correlation_id: str) -> bytes:
-    """The members of an error result that reveals only the correlation id of the log line."""
+    """Return the members of an error result that contains a fixed message and the correlation id of the log line."""
     return failure(HandlerFailed(CRASHED), correlation_id)
 
 
-def _untold(error: GatewayError) -> Sequence[Fault]:
-    """The faults; none if there is only one and the message already contains its pointer and reason."""
-    is_told = len(error.faults) == 1 and all(
+def _hidden_faults(error: GatewayError) -> Sequence[Fault]:
+    """Return the faults; none if the message already contains the pointer and the reason of the only fault."""
+    is_explained = len(error.faults) == 1 and all(
         part in error.message for part in (error.faults[0].pointer, error.faults[0].reason)
     )
-    return () if is_told else error.faults
+    return () if is_explained else error.faults
 
 
 def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | None) -> bytes:

@@ -1,8 +1,8 @@
-"""Truncation of results that are too large, at whole elements and lines, with a note of the omitted parts.
+"""Truncation of results that are too large, with notes on the omitted parts.
 
-JSON stays JSON, and kept values stay as they were written: they are copied as bytes, never read as numbers. Lists keep
-their first elements; objects keep all of their keys as far as these fit. JSON with too many parts to take apart is read
-only as far as it is kept.
+Truncated JSON is valid JSON. Values that fit are copied as bytes, so numbers keep their spelling. Lists keep their
+first elements; objects keep as many keys as fit, with shortened values; strings keep their beginning. JSON with more
+than 300,000 commas or colons is cut after its last complete part, and only the kept part is read.
 """
 
 import json
@@ -32,7 +32,7 @@ class Truncated:
 
 
 def cut_json(compact: bytes, limit: int) -> Truncated:
-    """Truncate compact, valid JSON to at most `limit` bytes of valid JSON."""
+    """Truncate compact, valid JSON to about `limit` bytes of valid JSON; many shortened strings may exceed it."""
     if len(compact) <= limit:
         return Truncated(compact)
     if compact.count(b",") > _MOST_PARTS or compact.count(b":") > _MOST_PARTS:
@@ -57,7 +57,7 @@ def cut_text(text: str, limit: int) -> Truncated:
 
 
 def describe(cut: Truncated, *, whole: int, uri: str | None) -> str:
-    """The note of a truncated result: the size, the missing parts, and the URI of the complete result."""
+    """The note of a truncated result: its size, the omitted parts, and the URI of the complete result, if any."""
     lines: Sequence[str] = [f"This result is cut: the whole has {whole:,} bytes.", *cut.notes]
     return "\n".join([*lines, f"All of it can be read as the resource {uri} for some minutes."] if uri else lines)
 
@@ -69,7 +69,7 @@ class _Truncator:
         self.notes: list[str] = []
 
     def value(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
-        """The value within the limit."""
+        """Return the value, truncated to about the limit."""
         if len(raw) <= limit:
             return raw
         opening = raw[:1]
@@ -126,7 +126,7 @@ def _taken_apart(raw: bytes, kind: type[_Container]) -> _Container:
 
 
 def _fitting(heads: dict[str, bytes], room: int) -> Iterable[str]:
-    """The first names that fit, each with the minimum that its value needs."""
+    """Yield the first names that fit, each with four bytes for its value."""
     for name, head in heads.items():
         room -= len(head) + 1 + len(b"null")
         if room < 0:
@@ -135,7 +135,7 @@ def _fitting(heads: dict[str, bytes], room: int) -> Iterable[str]:
 
 
 def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
-    """The bytes for each value: small values get what they need, large ones equal shares of the rest."""
+    """Return the bytes for each value: small values receive their size, large values equal shares of what remains."""
     shares: dict[str, int] = {}
     for left, (name, size) in zip(
         range(len(sizes), 0, -1), sorted(sizes.items(), key=lambda pair: pair[1]), strict=True
@@ -146,7 +146,7 @@ def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
 
 
 def _cut_behind(compact: bytes, limit: int) -> Truncated:
-    """The start of the value up to its last complete part, with all open containers closed."""
+    """Return the start of the value up to the last complete part that fits, with all open containers closed."""
     closers: list[bytes] = []
     end, closing = 0, b""
     for token in _TOKEN.finditer(compact, 0, limit):

@@ -1,4 +1,4 @@
-"""Error results for an upstream's answer without success: status, hints, and the beginning of the body."""
+"""Error results for upstream responses with a status of 300 or above: status, hints, and the beginning of the body."""
 
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def error_result(answer: UpstreamAnswer) -> bytes:
-    """The members of an error result; a redirect is an error, because it is never followed."""
+    """Return the members of an error result; a redirect is an error, because redirects are not followed."""
     lines = [f"HTTP {answer.status} {_PHRASES.get(answer.status, '')}".rstrip()]
     meta: dict[str, object] = {"status": answer.status}
     if answer.location is not None and answer.status < _FIRST_REFUSAL:
@@ -63,7 +63,7 @@ def _host_of(location: str) -> str:
 
 
 def quote(text: str) -> bytes:
-    """The text as a JSON string."""
+    """Return the text as a JSON string; lone surrogates are replaced."""
     try:
         return orjson.dumps(text)
     except TypeError:  # lone surrogates

@@ -15,7 +15,7 @@ from gateway.store.audit.verification import TrailCheck, TrailKeys
 from gateway.store.engine import Db
 
 _AT_ONCE = 500
-"""Rows of one query. Entries are verified in parts of this size, so that other tasks run in between."""
+"""Rows per query. Other tasks run between two queries."""
 
 
 async def page_entries(
@@ -34,9 +34,10 @@ def position_of(entry: AuditEntry) -> str:
 async def verify_trail(tenant: TenantId, catalog: CatalogContext) -> AuditTrail:
     """Verify the tenant's audit trail: the chains with their first faults, the anchor, and the heads in outside stores.
 
-    The outside stores are read first, then the signatures in one database snapshot, then the entries. So everything
-    that a head or a signature names is in the database when the entries are read. Entries written meanwhile are
-    verified too.
+    The outside stores are read first, then the signatures in one transaction, then the entries. A signature is written
+    after the entries that it covers, and a head after its signature. So each entry that one of these
+    covers should be present when the entries are read.
+    Entries written meanwhile are verified too.
 
     Raises:
         LimitExceeded: too many audit trails are being verified.

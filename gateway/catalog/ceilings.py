@@ -1,4 +1,4 @@
-"""Ceilings of a tenant's limits. The operator sets them; every reader of the policy applies them."""
+"""Ceilings of a tenant's limits. The operator sets them; the limits in force never exceed them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
@@ -28,7 +28,7 @@ async def update_ceilings(
     by: Author,
     expected: Expected = None,
 ) -> CeilingsInForce:
-    """Replace the tenant's ceilings with those that `revise` returns; they apply from the next catalog revision.
+    """Replace the tenant's ceilings with those that `revise` returns; the new catalog revision contains them.
 
     Raises:
         PreconditionFailed: the current version matches no expected tag.
@@ -50,16 +50,16 @@ async def bounded_policy(tenant: TenantId, db: Db, defaults: Limits) -> BoundedP
 
 
 async def policy_in_force(tenant: TenantId, db: Db, defaults: Limits) -> Policy:
-    """The policy with its limits capped by the ceilings. Every check of a limit reads this one."""
+    """The policy with its limits capped by the ceilings. Checks of limits use this policy, not the stored one."""
     found = await bounded_policy(tenant, db, defaults)
     return replace(found.stored, limits=found.limits)
 
 
 def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, given: Collection[str]) -> Ceilings | None:
-    """The ceilings that an operator's own change of limits sets; None if it sets none.
+    """The tenant's ceilings after a change of limits by the operator; None if the change leaves them as they are.
 
-    A limit that the operator sets above a default ceiling becomes the tenant's ceiling. A change of limits never moves
-    a ceiling that was set explicitly.
+    A limit that the operator sets above a default ceiling becomes the tenant's ceiling. Ceilings that were set
+    explicitly stay unchanged.
     """
     if not isinstance(caller, Operator):
         return None
@@ -73,10 +73,10 @@ def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, giv
 
 
 def refuse_above(wanted: Limits, bounds: Limits, given: Collection[str]) -> None:
-    """Refuse given limits that exceed their ceilings.
+    """Refuse limits named in `given` that exceed their ceilings.
 
     Raises:
-        Forbidden: a limit exceeds its ceiling; the faults point at each one.
+        Forbidden: such a limit exceeds its ceiling; each fault points at one of these limits.
     """
     faults = [
         Fault(
@@ -92,6 +92,6 @@ def refuse_above(wanted: Limits, bounds: Limits, given: Collection[str]) -> None
 
 
 def changed(before: Ceilings | Limits, after: Ceilings | Limits) -> dict[str, object]:
-    """The members that differ, with their new values."""
+    """The limits that differ, with their new values."""
     old, new = asdict(before), asdict(after)
     return {name: new[name] for name in LIMIT_NAMES if new[name] != old[name]}

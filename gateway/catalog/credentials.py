@@ -1,4 +1,4 @@
-"""Credentials that a tenant's handlers refer to by name: written whole, listed without secrets, never read back.
+"""Credentials that handlers and watches refer to by name: written whole, listed without their secrets.
 
 The allowed origins are written together with the secret. A caller that may change a credential but does not know its
 secret cannot redirect it to another origin.
@@ -111,7 +111,7 @@ async def remove_credential(
 
     Raises:
         NotFound: the tenant has none.
-        Conflict: handlers or watches name it; the faults list them.
+        Conflict: handlers or watches name it; the faults list the first 20 of them.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="credential.delete", target=name)

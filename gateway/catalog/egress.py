@@ -1,7 +1,6 @@
 """Allow-lists of private upstreams that the operator sets per tenant, and their reader for the egress guard.
 
-A list takes effect with the next revision of the tenant's catalog, like its policy: each snapshot contains the list of
-its revision.
+Like the policy, the list belongs to a catalog revision: each snapshot contains the list of its revision.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from gateway.upstream.egress.allow_list import FORM, NOTHING, AllowList, read_en
 
 
 async def get_egress(tenant: TenantId, catalog: CatalogContext) -> Egress:
-    """The tenant's allow-list; empty where none was set."""
+    """The tenant's allow-list; empty if the operator has set none."""
     async with catalog.store.transaction(tenant) as db:
         return await egress.get(tenant, db)
 
@@ -27,7 +26,7 @@ async def get_egress(tenant: TenantId, catalog: CatalogContext) -> Egress:
 async def replace_egress(
     tenant: TenantId, catalog: CatalogContext, allow: Sequence[str], *, by: Author, expected: Expected = None
 ) -> Egress:
-    """Replace the tenant's allow-list; the new one takes effect with the next revision.
+    """Replace the tenant's allow-list; the new catalog revision contains the new list.
 
     Raises:
         InvalidBody: an entry is not an exact `host:port`.
@@ -59,15 +58,15 @@ def _read(allow: Sequence[str]) -> tuple[str, ...]:
 class StoredAllowLists:
     """Allow-lists of tenants for the egress guard: from the current snapshot, else from the database.
 
-    This class caches nothing. A list is as old as the tenant's snapshot, which every replica replaces when the catalog
-    changes. A tenant without a snapshot, such as one that only has watches, costs one query per read.
+    This class caches nothing. A list is as old as the tenant's snapshot, which each replica replaces when it notices a
+    newer revision. A tenant without a snapshot, such as one that only has watches, costs one query per read.
     """
 
     store: Store
     snapshots: Snapshots
 
     def current(self, tenant: TenantId) -> AllowList | None:
-        """The list of the current snapshot; None without a snapshot, or if a newer one may exist."""
+        """The list of the current snapshot; None without a snapshot, or if a newer revision may exist."""
         snapshot = self.snapshots.current(tenant)
         return None if snapshot is None else snapshot.egress
 

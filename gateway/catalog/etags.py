@@ -16,18 +16,18 @@ from gateway.domain.webhooks import Webhook
 from gateway.errors import PreconditionFailed
 
 Expected = frozenset[str] | None
-"""Tags of which one must be current. None requires nothing; `*` accepts any version."""
+"""Acceptable tags: one of them must be the current one. None requires nothing; `*` accepts any version."""
 
 ANY = "*"
 
 Versioned = (
     Tenant | Key | Source | BoundedPolicy | Ceilings | Egress | Primitive | Profile | StoredCredential | Webhook | Watch
 )
-"""Objects of which a change may require a version."""
+"""Objects whose version a change may require."""
 
 
 def tag_of(thing: Versioned | Tool) -> str:
-    """The version of an object as an opaque tag. A deleted and recreated object has another tag."""
+    """The version of an object as an opaque tag. It contains the object's id, if any, so a recreated object differs."""
     match thing:
         case Tenant():
             return f"{thing.id}.{thing.revision}"
@@ -45,7 +45,7 @@ def tag_of(thing: Versioned | Tool) -> str:
 
 
 def check_version(thing: Versioned, expected: Expected) -> None:
-    """Refuse a change unless the object has a version that it expects.
+    """Refuse a change unless the object's version is an expected one.
 
     Raises:
         PreconditionFailed: the current version matches no expected tag.
@@ -54,7 +54,7 @@ def check_version(thing: Versioned, expected: Expected) -> None:
 
 
 def check_tag(tag: str, expected: Expected) -> None:
-    """Refuse a change unless it expects this tag.
+    """Refuse a change unless this tag is an expected one.
 
     Raises:
         PreconditionFailed: the tag is not among the expected ones.

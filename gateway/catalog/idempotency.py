@@ -1,11 +1,11 @@
-"""Idempotent requests: each `Idempotency-Key` of a principal runs once, and its response is kept for 24 hours.
+"""Idempotent requests: for 24 hours, each `Idempotency-Key` of a principal changes the catalog at most once.
 
 The caller reserves a record, runs the request with the attempt in its `Author`, then keeps the response or releases the
-record. The change marks the record as done in its own transaction. So a record that is not done belongs to a request
-that changed nothing, even if its replica died. An attempt that lost its record to a later one cannot commit.
+record. The change marks the record as done in its own transaction. So if a record is not done, its request changed
+nothing, even if the replica died. An attempt that lost its record to a later attempt cannot commit.
 
-A kept response may contain the text of a new API key. Each one is sealed with a data key of its record and bound to
-tenant and record. Only the principal that sent the request receives it.
+A kept response may contain the text of a new API key. Each response is sealed with a data key of its record and bound
+to tenant and record. Only the principal that sent the request receives the response.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ from gateway.store.jobs import Job
 KIND = "idempotency"
 KEPT = timedelta(hours=24)
 LEASE = timedelta(minutes=10)
-"""Longer than any admin request takes. After this time, the replica that runs the request counts as dead."""
+"""Lease of an attempt, longer than any admin request takes. After it, the attempt counts as dead."""
 MOST = 1000
-"""Limit on the records of one tenant: one for all its keys together, and the same again for the operator."""
+"""Limit on the records of one tenant. The tenant's keys share this limit; the operator's records have their own."""
 LARGEST = 1024 * 1024
 MOST_BYTES = 16 * 1024 * 1024
-"""Limits in compressed bytes: `LARGEST` of one kept body, `MOST_BYTES` of all kept bodies.
+"""Limits in bytes: `LARGEST` on one compressed body, `MOST_BYTES` on all kept responses of one tenant.
 
-In one tenant, `MOST_BYTES` applies to the tenant's keys together, and separately to the operator.
+The tenant's keys share `MOST_BYTES`; the operator's responses have a limit of the same size.
 """
 _RETRY_S = 1.0
 _REQUEST, _ANSWER = "request", "answer"
@@ -45,7 +45,7 @@ _REQUEST, _ANSWER = "request", "answer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRequest:
-    """A request with its key. `parts` identify the request: a repetition has the same parts."""
+    """A request with its `Idempotency-Key`. `parts` identify the request: a repetition has the same parts."""
 
     caller: Caller
     key: str
@@ -57,9 +57,10 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
 
     Raises:
         IdempotencyKeyReused: the principal sent another request under this key.
-        RequestInProgress: another attempt at the request is running.
+        RequestInProgress: another attempt at the request is running, or its response is not stored yet.
         AnswerNotKept: the record cannot be read, or the request was done and its response was not kept.
-        LimitExceeded: the tenant or the operator has reached its limit of records.
+        SecretUnreadable: the kept response was changed in the database.
+        LimitExceeded: the tenant's keys or the operator have reached the limit of records.
         NotFound: the tenant does not exist.
     """
     now = datetime.now(UTC)
@@ -83,7 +84,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
 
 
 async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answer: KeptAnswer) -> None:
-    """Seal and store the response. Its body is stored only if it and all kept bodies stay within their limits."""
+    """Seal and store the response, unless a later attempt has the record. A body that exceeds a limit is left out."""
     packed = None if answer.body is None else zlib.compress(answer.body)
     async with catalog.store.transaction(tenant) as db:
         record = await idempotency.get(tenant, db, attempt.record)
@@ -98,7 +99,10 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
 
 
 async def release(tenant: TenantId, catalog: CatalogContext, attempt: Attempt) -> None:
-    """Delete the record of a request that changed nothing, so that a repetition runs; a committed one stays."""
+    """Delete the record of a request that changed nothing, so that a repetition runs.
+
+    The record of a committed request stays, and its lease ends.
+    """
     async with catalog.store.transaction(tenant) as db:
         await idempotency.release(tenant, db, attempt, now=datetime.now(UTC))
 
@@ -123,8 +127,8 @@ async def _forget_expired(tenant: TenantId, db: Db, now: datetime) -> None:
 async def _check_room(tenant: TenantId, db: Db, caller: Caller) -> None:
     count, _ = await idempotency.usage(tenant, db, is_operators=isinstance(caller, Operator))
     if count >= MOST:
-        said = f"the tenant has {MOST} requests with an Idempotency-Key of the last 24 hours, the most it may have"
-        raise LimitExceeded(f"{said}; send the request without one, or wait", retry_after_s=LEASE.total_seconds())
+        message = f"the tenant has {MOST} requests with an Idempotency-Key of the last 24 hours, the most it may have"
+        raise LimitExceeded(f"{message}; send the request without one, or wait", retry_after_s=LEASE.total_seconds())
 
 
 def _new_record(
@@ -163,8 +167,8 @@ def _open_answer(tenant: TenantId, catalog: CatalogContext, record: IdempotencyR
     status, headers, packed = msgspec.msgpack.decode(plain, type=tuple[int, dict[str, str], bytes | None])
     if packed is None:
         place = headers.get("location")
-        said = f"the request was done (status {status}), but its answer was too large to be kept"
-        raise AnswerNotKept(f"{said}; read {place}" if place else f"{said}; see what there is")
+        message = f"the request was done (status {status}), but its answer was too large to be kept"
+        raise AnswerNotKept(f"{message}; read {place}" if place else f"{message}; see what there is")
     return KeptAnswer(status=status, headers=headers, body=zlib.decompress(packed))
 
 

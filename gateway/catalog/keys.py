@@ -1,4 +1,7 @@
-"""API keys of a tenant: created, read, changed, rotated, revoked, deleted. The text of a key is returned once."""
+"""API keys of a tenant: created, read, changed, rotated, revoked, deleted.
+
+The text of a key is returned only when the key is created or rotated.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +39,7 @@ class KeyDraft:
 async def create_key(
     tenant: TenantId, catalog: CatalogContext, draft: KeyDraft, *, by: Author
 ) -> tuple[Key, MintedKey]:
-    """Create a key and return it with its text, which is returned only here.
+    """Create a key and return it with its text.
 
     Raises:
         InvalidBody: the scopes exclude each other, or the expiry is in the past.
@@ -98,7 +101,7 @@ async def update_key(
     by: Author,
     expected: Expected = None,
 ) -> Key:
-    """Change the name or the expiry of a key.
+    """Replace a key with the one that `revise` returns; callers change its name or expiry.
 
     Raises:
         NotFound: the tenant has no key of this id.
@@ -122,9 +125,7 @@ async def update_key(
 async def rotate_key(
     tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
 ) -> tuple[Key, MintedKey]:
-    """Give a key a new secret; its id and subject stay.
-
-    The old text becomes invalid. The new text is returned only here.
+    """Give a key a new secret; its id and subject stay. The old text of the key becomes invalid.
 
     Raises:
         NotFound: the tenant has no key of this id.

@@ -29,12 +29,12 @@ async def update_policy(
     expected: Expected = None,
     given: Collection[str] = (),
 ) -> BoundedPolicy:
-    """Replace the policy with the one that `revise` returns; it takes effect with the next revision.
+    """Replace the policy with the one that `revise` returns; the new catalog revision contains it.
 
-    `given` names the limits that the caller sent.
+    `given` names the limits that the caller sent. If the caller is the operator, a sent limit may raise a ceiling.
 
     Raises:
-        Forbidden: a limit exceeds its ceiling.
+        Forbidden: a sent or changed limit exceeds its ceiling.
         InvalidBody: an entry of `http_origins` is not an origin.
         NotYetSupported: the decision for a level is not implemented yet.
         PreconditionFailed: the current version matches no expected tag.
@@ -60,7 +60,7 @@ async def update_policy(
 
 
 def _tidy(policy: Policy) -> Policy:
-    """The policy with its origins in the form in which they are compared."""
+    """The policy with normalised origins."""
     if policy.http_origins is None:
         return policy
     return replace(policy, http_origins=read_origins(policy.http_origins, pointer="/http_origins"))

@@ -50,7 +50,7 @@ async def get_profile(tenant: TenantId, catalog: CatalogContext, name: str) -> P
 async def page_profiles(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Profile]:
-    """One page of the tenant's profiles in order of names, `default` included."""
+    """One page of the tenant's profiles, sorted by name; `default` is included."""
     async with catalog.store.transaction(tenant) as db:
         found = list(await profiles.page(tenant, db, after=after, limit=limit, order=order))
     if follows((DEFAULT.name,), after, order):
@@ -67,7 +67,7 @@ async def update_profile(
     by: Author,
     expected: Expected = None,
 ) -> Profile:
-    """Replace a profile with the one that `revise` returns; its name stays.
+    """Replace a profile with the one that `revise` returns, which must have the same name.
 
     Raises:
         NotFound: the tenant has none.
@@ -91,7 +91,7 @@ async def remove_profile(
 
     Raises:
         NotFound: the tenant has none.
-        Conflict: the profile is `default`, or keys are bound to it; the faults name the keys.
+        Conflict: the profile is `default`, or unrevoked keys are bound to it; the faults name the first 20 keys.
         PreconditionFailed: the current version matches no expected tag.
     """
     _refuse_default(name)

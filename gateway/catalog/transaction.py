@@ -36,7 +36,7 @@ _PUBLISH_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """The principal that makes a change, and the request that contains the change."""
+    """The principal that makes a change, and the identifiers of its request."""
 
     caller: Caller
     correlation_id: str
@@ -46,7 +46,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogContext:
-    """Dependencies of the catalog's functions; the app opens every member."""
+    """Dependencies of the catalog's functions, for one replica."""
 
     store: Store
     sealer: EnvelopeCipher
@@ -62,7 +62,7 @@ class CatalogContext:
     verifying: FairSlotPool = field(
         default_factory=lambda: FairSlotPool("verifications", places=2, queue=16, patience_s=60)
     )
-    """Bulkhead for verifications of audit trails: a long audit trail takes long."""
+    """Bulkhead for verifications of audit trails: at most two run at once, because a long audit trail takes long."""
     heads: OutsideHeads | None = None
     """Stores of audit heads outside the database."""
     code: PythonPrimitives | None = None
@@ -88,6 +88,7 @@ async def change(tenant: TenantId, catalog: CatalogContext, entry: CatalogChange
 
     Raises:
         NotFound: the tenant does not exist.
+        Conflict: another attempt at the same request has taken over.
     """
     async with catalog.store.transaction(tenant) as db:
         revision = await tenants.advance(tenant, db)
@@ -120,7 +121,11 @@ async def record(
 
 
 async def announce(catalog: CatalogContext, event: Event) -> None:
-    """Publish an event to all replicas. A lost event only delays them: the catalog in PostgreSQL stays the truth."""
+    """Publish an event to all replicas; a failure is only logged.
+
+    A lost event about the catalog only delays the replicas, which also compare revisions with PostgreSQL. A lost event
+    about the content of a resource is not made up for.
+    """
     try:
         with anyio.fail_after(_PUBLISH_S):
             await catalog.publish(event)

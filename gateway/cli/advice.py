@@ -9,14 +9,14 @@ from gateway.cli.output.reports import count_tools
 from gateway.cli.output.tables import clean, count, render_pairs, thousands
 
 _DEAR_TOKENS = 10_000
-"""A model reads the list before its first call; this is about a twentieth of a context of 200,000 tokens."""
+"""A model reads the list before its first call; 10,000 tokens are a twentieth of a context of 200,000 tokens."""
 _CHOICES = 3
 _SERVER = re.compile(r"\bservers?\b")
 _BASE_URL = "give --base-url https://HOST/PATH: the document does not say where its API is"
 
 
 def explain_no_tools(report: JsonObject) -> str:
-    """Explain the lack of tools after an import, and name the option that would change it."""
+    """Explain why an import made no tool, and name the option that would change this if there is one."""
     reasons = _skipped_reasons(report)
     if not reasons:
         return "no tool: the document declares no operation under `paths`"
@@ -31,8 +31,8 @@ def advise(report: JsonObject) -> str:
     """Name options that would improve the import; empty if there are none."""
     tokens = number_at(report, "estimated_tokens")
     if count_tools(report) and tokens >= _DEAR_TOKENS:
-        said = f"dear: a client reads about {thousands(tokens)} tokens of tools before its first call; to list less:"
-        return f"{said}\n" + "\n".join(f"  {line}" for line in render_pairs(_choices(report)).splitlines())
+        message = f"dear: a client reads about {thousands(tokens)} tokens of tools before its first call; to list less:"
+        return f"{message}\n" + "\n".join(f"  {line}" for line in render_pairs(_choices(report)).splitlines())
     if count_tools(report) and any(_SERVER.search(reason) for reason in _skipped_reasons(report)):
         return f"for the operations without a server: {_BASE_URL}"
     return ""
@@ -44,7 +44,7 @@ def _skipped_reasons(report: JsonObject) -> Sequence[str]:
 
 
 def _choices(report: JsonObject) -> list[tuple[str, str]]:
-    """Options with the tools that each would leave: query tools, GET only, and the most frequent path prefixes."""
+    """Return options with the tools that remain with each: query tools, GET only, the most frequent path prefixes."""
     made = [found for found in as_objects(report.get("operations")) if found.get("tool") is not None]
     of = f"of {count(len(made), 'tool')}"
     reads = sum(text_at(found, "method").upper() == "GET" for found in made)
@@ -57,7 +57,7 @@ def _choices(report: JsonObject) -> list[tuple[str, str]]:
 
 
 def _patterns(paths: Sequence[str]) -> Sequence[str]:
-    """For each path, the shell pattern of the first segment that not all paths share, if it needs no escaping."""
+    """Return a shell pattern per path, up to the first segment that not all paths share, if it needs no escaping."""
     split = [path.split("/")[1:] for path in paths]
     shared = 0
     while len({tuple(segments[: shared + 1]) for segments in split}) == 1 and len(split[0]) > shared:

@@ -11,10 +11,10 @@ _DEPTH = 16
 
 
 def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) -> JsonObject:
-    """Parse the arguments of a call: those of `--args`, then each `name=value`.
+    """Parse the arguments of a call: the object of `--args`, then each `name=value`.
 
     Raises:
-        Failure: an argument has another form, or is given twice.
+        Failure: an argument has another form or is given twice, or `--args` is not a JSON object.
     """
     arguments = _parse_whole(whole)
     for text in given:
@@ -56,7 +56,7 @@ def kinds_of(value: object) -> frozenset[str]:
 
 
 def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[str]:
-    """Return the types that a schema allows, derived from its keywords only; all types if it does not restrict them."""
+    """Return the JSON types that a schema allows; all types if its keywords do not restrict them."""
     if depth > _DEPTH:
         return _KINDS
     target = _follow(schema, root)

@@ -1,4 +1,4 @@
-"""Failures of commands, and the text that Python itself writes to standard error, as lines of a JSON log."""
+"""Failures of commands, and warnings and tracebacks that Python writes to standard error, as lines of a JSON log."""
 
 import logging
 import sys
@@ -30,7 +30,10 @@ class _LoggedFailure(Failure):
 
 @contextmanager
 def json_failures() -> Generator[None]:
-    """Log each failure while the block runs as one line, and also what Python itself writes to standard error."""
+    """Convert a failure of the block so that it is printed as one log line.
+
+    From then on, warnings and uncaught exceptions of the process are logged, too.
+    """
     _log_the_rest()
     try:
         yield
@@ -44,7 +47,7 @@ def json_failures() -> Generator[None]:
 
 
 def _log_the_rest() -> None:
-    """Log the texts that Python itself writes: warnings and uncaught exceptions."""
+    """Log warnings and uncaught exceptions, which Python would write to standard error."""
     configure_logging(level="info", as_json=True)
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught

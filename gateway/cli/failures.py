@@ -19,10 +19,10 @@ class Failure(Exception):
         self.faults = tuple(faults)
 
     def show(self) -> None:
-        """Write the line, and one more for each fault that it does not contain, to standard error."""
+        """Write the message and the faults to standard error, except a single fault that the message contains."""
         click.echo(f"gateway: {self.message}", err=True)
         for fault in self.faults:
-            if len(self.faults) > 1 or not _is_said(fault, self.message):
+            if len(self.faults) > 1 or not _is_described(fault, self.message):
                 click.echo(f"  {describe_fault(fault)}", err=True)
 
 
@@ -31,7 +31,7 @@ def one_line(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-def _is_said(fault: Fault, message: str) -> bool:
+def _is_described(fault: Fault, message: str) -> bool:
     """True if the message contains all parts of the fault."""
     place = [f"{what} {number}" for what, number in (("line", fault.line), ("column", fault.column)) if number]
     return all(part in message for part in (one_line(fault.reason), fault.pointer, *place))
@@ -61,7 +61,7 @@ def failure_from_any(error: Exception) -> Failure:
 
 
 def first_leaf(error: BaseException) -> BaseException:
-    """Return the cause inside nested exception groups of task groups; the gateway's own errors take precedence."""
+    """Return the first exception inside nested exception groups; the gateway's own errors take precedence."""
     leaves = _leaves(error)
     return next((leaf for leaf in leaves if isinstance(leaf, Failure | GatewayError)), leaves[0])
 

@@ -1,4 +1,4 @@
-"""A click group that imports a command only when it runs, so that `--help` and completion stay fast."""
+"""A click group that imports a command only when it is used, so that `gateway --help` and completion stay fast."""
 
 import gc
 from collections.abc import Generator, Mapping
@@ -13,7 +13,7 @@ from gateway.cli.click_group import Commands
 
 @contextmanager
 def paused_collection() -> Generator[None]:
-    """Pause the garbage collector while modules are imported: it takes a tenth of the time and frees almost nothing."""
+    """Pause the garbage collector while modules are imported: it takes a tenth of the time and frees little."""
     gc.disable()
     try:
         yield

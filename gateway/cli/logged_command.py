@@ -34,7 +34,7 @@ def logs_json() -> bool:
 
 
 def show_line(value: Mapping[str, object]) -> None:
-    """Print an object as one line of ASCII, which no log collector splits."""
+    """Print an object as one line of ASCII JSON, which log collectors do not split."""
     click.echo(json.dumps(value))
 
 

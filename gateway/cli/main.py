@@ -79,7 +79,7 @@ gateway.params.append(
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with its code; no failure prints a traceback."""
+    """Run the command line and exit with its exit code; a failure prints no traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # received text can be unencodable

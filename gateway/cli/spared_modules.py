@@ -1,7 +1,7 @@
-"""Third-party modules that libraries import for features that the gateway does not use.
+"""Omits third-party modules that libraries import only for features that the gateway does not use.
 
-A serving process starts without them. Only the program `gateway` does this, before it imports the gateway: a program
-that embeds a gateway keeps its own imports.
+Only the program `gateway` calls `spare_modules`, before it imports the gateway. A program that embeds a gateway keeps
+its own imports.
 """
 
 import sys
@@ -15,15 +15,15 @@ _OPTIONAL: Final = {
     "structlog": ("rich", "better_exceptions"),  # formatted tracebacks on a console; the gateway prints plain ones
     "redis.asyncio": ("opentelemetry.sdk.metrics",),  # metrics of the client, which are disabled
 }
-"""Optional dependencies by library; the library imports them if they are installed."""
+"""Optional dependencies by library. The library imports each dependency if it is installed."""
 _PACKAGES: Final = ("mcp", "mcp.server", "sqlalchemy.ext.asyncio")
 """Packages whose `__init__` imports the SDK's clients and framework with an HTTP client, or an ORM (decision 26)."""
 _BEGAN: Final = "__gateway_began__"
 
 
 _running = threading.RLock()
-"""Held while a postponed `__init__` runs. Other threads wait for its end; the same thread reads the names defined so
-far.
+"""Held while a postponed `__init__` runs. Other threads wait until it has run; the same thread reads the names that are
+already defined.
 """
 
 

@@ -9,8 +9,8 @@ _NEXT = "is it running? `gateway serve` starts one; --url or GATEWAY_URL says wh
 
 
 def unanswered(url: str, error: httpx.TransportError) -> Failure:
-    """Return the failure; its message names the URL, and a remedy if no connection was possible."""
+    """Return the failure. The message names the URL, and a remedy if no connection could be opened."""
     if isinstance(error, httpx.TimeoutException):
         return Failure(f"{url} did not answer in time", ExitCode.UNREACHABLE)
-    said = f"cannot reach {url}: {error or type(error).__name__}"
-    return Failure(f"{said}; {_NEXT}" if isinstance(error, httpx.ConnectError) else said, ExitCode.UNREACHABLE)
+    message = f"cannot reach {url}: {error or type(error).__name__}"
+    return Failure(f"{message}; {_NEXT}" if isinstance(error, httpx.ConnectError) else message, ExitCode.UNREACHABLE)

@@ -1,10 +1,9 @@
-"""Connections of clients to tenants, from open to close, and the delivery of catalog changes to them.
+"""Connections of clients to tenants, and the delivery of catalog changes to long-lived clients.
 
-A request takes its registry once and keeps it to its end. A longer-lived client subscribes, and adopts each newer
-snapshot whole. An event about a new revision is a hint: the revision decides. Hints can be lost, so the followed
-revisions are compared with the database every `repair_s` seconds, and at once after a gap. Followers are also checked
-again: every change of a key moves the catalog, so each new revision triggers a check of their keys. The timer does so
-too, and thereby finds expired keys.
+A request uses one registry until its end. A long-lived client subscribes as a follower, and adopts each newer snapshot
+as a whole. Events announce new revisions. Because events can be lost, the followed revisions are compared with the
+database every `repair_s` seconds, and at once after a gap. The keys of followers are checked at each new revision,
+because every change of a key creates one. The timer checks the keys as well, and so finds expired ones.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,19 +30,19 @@ log = structlog.get_logger(__name__)
 REPAIR_S = 8.0
 
 StillValid = Callable[[Principal], Awaitable[bool]]
-"""Returns True if the credential of a principal is valid and unchanged; raises Unavailable if that is unknown now."""
+"""Returns True if a principal's credential is valid and unchanged; raises Unavailable if it cannot be checked now."""
 
 
 async def _always(_: Principal) -> bool:
     return True
 
 
-def _nobody(_: Principal) -> None:
-    """Notify no listener: the default of `Connections.dismissed`."""
+def _no_listener(_: Principal) -> None:
+    """Do nothing: the default of `Connections.dismissed`."""
 
 
 class _Connection:
-    """One client while it is attached."""
+    """The context manager of `Connections.open`."""
 
     __slots__ = ("_all", "_principal", "_profile")
 
@@ -86,7 +85,7 @@ class Connections:
         """Number of connections that are open now."""
         self._doubt = anyio.Event()
         self._tasks: TaskGroup | None = None
-        self.dismissed: Callable[[Principal], None] = _nobody
+        self.dismissed: Callable[[Principal], None] = _no_listener
         """Called with each principal whose followers a key check removed; the key may have ended without an event."""
 
     async def __aenter__(self) -> Self:
@@ -109,16 +108,16 @@ class Connections:
         return len(self._subscribers)
 
     def open(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> AbstractAsyncContextManager[Registry, None]:
-        """Attach a client while the block runs, and show it the newest registry.
+        """Attach a client while the block runs, and return its current registry.
 
         Raises:
             NotFound: on entering: the tenant is gone, or has no such profile.
-            Unavailable: on entering: its catalog cannot be read now.
+            Unavailable: on entering: the tenant's catalog cannot be read now.
         """
         return _Connection(self, principal, profile)
 
     async def attach(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> Registry:
-        """Return the newest registry, without counting a connection; see `open`."""
+        """Return the current registry, without counting a connection; raises like `open`."""
         snapshots, tenant = self._snapshots, principal.tenant
         snapshot = snapshots.current(tenant) or await snapshots.latest(tenant)
         self.refresh(tenant, snapshot.revision)  # followers adopt a revision as soon as a request finds it
@@ -128,11 +127,11 @@ class Connections:
         return Registry(principal, profile, view, self._cursors)
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
-        """Follow the catalog behind a registry from now on; the returned function ends that, and may be called again.
+        """Follow the catalog of the registry's tenant; the returned function ends that, and may be called repeatedly.
 
-        The listener is called with the previous and the new registry each time a newer one is adopted, including one
-        that was already available. It is called for the last time, with None, when the tenant is gone or the
-        principal's key is no longer valid for it.
+        The listener is called with the previous and the new registry each time a newer registry is adopted, including
+        one that exists already. It is called with None instead of a new registry when the tenant is gone or the
+        principal's key is no longer valid.
         """
         tenant = shown.principal.tenant
         leave = self._subscribers.join(tenant, Subscriber(shown, listener))
@@ -140,26 +139,26 @@ class Connections:
         return leave
 
     def is_current(self, shown: Registry) -> bool:
-        """True if no newer snapshot is known than the one that a registry shows."""
+        """True if no snapshot is known that is newer than the registry's, in revision or code generation."""
         snapshots, snapshot = self._snapshots, shown.view.snapshot
         return snapshot.revision >= snapshots.newest(snapshot.tenant) and snapshot.code >= snapshots.generation
 
     @property
     def has_new_code(self) -> bool:
-        """True if code was registered after this replica began to serve; a revision then misses some changes."""
+        """True if code was registered after this replica began to serve; no revision covers such a change."""
         return self._snapshots.has_new_code
 
     def refresh(self, tenant: TenantId, revision: int) -> None:
-        """Load the tenant's catalog at this revision once, and let every follower adopt it."""
+        """Load the tenant's catalog once, in a background task, if a follower has an older revision than this one."""
         room = self._subscribers.find(tenant)
         if room is None:
             return
         room.wanted = max(room.wanted, revision)
-        room.code = max(room.code, self._snapshots.generation)  # registered before the entry existed
+        room.code = max(room.code, self._snapshots.generation)  # code may have been registered before the entry existed
         self._bring_up(tenant, room)
 
     def renew(self, code: int) -> None:
-        """Let every follower adopt this generation of the primitives that code has registered."""
+        """Let every follower of every tenant adopt this generation of the Python primitives."""
         for tenant in self._subscribers:
             room = self._subscribers.find(tenant)
             if room is not None:
@@ -174,7 +173,7 @@ class Connections:
                 follower.lose()
 
     def recheck_all(self) -> None:
-        """Compare the followed revisions with the database now, because hints may have been lost."""
+        """Compare the followed revisions with the database now, because events may have been lost."""
         self._doubt.set()
 
     def _bring_up(self, tenant: TenantId, room: TenantSubscribers) -> None:

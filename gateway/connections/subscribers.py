@@ -1,4 +1,4 @@
-"""Followers of a tenant's catalog on this replica: the registry last shown to each, and notification of newer ones."""
+"""Followers of the tenants' catalogs on this replica; each has its last registry and a listener for newer ones."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -14,11 +14,11 @@ from gateway.registry.views import SnapshotView
 log = structlog.get_logger(__name__)
 
 Listener = Callable[[Registry, Registry | None], None]
-"""Called with the previous and the new registry; the new one is None when the tenant or the key is gone."""
+"""Called with the previous and the new registry; the new one is None if the tenant is gone or the key invalid."""
 
 
 class Subscriber:
-    """One client that follows the catalog, and the registry last shown to it."""
+    """One client that follows a catalog, and the last registry that it adopted."""
 
     __slots__ = ("_listener", "registry")
 
@@ -27,17 +27,17 @@ class Subscriber:
         self._listener = listener
 
     def adopt(self, view: SnapshotView) -> None:
-        """Show this view from now on, if it is newer than the current one."""
+        """Switch to this view and call the listener, if the view is newer than the current one."""
         old = self.registry
         if view.snapshot.order > old.view.snapshot.order:
             self.registry = replace(old, view=view)
-            self._tell(old, self.registry)
+            self._notify(old, self.registry)
 
     def lose(self) -> None:
-        """Notify the client that there is nothing to follow any more."""
-        self._tell(self.registry, None)
+        """Call the listener with None, because the tenant is gone or the key is not valid."""
+        self._notify(self.registry, None)
 
-    def _tell(self, old: Registry, new: Registry | None) -> None:
+    def _notify(self, old: Registry, new: Registry | None) -> None:
         try:
             self._listener(old, new)
         except Exception:
@@ -57,7 +57,7 @@ class TenantSubscribers:
 
     @property
     def is_behind(self) -> bool:
-        """True if a follower still has an older snapshot."""
+        """True if a follower has an older snapshot than the newest known."""
         return any(self.is_older(follower.registry.view.snapshot) for follower in self.followers.values())
 
     def is_older(self, snapshot: Snapshot) -> bool:
@@ -70,7 +70,7 @@ class TenantSubscribers:
         return {follower.registry.principal for follower in self.followers.values()}
 
     def lose(self, principal: Principal) -> None:
-        """Remove every follower with this principal, and notify them that there is nothing to follow any more."""
+        """Remove every follower with this principal, and call its listener with None."""
         gone = [token for token, follower in self.followers.items() if follower.registry.principal == principal]
         for token in gone:
             follower = self.followers.pop(token, None)
@@ -85,7 +85,7 @@ class TenantSubscribers:
 
 
 class SubscriberIndex:
-    """The followers of all tenants on this replica; a tenant without followers has no entry."""
+    """The followers of all tenants on this replica; `tidy` removes the entry of a tenant without followers."""
 
     def __init__(self) -> None:
         self._rooms: dict[TenantId, TenantSubscribers] = {}
@@ -99,7 +99,7 @@ class SubscriberIndex:
         return iter(tuple(self._rooms))
 
     def find(self, tenant: TenantId) -> TenantSubscribers | None:
-        """The followers of the tenant; None when there are none."""
+        """The entry of the tenant; None if it has no followers."""
         return self._rooms.get(tenant)
 
     def join(self, tenant: TenantId, follower: Subscriber) -> Callable[[], None]:

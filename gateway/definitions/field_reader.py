@@ -16,10 +16,10 @@ _UNPRINTABLE = re.compile(
 
 
 def copy_sent(raw: object, kind: type[DefinitionInvalid], what: str) -> object:
-    """Return a copy of the value as JSON; the caller is its only owner.
+    """Return a deep copy of the value that contains only JSON types.
 
     Raises:
-        DefinitionInvalid: of this kind; the value contains something that JSON does not have.
+        DefinitionInvalid: the subclass `kind`; the value is not JSON, too deep or too large.
     """
     try:
         return copy_json(raw)
@@ -37,7 +37,7 @@ class Faults:
         self._found: list[Fault] = []
 
     def add(self, pointer: str, reason: str, *, line: int | None = None) -> None:
-        """Add one fault."""
+        """Add one fault, unless there are 20 already."""
         if len(self._found) < _MOST_FAULTS:
             self._found.append(Fault(pointer=pointer[:_LONGEST_POINTER], reason=reason, line=line))
 
@@ -47,10 +47,10 @@ class Faults:
             self.add(pointer + fault.pointer, fault.reason, line=fault.line)
 
     def raise_as(self, kind: type[DefinitionInvalid], what: str) -> None:
-        """Raise an error if there are faults. Its message names the first field; its faults point at all of them.
+        """Raise an error with all collected faults, if there are any; its message names the first field.
 
         Raises:
-            DefinitionInvalid: of this kind.
+            DefinitionInvalid: the subclass `kind`; there are faults.
         """
         if not self._found:
             return
@@ -102,7 +102,7 @@ class FieldReader:
                 self.refuse(name, "is missing")
 
     def text(self, name: str, *, longest: int, required: bool = False, is_blank_allowed: bool = False) -> str | None:
-        """Read a text without control or direction characters."""
+        """Read a text; control and direction characters are refused, except tabs and line breaks."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
@@ -189,7 +189,7 @@ class FieldReader:
         return ()
 
     def texts(self, name: str, *, most: int, longest: int, least: int = 0) -> tuple[str, ...]:
-        """Read a list of texts."""
+        """Read a list of texts; other elements are faults and are left out."""
         found: list[str] = []
         for index, element in enumerate(self.items(name, most=most, least=least)):
             if isinstance(element, str) and len(element) <= longest and not _UNPRINTABLE.search(element):

@@ -1,4 +1,4 @@
-"""Narrowing of untrusted JSON values, JSON Pointers to their parts, and short forms of values for messages."""
+"""Type checks of untrusted JSON values, JSON Pointers to their parts, and short forms of values for messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
@@ -9,7 +9,7 @@ _SHOWN = 80
 
 
 def as_object(value: object) -> Object | None:
-    """Return the value if it is a JSON object: a dictionary with only text keys."""
+    """Return the value if it is a JSON object (a dictionary with only text keys); otherwise None."""
     if not isinstance(value, dict):
         return None
     mapping = cast("dict[object, object]", value)
@@ -17,7 +17,7 @@ def as_object(value: object) -> Object | None:
 
 
 def as_list(value: object) -> Sequence[object] | None:
-    """Return the value if it is a JSON array; a tuple counts as one."""
+    """Return the value if it is a JSON array (a list or a tuple); otherwise None."""
     return cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
 
 

@@ -1,4 +1,4 @@
-"""Validated deep copies of Python values as JSON; the caller is their only owner."""
+"""Deep copies of Python values, validated as JSON."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _OBJECTS = (dict, Mapping)
 
 
 class NotJson(Exception):
-    """A value that JSON does not have, or that exceeds the limits; the message is the reason."""
+    """The value is not JSON, or exceeds the limits; the message is the reason."""
 
     def __init__(self, reason: str, pointer: str) -> None:
         super().__init__(reason)
@@ -22,12 +22,12 @@ class NotJson(Exception):
 
 
 def copy_json(value: object) -> object:
-    """Return a copy of the value that consists only of JSON's own types.
+    """Return a deep copy of the value that contains only JSON types.
 
-    Tuples become lists, mappings dictionaries, and members of enumerations their values.
+    Tuples become lists, mappings become dictionaries; members of `StrEnum` and `IntEnum` become their values.
 
     Raises:
-        NotJson: the value contains something else, is too deep or too large.
+        NotJson: the value contains another type, invalid Unicode or a number out of range, or is too deep or large.
     """
     return _Copier().copy(value, ())
 
@@ -79,7 +79,7 @@ def _text(text: str, place: tuple[str | int, ...]) -> str:
             text.encode()
         except UnicodeEncodeError:
             raise NotJson("is not valid Unicode", point(*place)) from None
-    return str.__str__(text)  # the value of an enumeration's member, not its name
+    return str.__str__(text)  # the plain text, also for a member of a `StrEnum`
 
 
 def _number(number: float, place: tuple[str | int, ...]) -> float:

@@ -1,7 +1,7 @@
-"""Projection of JSON values: the part at a JSON Pointer (RFC 6901), only some paths, or all but some paths.
+"""Projection of JSON values: to the part at a JSON Pointer (RFC 6901), to some paths, or to all but some paths.
 
 A path is a pointer in which `*` matches every element of a list and every member of an object. The work is linear in
-the value and the number of paths. The given value is never changed; new values are created on the paths.
+the value and the number of paths. The given value is never changed; only containers on the paths are copied.
 """
 
 import re
@@ -19,10 +19,10 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _EVERY = "*"
 
 Marks: TypeAlias = "dict[str, Marks]"
-"""Paths as a tree of their tokens; the end of a path is an empty node."""
+"""Paths as a tree of tokens; an empty node is the end of a path."""
 
 Places: TypeAlias = tuple[Marks, ...]
-"""Positions of a part of the value in that tree; several where both `*` and a name match."""
+"""The nodes of `Marks` that match one part of the value; several if both `*` and a name match."""
 
 
 def is_path(text: str) -> bool:
@@ -53,7 +53,7 @@ def point(value: object, pointer: str) -> object:
 
 
 def keep(value: object, paths: Sequence[str]) -> object:
-    """Return only the parts at the paths and their containers. A whole value without parts becomes null."""
+    """Return only the parts at the paths, in their containers. A value that is no container becomes null."""
     return _kept(value, (_mark(paths),))
 
 
@@ -67,7 +67,7 @@ def _tokens(pointer: str) -> list[str]:
 
 
 def _mark(paths: Sequence[str]) -> Marks:
-    """Return the paths as a tree; a path makes longer ones below it superfluous."""
+    """Return the paths as a tree; a path replaces the longer paths that begin with it."""
     root: Marks = {}
     for path in sorted(paths, key=lambda path: path.count("/"), reverse=True):
         below = root

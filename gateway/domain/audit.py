@@ -18,14 +18,14 @@ class AuditKind(StrEnum):
     CALL = "call"
     CHANGE = "change"
     BREAK = "break"
-    """The writer's chain was broken: the entry that a new change entry has to follow was missing."""
+    """The previous entry of the change chain was missing; this entry takes its number."""
 
 
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a call in the audit trail; arguments are kept only as a digest.
+    """One step of a call in the audit trail; the arguments are stored only as a digest.
 
     `action` is the kind of request: `call` a tool, `read` a resource, `get` a prompt or `complete` a value. `confirm`
-    is the user's confirmation of any of them. `tool` is the name or URI of the primitive.
+    is the user's confirmation of such a request. `tool` is the name or URI of the primitive.
     """
 
     tenant: TenantId
@@ -41,7 +41,7 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     result_bytes: int = 0
     action: str = "call"
     levels: Levels | None = None
-    """Declared and assessed safety level, if the tenant declared another level than the assessed one."""
+    """Declared and assessed safety level, if the tenant declared a different level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,10 @@ class ChainFaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainFault:
-    """A position of a chain that differs from what was written.
+    """A fault at one position of a chain.
 
-    `number` is the changed entry, the first missing entry, the last entry that should exist, or the entry that records
-    a break.
+    `number` is the number of an entry: the changed one, the first missing one, the last one that should exist, or the
+    one that records a break.
     """
 
     kind: ChainFaultKind
@@ -98,7 +98,7 @@ class ChainFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The entries of one writer in a tenant's audit trail, verified; `head` is the hash over all of them."""
+    """The entries of one writer in a tenant's audit trail, verified; `head` is the MAC of the last entry."""
 
     writer: str
     entries: int
@@ -107,16 +107,16 @@ class Chain:
     head: bytes
     faults: int = 0
     fault: ChainFault | None = None
-    """The first of the faults."""
+    """The first fault found."""
 
     @property
     def is_whole(self) -> bool:
-        """True if each entry follows from the one before, and no signed entry is missing at the end."""
+        """True if verification found no fault in the chain."""
         return self.fault is None
 
     @property
     def is_of_signatures(self) -> bool:
-        """True if the chain is not part of the audit trail itself, but records the heads of its chains."""
+        """True if the chain contains signatures over the heads of other chains, instead of audit entries."""
         return self.writer.startswith(SIGNERS)
 
 
@@ -126,13 +126,13 @@ class AnchorKind(StrEnum):
     CREATED = "created"
     """Created together with the tenant."""
     ADOPTED = "adopted"
-    """Created at the first signature of a tenant older than anchors; the entries of that time are trusted."""
+    """Created at the first signature of a tenant older than anchors; earlier entries are trusted."""
     BROKEN = "broken"
     """Created to replace an anchor that was missing or forged."""
 
 
 class AnchorState(StrEnum):
-    """State of an audit trail's anchor, as verification found it."""
+    """Result of verifying the anchor of an audit trail."""
 
     CREATED = "created"
     ADOPTED = "adopted"
@@ -145,7 +145,7 @@ class AnchorState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """The anchor of an audit trail as verification found it; `number` is the last signature that it names."""
+    """The verified anchor of an audit trail; `number` is the number of the signature that the anchor names."""
 
     state: AnchorState
     number: int = 0
@@ -153,7 +153,7 @@ class Anchor:
 
     @property
     def is_whole(self) -> bool:
-        """True if the audit trail begins at its anchor."""
+        """True if the anchor is intact, or the trail has none yet."""
         return self.state in {AnchorState.CREATED, AnchorState.ADOPTED, AnchorState.PENDING}
 
 
@@ -164,7 +164,7 @@ class HeadsState(StrEnum):
     EMPTY = "empty"
     """The store has no head of the tenant, so there is nothing to compare."""
     REFUSED = "refused"
-    """No configured secret key has sealed any head in the store: nothing to compare, and a reason to investigate."""
+    """The store has heads, but no configured secret key opens them: nothing to compare, and a reason to investigate."""
     UNREACHABLE = "unreachable"
     MISSING = "missing"
     """The database ends before the head in the store."""
@@ -174,7 +174,7 @@ class HeadsState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadsCompared:
-    """The comparison with one store; `number` is the newest signature compared, or the first that differs."""
+    """The comparison with one store; `number` is the newest compared signature, or the first different one."""
 
     store: str
     state: HeadsState
@@ -184,7 +184,7 @@ class HeadsCompared:
 
     @property
     def is_contradicted(self) -> bool:
-        """True if the store has a head that the database lacks."""
+        """True if a head in the store differs from the database, or is missing there."""
         return self.state in {HeadsState.MISSING, HeadsState.CHANGED}
 
 
@@ -198,6 +198,6 @@ class AuditTrail:
 
     @property
     def is_whole(self) -> bool:
-        """True if database and stores show no change, insertion or deletion."""
+        """True if the chains and the anchor are whole, and no reached store contradicts the database."""
         chains_hold = all(chain.is_whole for chain in self.chains)
         return chains_hold and self.anchor.is_whole and not any(store.is_contradicted for store in self.stores)

@@ -21,9 +21,9 @@ AUTHORIZATION = "Authorization"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCredential:
-    """A credential that handlers name; `field` is the header or query parameter it fills.
+    """A named credential for declared handlers; `field` is the header or query parameter it fills.
 
-    It is sent only to `origins`, whatever a handler declares.
+    The gateway sends it only to `origins`, whatever a handler declares.
     """
 
     id: CredentialId

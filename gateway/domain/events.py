@@ -15,7 +15,7 @@ class CatalogMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChanged:
-    """A key was revoked, changed or deleted; replicas drop what they cached for it."""
+    """A key was revoked, changed or deleted; replicas drop their cache entries for it."""
 
     tenant: TenantId
     key: KeyId
@@ -25,7 +25,7 @@ class KeyChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnded:
-    """A session was ended; replicas drop what they cached for it."""
+    """A session was ended; replicas drop their cache entries for it."""
 
     tenant: TenantId
     session: str
@@ -33,7 +33,7 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCancelled:
-    """The client of a session has cancelled a request (its id as JSON), on whichever replica it runs."""
+    """The client of a session has cancelled a request, which may run on any replica; `request` is its id as JSON."""
 
     tenant: TenantId
     session: str
@@ -42,7 +42,7 @@ class RequestCancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantRemoved:
-    """The tenant was deleted; replicas drop everything they cached for it."""
+    """The tenant was deleted; replicas drop all their cache entries for it."""
 
     tenant: TenantId
 
@@ -57,7 +57,7 @@ class ResourceUpdated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateChanged:
-    """A resource template was created, changed or deleted; the resources at its URIs have changed."""
+    """A resource template was created, changed or deleted; all resources at its URIs count as changed."""
 
     tenant: TenantId
     template: str

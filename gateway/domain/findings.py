@@ -14,7 +14,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one check, with a remedy; `mend` is empty if there is nothing to do."""
+    """Result of one check; `mend` is the remedy, empty if there is nothing to do."""
 
     check: str
     status: Verdict

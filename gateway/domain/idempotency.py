@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One run of a request. A record has one attempt at a time, and only that attempt may commit."""
+    """One attempt to run a request. A record has one attempt at a time; only the current attempt may commit."""
 
     record: str
     """SHA-256 of principal and key, in hex; the key itself is not stored."""

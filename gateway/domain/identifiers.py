@@ -1,4 +1,4 @@
-"""Opaque prefixed identifiers; all ids are created in this module."""
+"""Opaque prefixed identifiers, and their random generator `mint`."""
 
 import secrets
 from typing import NewType
@@ -46,7 +46,7 @@ def new_audit_id() -> AuditId:
 
 
 def new_primitive_id(prefix: str) -> PrimitiveId:
-    """Return an id whose prefix names the family: `tol`, `res`, `tpl` or `pro`."""
+    """Return a new id; the prefix names the family: `tol`, `res`, `tpl` or `pro`."""
     return PrimitiveId(mint(prefix))
 
 

@@ -1,4 +1,4 @@
-"""Order of a list, and the position of an item in it as text that sorts like the item."""
+"""Order of a list, and positions of its items as text."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ _BETWEEN = "\0"  # no name, URI or id contains it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Items ordered by the column `by`, ties by id. Without `by` the order is that of the items' keys."""
+    """Order by the column `by`, then by id. Without `by`, items are ordered by their keys."""
 
     by: str | None = None
     is_descending: bool = False
@@ -19,7 +19,7 @@ KEYED = Order()
 
 
 def join_place(*parts: str) -> str:
-    """Return the position of an item: its key alone, or the value it is ordered by and its id."""
+    """Return the position of an item: its key, or the value of the `by` column and the item's id."""
     return _BETWEEN.join(parts)
 
 
@@ -29,12 +29,12 @@ def split_place(place: str) -> tuple[str, ...]:
 
 
 def write_moment(moment: datetime | None) -> str:
-    """Return a moment as text that sorts like it; None sorts first."""
+    """Return a moment as text, so that texts sort by time; None sorts first."""
     return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def follows(parts: tuple[str, ...], after: str | None, order: Order) -> bool:
-    """True if the item at this position comes after the position `after` in an order."""
+    """True if the position `parts` comes after the position `after`, or `after` is None."""
     if after is None:
         return True
     return parts < split_place(after) if order.is_descending else parts > split_place(after)

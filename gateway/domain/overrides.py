@@ -1,6 +1,6 @@
-"""Overrides of imported tools by the tenant, and aliases for the former names of tools.
+"""A tenant's overrides of imported tools, and aliases for the former names of tools.
 
-Both belong to an operation by its identity, `METHOD path-template`, so they survive every import of the document.
+Both refer to an operation by its identity, `METHOD path-template`, so they survive a new import of the document.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ class OverrideFields:
     """False: no caller can list or call it."""
     safety: Safety | None = None
     annotations: Mapping[str, bool] | None = None
-    """Overridden hints; the others are the document's."""
+    """Overridden hints; all other hints come from the document."""
     pinned: Mapping[str, object] | None = None
-    """Arguments with a fixed value; callers neither see nor send them."""
+    """Arguments with a fixed value; callers neither see these arguments nor may send them."""
     result: Mapping[str, object] | None = None
     """Projection of a JSON response: `pointer`, `keep` and `drop`."""
 
@@ -49,7 +49,7 @@ class Override:
     id: OverrideId
     source: SourceId
     identity: str
-    wishes: OverrideFields
+    changes: OverrideFields
     version: int = 1
     created_at: datetime
     updated_at: datetime
@@ -57,7 +57,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alias:
-    """A former name of an operation's tool, and the time until which it can be called by that name."""
+    """A former name of an operation's tool; calls by this name work until `expires_at`."""
 
     name: str
     source: SourceId
@@ -67,7 +67,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverrideReport:
-    """Effect of an import on one override: whether it applies, and the reasons why parts of it do not."""
+    """Effect of an import on one override: `applies`, and the reasons why parts of it do not apply."""
 
     identity: str
     applies: bool

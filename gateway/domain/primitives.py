@@ -22,13 +22,13 @@ class Family(StrEnum):
 class Primitive:
     """One primitive: its definition as listed (JSON bytes) and its handler.
 
-    `name` addresses it in its family: the name of a tool or prompt, the URI of a resource, the URI template of a
-    resource template. `handler` is the declared handler as JSON bytes. A primitive of code has none; its handler is
-    looked up by family and name.
+    `name` identifies it in its family: the name of a tool or prompt, the URI of a resource, the URI template of a
+    resource template. `handler` is the declared handler as JSON bytes. It is empty for a primitive registered in
+    Python code, whose handler is found by family and name.
 
-    `safety` is the level in force. It is `override`, declared beside the definition, or `assessed`, which the gateway
-    derives from the handler, with reasons. `refers` names the dependencies of the handler: `tool:NAME`, `source:NAME`
-    or `credential:NAME`.
+    `safety` is the level in force: `override` (declared by the tenant) if it is set, else `assessed`, which the gateway
+    derives from the handler. `refers` names the dependencies of the handler: `tool:NAME`, `operation:SOURCE:KEY` or
+    `credential:NAME`.
     """
 
     id: PrimitiveId
@@ -50,7 +50,7 @@ class Primitive:
 
     @property
     def level(self) -> Safety:
-        """The level for policy decisions: `safety`, but never lower than that of an operation that the handler runs."""
+        """The level for policy decisions: `safety`, or the higher level of the operation that the handler runs."""
         return self.counted or self.safety
 
     @property

@@ -18,9 +18,9 @@ class QueriedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queried:
-    """A source's operations that one profile sees, by identity (`METHOD path`).
+    """The operations of a source that one profile shows, by identity (`METHOD path`).
 
-    `is_whole` is True if no operation is left out, so that the rest of the document may be shown as well.
+    `is_whole` is True if the profile hides no operation; then the other parts of the document may be shown as well.
     """
 
     source: QueriedSource

@@ -1,4 +1,4 @@
-"""Errors of the admin API for one kind of request each: branches of the tree in `gateway.errors`.
+"""Errors of the admin API for idempotent requests and source changes; subclasses of errors in `gateway.errors`.
 
 BadInput
 └── IdempotencyKeyReused    an Idempotency-Key that belongs to another request

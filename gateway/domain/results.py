@@ -11,14 +11,14 @@ class _Absent(Enum):
 
 
 ABSENT: Final = _Absent.ABSENT
-"""Marks absent structured content, because None is a value."""
+"""Marks absent structured content; None would mean the JSON value null."""
 
 Absent = Literal[_Absent.ABSENT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Result of a tool: content blocks in the protocol's form, and the same content as one JSON value."""
+    """Result of a tool: content blocks in the protocol's form, and optionally structured content, one JSON value."""
 
     content: Sequence[Mapping[str, object]] = ()
     structured: object | Absent = ABSENT

@@ -18,13 +18,13 @@ class SessionRecord:
     protocol_version: str
     client: dict[str, object]
     revision: int = 0
-    """The tenant's revision when the client connected: the newest one it may have seen."""
+    """The tenant's revision when the client connected."""
     lists: tuple[Family, ...] = ()
-    """Lists for which the client was promised change notifications."""
+    """Lists whose change notifications the gateway announced to the client."""
     transport: Literal["http", "sse"] = "http"
     """`sse` is the HTTP+SSE transport of 2024-11-05, where the stream is opened before the handshake."""
     holder: str = ""
-    """The replica with the HTTP+SSE stream, on which the session depends; empty if any replica can serve it."""
+    """The replica with the HTTP+SSE stream of the session; empty if any replica can serve the session."""
 
     @property
     def is_open(self) -> bool:

@@ -75,8 +75,8 @@ class ListedPrice:
 class ImportReport:
     """Import results of every operation of a document, and the cost for a client to list them.
 
-    `tools_list_bytes` is the length of `{"tools":[…]}` with all tools that are listed for this source alone. `listed`
-    is their number (None in reports of an older version). `dearest` are the largest of them, largest first.
+    `tools_list_bytes` is the length of `{"tools":[…]}` with all listed tools of this source. `listed` is the number of
+    these tools (None in reports of an older version). `dearest` contains the largest tools, largest first.
     """
 
     operations: tuple[OperationReport, ...]
@@ -88,7 +88,7 @@ class ImportReport:
 
     @property
     def tools_listed(self) -> int:
-        """Number of tools listed for this source alone."""
+        """Number of listed tools of this source."""
         return sum(one.tool is not None for one in self.operations) if self.listed is None else self.listed
 
     @property
@@ -114,9 +114,9 @@ class OperationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportChanges:
-    """Differences between the tools of an import and those of the version before, by identity of the operations.
+    """Differences between the tools of an import and of the version before; operations are compared by identity.
 
-    `changed` are tools of the same name with another definition, request or safety level.
+    `changed` contains tools with the same name, but another definition, request or safety level.
     """
 
     added: tuple[OperationChange, ...] = ()
@@ -129,7 +129,7 @@ class ImportChanges:
 class CompiledOperation:
     """One operation as a tool: its definition as listed (JSON bytes) and its request plan.
 
-    `identity` is `METHOD path-template`; it survives re-imports and keeps the tool's name.
+    `identity` is `METHOD path-template`; an operation with the same identity keeps its tool name in later imports.
     """
 
     identity: str
@@ -170,21 +170,21 @@ class Source:
     expose: Exposure
     url: str | None
     schemes: tuple[str, ...]
-    """Names of the security schemes with a stored credential; never the credentials."""
+    """Names of the security schemes with a stored credential; the credentials are not part of this value."""
     active_version: int
     version: int
     created_at: datetime
     updated_at: datetime
     include: tuple[OperationRule, ...] = ()
-    """An operation is selected if one of these matches, or there are none, and none of `exclude` matches."""
+    """An operation is selected if `include` is empty or one of its rules matches, and no rule of `exclude` matches."""
     exclude: tuple[OperationRule, ...] = ()
     output_schemas: bool = False
-    """True if its tools list output schemas; results then have to conform to them."""
+    """True if its tools list output schemas; results then have to conform to the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOperation:
-    """One operation as stored in the catalog; `plan` is the encoded request plan, decoded on first use."""
+    """One operation as stored in the catalog; `plan` is the encoded request plan, decoded by the handler."""
 
     id: OperationId
     source: SourceId

@@ -10,7 +10,7 @@ _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), Primit
 
 
 class PrimitiveOrigin(StrEnum):
-    """Origin of a tool."""
+    """Origin of a primitive."""
 
     SOURCE = "source"
     CUSTOM = "custom"
@@ -24,7 +24,7 @@ class Tool:
     """One effective tool: its definition as listed (JSON bytes of the protocol's Tool) and the data to run it.
 
     An imported operation has `operation`, `source`, `identity` and `plan`. A custom tool has `primitive` and `handler`
-    (the declared handler as JSON bytes). A tool of code has neither; its handler is looked up by name.
+    (the declared handler as JSON bytes). A tool of code or a built-in tool has neither; its handler is found by name.
     """
 
     name: str

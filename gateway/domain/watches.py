@@ -10,7 +10,7 @@ from gateway.domain.identifiers import WatchId
 class Sighting:
     """State of the URL at the last successful poll, and the outcome of the latest polls.
 
-    `digest` is of the last complete body. `failures` counts consecutive failed polls; `fault` is the reason.
+    `digest` is the digest of the last complete body. `failures` counts consecutive failed polls; `fault` is the reason.
     """
 
     etag: str | None = None
@@ -24,7 +24,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Polling of a URL every `interval_s` seconds; a different body means that the resource has changed."""
+    """Polling of a URL every `interval_s` seconds. A different body means that the resource at `uri` has changed."""
 
     id: WatchId
     uri: str

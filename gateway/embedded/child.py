@@ -1,7 +1,7 @@
-"""Child process that cannot outlive the gateway: an embedded server, its start and its stop.
+"""Child process of the gateway: an embedded server, its start and its stop.
 
-A child must be started from a thread that lives as long as the child should. On Linux its death signal is tied to that
-thread. Start it from the main thread.
+On Linux, the kernel sends a child its first stop signal when the thread that started it ends, so a child does not
+outlive the gateway. Start children from the main thread.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ class Account:
 
     @classmethod
     def of(cls, uid: int) -> "Account":
-        """The account with this number, with its own group."""
+        """Return the account with this user id and its primary group."""
         try:
             return cls(uid=uid, gid=pwd.getpwuid(uid).pw_gid)
         except KeyError:
@@ -42,7 +42,7 @@ class Account:
 
     @classmethod
     def named(cls, name: str) -> "Account":
-        """The account with this name."""
+        """Return the account with this user name."""
         try:
             return cls.of(pwd.getpwnam(name).pw_uid)
         except KeyError:
@@ -51,7 +51,7 @@ class Account:
 
 @dataclass(slots=True, kw_only=True)
 class Child:
-    """One program of ours, its log, and the signals that stop it."""
+    """One child process: its command, its log, and the signals that stop it."""
 
     name: str
     command: Sequence[str | Path]
@@ -62,10 +62,10 @@ class Child:
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def start(self) -> None:
-        """Start the program; its output goes to the log, which starts empty.
+        """Start the program; its output replaces the contents of the log.
 
         Raises:
-            EmbeddedServerFailed: the program cannot be run at all.
+            EmbeddedServerFailed: the program cannot be started, or the log cannot be written.
         """
         try:
             with self.log.open("wb") as log:
@@ -91,19 +91,19 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     def failed(self) -> EmbeddedServerFailed:
-        """Return the error of a program that ended unexpectedly; its message has the end of the log."""
+        """Return the error of a program that ended unexpectedly; its message contains the end of the log."""
         status = self._process.returncode if self._process else None
         return EmbeddedServerFailed(f"{self.name} ended with status {status}: {self.tail() or 'it printed nothing'}")
 
     def tail(self) -> str:
-        """The end of the program's output."""
+        """Return the last 2000 bytes of the log; empty if it cannot be read."""
         try:
             return self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
         except OSError:
             return ""
 
     async def finish(self) -> None:
-        """Wait for a program that ends by itself.
+        """Wait until the program ends by itself.
 
         Raises:
             EmbeddedServerFailed: the program ended with an error status.
@@ -112,7 +112,7 @@ class Child:
             raise self.failed()
 
     async def stop(self, *, patience_s: float = 10.0) -> None:
-        """Send each stop signal in turn, then SIGKILL; return when the program has ended."""
+        """Send each stop signal in turn, then SIGKILL; after each, wait at most `patience_s` for the program to end."""
         with anyio.CancelScope(shield=True):
             for number in (*self.stop_signals, signal.SIGKILL):
                 if not self.is_running or self._process is None:
@@ -129,13 +129,13 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of a child: none of our secrets, and no variable that PostgreSQL would take for a setting."""
+    """Return the environment of a child, without our secrets and without variables that configure PostgreSQL."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
 
 
 def _die_with_us(death_signal: signal.Signals) -> Callable[[], None] | None:
-    """Return the hook that a child runs before its program: on Linux it requests a signal at our death; else None."""
+    """Return a hook that runs in the child before its program and requests the death signal; None if not on Linux."""
     if not _IS_LINUX:
         return None
     prctl = ctypes.CDLL(None).prctl

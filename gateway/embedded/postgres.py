@@ -1,4 +1,4 @@
-"""Embedded PostgreSQL: created once, started, given its roles and database, stopped."""
+"""Embedded PostgreSQL: creates the data folder once, runs the server, and creates roles and database."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ DEFINER = "gateway_definer"
 DATABASE = "gateway"
 
 _STOP = (signal.SIGINT, signal.SIGQUIT)
-"""Fast shutdown: clients are disconnected and everything is written. Then immediate: the next start recovers."""
+"""SIGINT: fast shutdown, which disconnects clients and writes all data. SIGQUIT: immediate; the next start recovers."""
 
 _PATIENCE_S = 60.0
 _MAJOR = "18"
@@ -47,7 +47,8 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
     """Run PostgreSQL with the gateway's roles and database for as long as the block runs.
 
     Raises:
-        EmbeddedServerFailed: PostgreSQL did not start.
+        EmbeddedServerFailed: PostgreSQL is not installed or did not start, its data is of another version, or a stale
+            server cannot be stopped.
     """
     programs = await to_thread.run_sync(postgres_programs, folders.account, folders.root.parent / "programs")
     if not folders.postgres.exists():
@@ -60,7 +61,7 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
         server.inherited = (*data.descriptors, *sockets.descriptors)
 
         async def start() -> None:
-            await _end_leftovers(folders.postgres)  # also those of a server of ours that was killed
+            await _end_leftovers(folders.postgres)  # also child processes of a server that was killed
             server.start()
             await _prepare(server, folders.sockets)
 
@@ -72,7 +73,7 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
 
 
 async def _create(programs: Path, folders: StateDirectory) -> None:
-    """Create the data folder under another name and rename it when it is whole."""
+    """Create the data folder under another name and rename it when it is complete."""
     fresh = folders.root / "postgres.new"
     if fresh.exists():
         await _end_leftovers(fresh)
@@ -105,7 +106,7 @@ def _check_version(data: Path) -> None:
 
 
 class _ReachableFolder:
-    """A path by which the server reaches a folder, and the descriptors it needs for that."""
+    """A path through which the server opens a folder, and the descriptors that the path needs."""
 
     def __init__(self, path: Path, *descriptors: int) -> None:
         self.path = path
@@ -114,7 +115,7 @@ class _ReachableFolder:
 
 @contextmanager
 def _reachable(folder: Path, folders: StateDirectory) -> Generator[_ReachableFolder]:
-    """The folder's own path, or one through an inherited descriptor when another account cannot reach it."""
+    """Yield the folder's own path; on Linux, for another account, a path through an inherited descriptor."""
     if folders.account is None or sys.platform != "linux":
         yield _ReachableFolder(folder)
         return
@@ -130,7 +131,7 @@ def _child(name: str, command: list[str | Path], folders: StateDirectory) -> Chi
 
 
 class _DriverConnection(Protocol):
-    """The part of the driver's connection that we use; it has no type stubs."""
+    """The methods of asyncpg's connection that this module uses; asyncpg has no type stubs."""
 
     async def execute(self, query: str) -> str: ...
     async def fetchval(self, query: str, *args: object) -> object: ...
@@ -145,7 +146,7 @@ _dial: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnk
 
 
 async def _prepare(server: Child, sockets: Path) -> None:
-    """Wait until the server responds, then create missing roles and the missing database."""
+    """Wait until the server responds, then create roles and database if they are missing."""
     connection = await _connect(server, sockets)
     try:
         for role, form in ((OWNER, "login"), (APP, "login"), (DEFINER, "nologin")):

@@ -1,4 +1,4 @@
-"""Embedded Redis: started with an append-only file, stopped when its data is written."""
+"""Embedded Redis with an append-only file, which Redis syncs once a second and when it stops."""
 
 import signal
 from collections.abc import AsyncGenerator
@@ -20,7 +20,7 @@ _PATIENCE_S = 60.0
 
 
 def socket_path(folders: StateDirectory) -> Path:
-    """The path of Redis's socket."""
+    """Return the path of the Redis socket."""
     return folders.sockets / "redis.sock"
 
 
@@ -29,7 +29,7 @@ async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
     """Run Redis for as long as the block runs.
 
     Raises:
-        EmbeddedServerFailed: Redis did not start.
+        EmbeddedServerFailed: Redis is not installed or did not start, or a stale server cannot be stopped.
     """
     program = await to_thread.run_sync(redis_program)
     pid_file = folders.root / "redis.pid"

@@ -1,4 +1,4 @@
-"""Both embedded servers, opened and closed together."""
+"""The embedded PostgreSQL and Redis, opened and closed together."""
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from gateway.embedded.supervisor import watching
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedUrls:
-    """URLs of the servers: the login that runs the gateway, the login that owns the schema, and Redis."""
+    """URLs of PostgreSQL, with the login of the running gateway and with the schema owner's login, and of Redis."""
 
     database_url: str
     migration_database_url: str
@@ -22,14 +22,14 @@ class EmbeddedUrls:
 
 
 class EmbeddedServers:
-    """PostgreSQL and Redis on unix sockets below a data directory, kept between starts; they end with the gateway.
+    """PostgreSQL and Redis on unix sockets; their data stays in the data directory between starts.
 
     Open it from the main thread: on Linux the servers end with the thread that started them. A server that ends by
-    itself is started again.
+    itself is restarted, at most three times within a minute.
 
     Raises:
-        EmbeddedServerFailed: on opening, a server did not start or another gateway uses the directory. Later, with the
-            block cancelled, a server ended and did not start again.
+        EmbeddedServerFailed: on opening, a server did not start, or the directory is in use or cannot be written.
+            Later, a server could not be restarted; the block is cancelled first.
     """
 
     def __init__(self, data_dir: Path) -> None:

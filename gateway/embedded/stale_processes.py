@@ -1,6 +1,6 @@
-"""Stale processes of a crashed gateway: servers that still run on our data, or pid files that are no longer true.
+"""Removal of stale processes: servers of a crashed gateway that still use our data, and their pid files.
 
-The folder's lock is held during the check, so no process that is found belongs to a running gateway.
+The caller holds the lock of the state directory, so these processes do not belong to another running gateway.
 """
 
 import contextlib
@@ -19,12 +19,13 @@ _PATIENCE_S = 10.0
 
 
 async def end_stale_processes(program: str, folder: Path, pid_file: Path, signals: Sequence[signal.Signals]) -> None:
-    """Stop every process of this program that works in the folder, then remove a pid file that is no longer true.
+    """Stop every process of this program that works in the folder, then remove the pid file.
 
-    PostgreSQL believes a wrong pid file when any other process has the number meanwhile, so the file must be removed.
+    PostgreSQL refuses to start if another process now has the number in an old pid file. A process that SIGKILL does
+    not end within 10 s is ignored.
 
     Raises:
-        EmbeddedServerFailed: a process cannot be stopped.
+        EmbeddedServerFailed: a process belongs to another user.
     """
     for number in (*signals, signal.SIGKILL):
         for pid in _pids(program, folder):
@@ -49,7 +50,11 @@ def _forget(pid_file: Path) -> None:
 
 
 def _pids(program: str, folder: Path) -> list[int]:
-    """Process ids of this program in this folder; both servers change into their data folder and stay there."""
+    """Return the ids of processes of this program that work in the folder.
+
+    On Linux, that is their working directory: both servers change into their data folder. Elsewhere, the command line
+    contains both names.
+    """
     if not folder.exists():
         return []
     if sys.platform == "linux":

@@ -1,13 +1,14 @@
 """State directory of the embedded servers, locked so that only one gateway uses it.
 
     DATA_DIR/servers/            0700, ours
-        lock                     held for life; names the process that holds it
-        postgres/  redis/        the data
-        sockets/                 the sockets, unless the path is too long for one
+        lock                     held while the gateway runs; contains its process id
+        postgres/  redis/        the data folders
+        sockets/                 the sockets; a temporary folder if this path is too long
         *.log
 
-If the gateway runs as root, `postgres` and `sockets` belong to the account PostgreSQL runs as. The folder above does
-not, so no other program of that account reaches them. PostgreSQL itself reaches them through inherited descriptors.
+If the gateway runs as root, `postgres` and `sockets` belong to the account of PostgreSQL. On Linux, `servers` is closed
+to that account, so its other programs cannot open them; PostgreSQL uses inherited descriptors. Elsewhere, `servers` has
+mode 0711 in that case.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ from gateway.embedded.child import Account
 from gateway.errors import EmbeddedServerFailed
 
 _LONGEST_SOCKET = 103
-"""The most bytes of a socket's path: 107 on Linux, 103 on macOS."""
+"""Longest path of a socket in bytes: the limit of macOS, which is lower than that of Linux (107)."""
 
 _SOCKET_NAME = "/.s.PGSQL.5432"
 _UNPRIVILEGED = "nobody"
@@ -33,7 +34,7 @@ _UNPRIVILEGED = "nobody"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDirectory:
-    """The claimed folders; `account` is the one PostgreSQL must run as, None if it may run as ours."""
+    """The claimed folders; `account` runs PostgreSQL, None means the gateway's own account."""
 
     root: Path
     sockets: Path
@@ -50,16 +51,17 @@ class StateDirectory:
         return self.root / "redis"
 
     def log(self, name: str) -> Path:
-        """Return the path of a server's log."""
+        """Return the path of the log of a program."""
         return self.root / f"{name}.log"
 
 
 @contextmanager
 def claim(data_dir: Path) -> Generator[StateDirectory]:
-    """Lock the folder for as long as the block runs.
+    """Create and lock the folder while the block runs.
 
     Raises:
-        EmbeddedServerFailed: another gateway holds it, or it cannot be written.
+        EmbeddedServerFailed: another gateway has locked the folder, it cannot be written, or the account of PostgreSQL
+            does not exist.
     """
     root = data_dir.absolute() / "servers"
     with ExitStack() as stack:
@@ -80,7 +82,7 @@ def claim(data_dir: Path) -> Generator[StateDirectory]:
 
 
 def make_folder(path: Path, account: Account | None) -> None:
-    """Create a private folder that belongs to the account, or to us."""
+    """Create a folder with mode 0700 that belongs to the account; None means our own."""
     path.mkdir(mode=0o700, exist_ok=True)
     path.chmod(0o700)
     if account is not None:
@@ -107,7 +109,7 @@ def _locked(path: Path, data_dir: Path) -> Generator[None]:
 
 
 def _account(data: Path) -> Account | None:
-    """The account PostgreSQL runs as: None for ours or, as it refuses root, the owner of its data, else `nobody`."""
+    """Return None unless we are root, which PostgreSQL refuses; then the owner of its data, else `nobody`."""
     if os.geteuid() != 0:
         return None
     owner = data.stat().st_uid if data.exists() else 0
@@ -116,7 +118,7 @@ def _account(data: Path) -> Account | None:
 
 @contextmanager
 def _socket_folder(wanted: Path, account: Account | None) -> Generator[Path]:
-    """The folder itself, or a short private one when a socket's path in it would be too long."""
+    """Yield the wanted folder, or a short temporary one if the paths of its sockets would be too long."""
     if _fits(wanted):
         make_folder(wanted, account)
         yield wanted

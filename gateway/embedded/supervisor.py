@@ -1,6 +1,6 @@
-"""Supervisor of the embedded servers: restarts one that ends by itself; if that does not help, the gateway ends.
+"""Supervisor of the embedded servers: restarts a server that ends by itself; if it ends too often, the gateway ends.
 
-Everything that such a server has acknowledged is on disk, and its clients reconnect by themselves.
+PostgreSQL recovers every commit, and Redis its append-only file. Clients of a restarted server have to reconnect.
 """
 
 import time
@@ -31,10 +31,10 @@ class Watched:
 
 @asynccontextmanager
 async def watching(servers: Sequence[Watched]) -> AsyncGenerator[None]:
-    """Restart any of the servers that ends while the block runs; if that fails, the block is cancelled.
+    """Restart each server that ends while the block runs; if a restart fails, cancel the block.
 
     Raises:
-        EmbeddedServerFailed: a server does not start again, or ends again and again.
+        EmbeddedServerFailed: a server could not be restarted, or ended a fourth time within 60 s.
     """
     try:
         async with anyio.create_task_group() as group:
@@ -43,7 +43,7 @@ async def watching(servers: Sequence[Watched]) -> AsyncGenerator[None]:
             yield
             group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
-        if len(errors.exceptions) == 1:  # the block's own error, or ours that ended it: raised as if without a group
+        if len(errors.exceptions) == 1:  # raise the only error (of the block or of a restart) without its group
             raise errors.exceptions[0] from errors.exceptions[0].__cause__
         raise
 

@@ -1,1 +1,1 @@
-"""Handlers: the objects that run primitives, one module per kind, behind one interface."""
+"""Handlers: the objects that run primitives, behind one interface."""

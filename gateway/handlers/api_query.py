@@ -54,7 +54,7 @@ class Queries:
         self.places = FairSlotPool("query threads", places=_THREADS, queue=_WAITING)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
-        """Return the handler of one of the tools."""
+        """Return the handler of one query tool."""
         return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors, places=self.places)
 
 
@@ -72,7 +72,7 @@ class QueryHandler:
         self._answer = ANSWERS.get(tool.name)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments without nulls, which clients send for absent values; 2.0 becomes 2."""
+        """Return the arguments without nulls, which clients send for absent values; integral floats become integers."""
         return {name: _settled(value) for name, value in arguments.items() if value is not None}
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
@@ -87,8 +87,9 @@ class QueryHandler:
         """Answer the query, or call the named operation.
 
         Raises:
-            InvalidCursor: the cursor does not belong to the list as it is now.
-            GatewayError: the called operation was refused.
+            InvalidCursor: the cursor does not belong to the current list.
+            GatewayError: the operation was refused, no query thread is free, or the database is unavailable.
+            InputRequired: the called operation needs an answer of the client first.
         """
         arguments = prepared.arguments
         seen = call.queried()
@@ -98,7 +99,7 @@ class QueryHandler:
                 return await self._call(views, seen, arguments, call)
             asked = self._asked(arguments, seen)
             async with self._places.hold(self._tenant):
-                return await anyio.to_thread.run_sync(_tell, self._answer, views, asked)
+                return await anyio.to_thread.run_sync(_render, self._answer, views, asked)
         except Unfound as unfound:
             return _refuse(unfound)
 
@@ -127,7 +128,7 @@ class QueryHandler:
         return QueryCall(arguments=arguments, offset=offset, mint=mint)
 
     def _listing(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> str:
-        """Return the scope of a cursor: this tool, these arguments, and what is visible of these document versions."""
+        """Return the scope of a cursor: tool, arguments, and the visible operations of each document version."""
         wanted = {name: value for name, value in arguments.items() if name not in _PAGING}
         source = arguments.get("source")
         chosen = [one for one in seen if source is None or one.source.name == source]
@@ -149,16 +150,16 @@ class QueryHandler:
         return _result(await call.call_operation(tool, given))
 
 
-def _tell(answer: Answering, views: Sequence[ApiView], asked: QueryCall) -> Result:
-    told = answer(choose_views(views, asked.text("source")), asked)
-    return Result(content=[{"type": "text", "text": render(told)}], structured=told)
+def _render(answer: Answering, views: Sequence[ApiView], asked: QueryCall) -> Result:
+    content = answer(choose_views(views, asked.text("source")), asked)
+    return Result(content=[{"type": "text", "text": render(content)}], structured=content)
 
 
 def _refuse(unfound: Unfound) -> Result:
-    said: dict[str, object] = {"error": unfound.message}
+    detail: dict[str, object] = {"error": unfound.message}
     if unfound.suggestions:
-        said["suggestions"] = list(unfound.suggestions)
-    return Result(content=[{"type": "text", "text": render(said)}], is_error=True)
+        detail["suggestions"] = list(unfound.suggestions)
+    return Result(content=[{"type": "text", "text": render(detail)}], is_error=True)
 
 
 class _Answered(msgspec.Struct):
@@ -174,7 +175,7 @@ _read = msgspec.json.Decoder(_Answered).decode
 
 
 def _result(members: bytes) -> Result:
-    """Return the result of the inner call as the result of this one."""
+    """Return the result of the inner call as the result of the query."""
     read = _read(b"{" + members + b"}")
     structured = read.structured if bytes(read.structured) else ABSENT
     return Result(content=read.content, structured=structured, is_error=read.is_error, meta=read.meta)

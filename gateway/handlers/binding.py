@@ -1,4 +1,4 @@
-"""Primitives with their handlers: bound on first use, shared by all calls of a snapshot."""
+"""Primitives with their handlers, ready for calls; they depend on a snapshot, but not on a call."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -144,7 +144,11 @@ class Binder:
         )
 
     async def bind(self, snapshot: Snapshot, tool: Tool) -> BoundTool:
-        """Return the tool with its validators, its handler and the policy's decision."""
+        """Return the tool with its validators, its handler and the policy's decision.
+
+        Raises:
+            NotYetSupported: this version cannot write the requests of the operation.
+        """
         decision = snapshot.policy.decision_for(tool.level)
         handler, talks = await self._tool_handler(snapshot, tool)
         return BoundTool(

@@ -1,7 +1,7 @@
 """Memo of a call's completed actions, for a call that restarts after the client's answer.
 
-In 2026-07-28 a question ends the request, and the answer arrives with a new one. Results of non-repeatable actions
-before the question are looked up here. The client holds them meanwhile, sealed, so their size is limited.
+In protocol revision 2026-07-28 a question ends the request, and the answer arrives with a new request. Then results of
+actions before the question are looked up here. Meanwhile the client stores them, sealed, so their size is limited.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,13 +24,13 @@ class CallMemo:
         self._left = _LARGEST_SUM
 
     async def once(self, key: str, act: Callable[[], Awaitable[Any]], *, repeatable: bool) -> Any:
-        """Return the result of the action, a JSON value, from now or from an earlier round of this call.
+        """Return the action's result, a JSON value. A result stored in an earlier round is returned without running it.
 
-        A result that is too large to store is computed again if the action is repeatable, otherwise it is lost.
+        After a result too large to store, the next round runs the action again if it is repeatable.
 
         Raises:
-            HandlerFailed: the action ran, its result could not be stored, and it may not run again.
-            UpstreamError: the action failed, now or in an earlier round, after an unknown part of its work.
+            HandlerFailed: the action ran earlier, its result was not stored, and it is not repeatable.
+            UpstreamError: the action failed now, or is not repeatable and failed in an earlier round.
         """
         kept = self._peer.recall(key)
         if isinstance(kept, dict):

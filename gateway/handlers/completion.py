@@ -29,7 +29,11 @@ class DeclaredCompleter:
     way: EgressContext
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """Return the listed values that begin with the typed text, or the values that the declared request returns."""
+        """Return at most 100 values: listed ones that begin with the typed text, or those of the declared request.
+
+        Raises:
+            HandlerFailed, TemplateFailed, UpstreamError: the request returned no list of values in ten seconds.
+        """
         match self.declared.get(argument):
             case ListedValues() as listed:
                 found = listed.matching(value)
@@ -51,7 +55,12 @@ class PythonCompleter:
     threads: ThreadPool
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """Return the values that the function suggests."""
+        """Return the values that the function suggests.
+
+        Raises:
+            HandlerFailed: the function took too long, or returned another type.
+            LimitExceeded: no thread was free in time.
+        """
         completing = Completing(principal=call.principal, argument=argument, value=value, chosen=chosen)
         is_async = inspect.iscoroutinefunction(self.function)
         with call.within(min(_COMPLETION_S, self.code.timeout_s)):

@@ -17,7 +17,7 @@ def with_credential(request: UpstreamRequest, named: NamedCredential) -> Upstrea
     """Return the request with the credential applied. The caller checks that its origin is allowed.
 
     Raises:
-        CredentialMissing: the position was defined by a newer version of the gateway.
+        CredentialMissing: this version does not know the position, or the value cannot be sent there.
     """
     kind = _PLACES.get(named.place)
     if kind is None:

@@ -44,7 +44,7 @@ class TemplateAction(Generic[_Answer]):
 
 
 def variables_of(arguments: Mapping[str, object]) -> dict[str, object]:
-    """Return the variables of templates: each argument by its name, and all of them as `arguments`."""
+    """Return the variables of templates: each argument by its name, and the mapping of all arguments as `arguments`."""
     return {**arguments, "arguments": dict(arguments)}
 
 
@@ -53,7 +53,7 @@ def fill(spec: TemplateSpec, variables: Mapping[str, object], form: ResultForm[_
 
     Raises:
         TemplateFailed: a template exceeded a limit, or a value cannot be used.
-        HandlerFailed: the template does not produce a list of objects.
+        HandlerFailed: the result is not JSON, or not a list of objects where one is needed.
     """
     if spec.text is not None:
         return form.of_text(spec.text.render(variables), mime_type=spec.mime_type, is_error=spec.is_error)

@@ -1,4 +1,4 @@
-"""Questions of steps to the client, and the stored part of the answers."""
+"""Questions that steps send to the client, and the parts of the answers that are stored."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -99,7 +99,7 @@ class ResolvedHandler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerDependencies:
-    """Dependencies of single kinds of handlers; without one, a gateway has no such handlers."""
+    """Optional dependencies. Without `code` or `queries` such handlers are unavailable; `tokens` has a default."""
 
     code: PythonHandlers | None = None
     tokens: Tokens | None = None
@@ -126,7 +126,11 @@ class HandlerFactory:
         self._threads = ThreadPool()
 
     def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
-        """Return the handler of an imported operation."""
+        """Return the handler of an imported operation.
+
+        Raises:
+            NotYetSupported: this version cannot write the requests of the operation.
+        """
         handler = OperationHandler(tenant, tool, upstream=self._upstream, secrets=self._secrets, tokens=self._tokens)
         return OverriddenHandler(tool, handler) if tool.pinned or tool.result else handler
 
@@ -137,7 +141,11 @@ class HandlerFactory:
         return self._queries.handler(tenant, tool), is_interactive(tool)
 
     async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> ResolvedHandler:
-        """Resolve the handler of a custom primitive or of one written in Python."""
+        """Resolve the handler of a primitive that is declared or written in Python.
+
+        Raises:
+            NotYetSupported: this version cannot write the requests of the operation.
+        """
         way = EgressContext(
             tenant=snapshot.tenant, upstream=self._upstream, secrets=self._secrets, origins=snapshot.http_origins
         )

@@ -1,4 +1,4 @@
-"""Handlers that are one declared HTTP request. It is prepared completely, so the confirmed request is the one sent."""
+"""Handlers that are one declared HTTP request. The confirmed request is sent unchanged, but with its credential."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class HttpHandler(Generic[_Answer]):
         self._form = form
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments unchanged: null is a value."""
+        """Return the arguments unchanged; a null argument is not absent."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
@@ -34,13 +34,17 @@ class HttpHandler(Generic[_Answer]):
         return Prepared(request=request, digest=digest_of(request))
 
     async def preview(self, prepared: Prepared) -> str:
-        """Show the request if its credential is stored; see `interfaces.Handler`."""
+        """Show the request; a credential that is not stored raises CredentialMissing."""
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")
         return await self._requester.preview(prepared.request)
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
-        """Send the request."""
+        """Send the request.
+
+        Raises:
+            HandlerFailed, NotFound, UpstreamError: there is no answer; see `HttpRequester.send` and the form.
+        """
         del call
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")
@@ -48,7 +52,7 @@ class HttpHandler(Generic[_Answer]):
 
 
 def digest_of(request: UpstreamRequest) -> bytes:
-    """Return the digest of everything that is sent, except the credential."""
+    """Return the digest of the request without its credential: method, URL, headers and body."""
     seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode(), digest_size=32)
     for text in (text for header in request.headers for text in header):
         raw = text.encode()

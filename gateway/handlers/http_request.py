@@ -35,7 +35,7 @@ _FIRST_ERROR = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressContext:
-    """Outbound access of one tenant: the upstream client, its credentials, and its allowed origins (None: any)."""
+    """Outbound access of one tenant: the upstream client, and the tenant's credentials and origins (None: any)."""
 
     tenant: TenantId
     upstream: UpstreamClient
@@ -53,7 +53,7 @@ class HttpRequester:
 
     @property
     def is_safe(self) -> bool:
-        """True if the request can be repeated without harm."""
+        """True if the method is safe, so that the request can be repeated without harm."""
         return self._spec.method.upper() in _SAFE
 
     def request(self, variables: Mapping[str, object]) -> UpstreamRequest:
@@ -61,7 +61,7 @@ class HttpRequester:
 
         Raises:
             EgressDenied: the tenant's policy does not allow the origin.
-            TemplateFailed: a value is not allowed in the request.
+            TemplateFailed: a template exceeded a limit, or a value or header cannot be sent.
         """
         spec = self._spec
         if self._way.origins is not None and not is_among(spec.url.origin, self._way.origins):
@@ -95,11 +95,11 @@ class HttpRequester:
     async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
         """Send the request and return the projected response; an echoed credential is redacted.
 
-        A failure or an empty response is not projected.
+        A response with status 300 or above, or without a body, is not projected.
 
         Raises:
             CredentialMissing: the credential is not stored, or not for this origin.
-            HandlerFailed: the declared projection does not fit the response.
+            HandlerFailed: the response is to be projected, but is not JSON or has nothing at the pointer.
             UpstreamError: there is no complete response.
         """
         named = await self.credential(request.url)
@@ -136,7 +136,7 @@ def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
     """Return the response with its JSON projected as declared.
 
     Raises:
-        HandlerFailed: the projection does not fit the response.
+        HandlerFailed: the response is not JSON, or has nothing at the pointer.
     """
     if spec.pointer is None and not spec.keep and not spec.drop:
         return answer

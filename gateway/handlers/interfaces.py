@@ -19,9 +19,9 @@ LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "a
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that is final but not yet made: its content, its digest, and a readable summary.
+    """A call that is ready to be made: its content, its digest, and a readable summary.
 
-    `request` is set if the call is exactly one upstream request; any other handler has its input in `arguments`.
+    `request` is set if the call is exactly one upstream request; otherwise `arguments` contains the input.
     """
 
     digest: bytes
@@ -39,8 +39,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 class Question:
     """A question to the client, with the protocol's parameters.
 
-    They are those of `elicitation/create`, `sampling/createMessage` or `roots/list`. An elicitation with `mode: "url"`
-    opens a page.
+    The parameters are those of `elicitation/create`, `sampling/createMessage` or `roots/list`. An elicitation with
+    `mode: "url"` opens a page.
     """
 
     kind: QuestionKind
@@ -48,7 +48,7 @@ class Question:
 
 
 class InputRequired(Exception):  # not an error: the call continues when the client sends its answers
-    """The call needs the client's answers first; `state` is returned with the answers, unreadable for the client.
+    """The call needs the client's answers first; the client returns `state`, sealed, with the answers.
 
     Raised by peers of 2026-07-28 (`InputRequiredResult`); it passes through the call pipeline unchanged.
     """
@@ -60,14 +60,14 @@ class InputRequired(Exception):  # not an error: the call continues when the cli
 
 
 class Peer(Protocol):
-    """The client of a call, as the handler can notify and ask it in any protocol revision."""
+    """The client of a call: sends notifications and questions to the client in any protocol revision."""
 
     def can(self, kind: str) -> bool:
         """True if the client declared this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
         ...
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Send a progress notification; does nothing if the client sent no token."""
+        """Send a progress notification, if the client sent a token; a value that does not increase is dropped."""
         ...
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
@@ -81,9 +81,10 @@ class Peer(Protocol):
         the stored answer.
 
         Raises:
-            InputRequired: the answers come with a later request; the handler lets this pass.
+            InputRequired: the answers come with a later request; the handler must not catch this.
             CapabilityMissing: the client did not declare the capability that the question needs.
-            ClientSilent: no answer in time, one that does not match the form, or the client disconnected.
+            ClientSilent: no answer in time, one that does not match the form, or the session has ended.
+            HandlerFailed: the schema of a form is not valid.
         """
         ...
 
@@ -92,11 +93,11 @@ class Peer(Protocol):
         ...
 
     def remember(self, key: str, value: object) -> None:
-        """Store a JSON value for later rounds of this call. It has to be small, because the client holds it, sealed."""
+        """Store a JSON value for later rounds of this call. It must be small: the client may store it, sealed."""
         ...
 
     async def end_stream(self) -> None:
-        """End the stream that carries this call's messages; a client that can reconnect receives the rest later."""
+        """End the stream that carries this call's messages; the client may resume it. Does nothing in 2026-07-28."""
         ...
 
 
@@ -119,7 +120,7 @@ class Call(Protocol):
         ...
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
-        """Limit the time of a block; time spent waiting for the client is not counted.
+        """Limit the time of a block, without the time in which questions wait for the client.
 
         Raises:
             HandlerFailed: at the end of the block, which was cancelled because it took longer.
@@ -144,7 +145,7 @@ class Call(Protocol):
         ...
 
     async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
-        """Call one of the operations in `queried` through its tool's pipeline, listed or not; see `call_tool`.
+        """Call an operation from `queried` through the call pipeline, even if clients cannot list it; see `call_tool`.
 
         Returns the members of the result object as JSON, unchanged.
         """
@@ -156,7 +157,7 @@ class Call(Protocol):
         Raises:
             NotFound: there is no such resource, or not for this principal.
             RecursionRefused: too many nested calls.
-            GatewayError: the request was refused.
+            GatewayError: the request was refused or failed.
         """
         ...
 
@@ -168,22 +169,23 @@ class Handler(Protocol[Answer_co]):
     """The object that runs a primitive."""
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments before validation, without those that count as absent."""
+        """Return the arguments for validation, without those that count as absent."""
         ...
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """Return the call for these valid arguments.
 
         Raises:
-            ArgumentsInvalid: the arguments cannot be serialized into the request.
+            ArgumentsInvalid, EgressDenied, HandlerFailed, TemplateFailed: these arguments make no call.
         """
         ...
 
     async def preview(self, prepared: Prepared) -> str:
-        """Show every request that the call will send, without credentials, for a confirmation.
+        """Show the call for a confirmation: the requests that are known in advance, without credentials.
 
         Raises:
-            CredentialMissing: a needed credential is not stored, so no request would be sent.
+            CredentialMissing: a needed credential is not stored.
+            HandlerFailed: the handler is not available.
         """
         ...
 
@@ -191,7 +193,7 @@ class Handler(Protocol[Answer_co]):
         """Run the call.
 
         Raises:
-            UpstreamError: there is no response to pass on.
+            CallError, NotFound, TemplateFailed, UpstreamError: there is no answer.
             InputRequired: the client has to answer first.
         """
         ...
@@ -206,7 +208,7 @@ class Completer(Protocol):
     """Suggests values for an argument of a prompt or a variable of a template."""
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """Return values that begin with the typed text; `chosen` are the arguments already filled in."""
+        """Return suggestions for the typed text `value`; `chosen` are the arguments already filled in."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""Handlers without a request of their own: their actions run in this replica.
+"""Handlers that run an action in this replica, instead of sending one prepared request.
 
-The confirmed, approved and recorded input is the definition and the arguments.
+The digest of a call covers the primitive's definition and handler, and the arguments.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class Action(Protocol[_Answer_co]):
         """Run the action and return its answer.
 
         Raises:
-            CallError, TemplateFailed, UpstreamError: there is no answer.
+            CallError, NotFound, TemplateFailed, UpstreamError: there is no answer.
             InputRequired: the client has to answer first.
         """
         ...
@@ -49,11 +49,11 @@ class ActionPreview(Protocol):
     """The requests that an action will send, as far as they are known in advance."""
 
     def show(self, arguments: Mapping[str, object]) -> str:
-        """Return all of them as lines."""
+        """Return the requests as lines."""
         ...
 
     async def credentials(self) -> tuple[Credential, ...]:
-        """Return the stored credentials that they need, or raise CredentialMissing."""
+        """Return the stored credentials of requests outside branches, or raise CredentialMissing."""
         ...
 
 
@@ -66,7 +66,7 @@ class LocalHandler(Generic[_Answer]):
         self._outline = outline
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments unchanged: null is a value."""
+        """Return the arguments unchanged; a null argument is not absent."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
@@ -74,7 +74,7 @@ class LocalHandler(Generic[_Answer]):
         return build_prepared_call(self._subject, arguments)
 
     async def preview(self, prepared: Prepared) -> str:
-        """Show the name, the arguments and the outgoing requests; see `interfaces.Handler`."""
+        """Show the name, the arguments, and the requests known in advance; see `interfaces.Handler`."""
         text = f"{escape(self._subject.name)} {show_json(_encode(dict(prepared.arguments)))}"
         if self._outline is None:
             return text
@@ -88,7 +88,7 @@ class LocalHandler(Generic[_Answer]):
 
 
 class UnavailableHandler:
-    """A handler that cannot run, with the reason: a missing dependency, or a declaration of another version."""
+    """A handler that cannot run, with the reason, such as a declaration of a newer version."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -116,7 +116,11 @@ class UnavailableHandler:
 
 
 def build_prepared_call(subject: HandlerSubject, arguments: Mapping[str, object]) -> Prepared:
-    """Return a call without a request of its own; its digest covers definition, handler and arguments."""
+    """Return a call of an action; its digest covers definition, handler and arguments.
+
+    Raises:
+        ArgumentsInvalid: the arguments cannot be written as JSON.
+    """
     try:
         canonical = _encode(dict(arguments))
     except (TypeError, ValueError, RecursionError):

@@ -11,7 +11,7 @@ class _NullPeer:
     """Ignores every notification and answers no question."""
 
     def can(self, kind: str) -> bool:
-        """Always False: the client declared no capability."""
+        """Always False: the client cannot receive questions."""
         del kind
         return False
 

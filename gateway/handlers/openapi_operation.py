@@ -1,4 +1,4 @@
-"""Handlers of imported operations: the plan is filled with arguments, credentials are added last, then it is sent."""
+"""Handlers of imported operations: the plan is filled with arguments, then with credentials, then sent."""
 
 import hashlib
 from collections.abc import Mapping
@@ -51,7 +51,11 @@ class OperationHandler:
         return {name: value for name, value in arguments.items() if value is not None or name not in self._optional}
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """Return the request for these arguments, without its credentials."""
+        """Return the request for these arguments, without its credentials.
+
+        Raises:
+            ArgumentsInvalid: an argument is missing or cannot be written.
+        """
         request = self._builder.build(arguments)
         headers = self._usual_headers if request.headers is self._builder.usual_headers else _written(request.headers)
         seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode() + headers, digest_size=32)
@@ -60,7 +64,7 @@ class OperationHandler:
         return Prepared(request=request, digest=seen.digest())
 
     async def preview(self, prepared: Prepared) -> str:
-        """Show the request if its credentials are stored; see `interfaces.Handler`."""
+        """Show the request; without a needed credential, raise CredentialMissing."""
         request = prepared.request
         if request is None:
             raise TypeError("an operation is prepared as one request")
@@ -72,7 +76,11 @@ class OperationHandler:
         return await finish(show_request(request), self._redaction, tuple(stored.values()))
 
     async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
-        """Send the request and return the response; an echoed credential is redacted."""
+        """Send the request and return the response; an echoed credential is redacted.
+
+        Raises:
+            UpstreamError: a credential is missing, or there is no response.
+        """
         request = prepared.request
         if request is None:
             raise TypeError("an operation is prepared as one request")
@@ -87,7 +95,7 @@ class OperationHandler:
     async def _run_with_tokens(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
     ) -> UpstreamAnswer:
-        """Send the request with a fetched token. A refused token is dropped, and an idempotent request retried once."""
+        """Send the request with a fetched token. Status 401 drops the token; an idempotent request is then retried."""
         sent, answer = await self._attempt(request, stored, tokens)
         if answer.status == _UNAUTHORISED and sent is not stored:
             await tokens.forget(self._tenant, self._source, self._plan.security, stored, refused=sent)

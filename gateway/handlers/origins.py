@@ -7,7 +7,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of an absolute http(s) URL: lower case, without the default port; empty if it has none."""
+    """Return the origin of an absolute http(s) URL: lower case, without the default port; empty for other URLs."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

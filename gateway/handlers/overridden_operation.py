@@ -1,4 +1,4 @@
-"""Imported operations with overrides: pinned arguments, or projected responses."""
+"""Imported operations with overrides: pinned arguments and projected responses."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ _decode_result = msgspec.json.Decoder(ResultSpec).decode
 
 
 class OverriddenHandler:
-    """Runs an operation with pinned arguments. The schema omits them, so validation refuses a caller's own values."""
+    """Runs an operation with pinned arguments, which replace any values of the caller, and projects the response."""
 
     def __init__(self, tool: Tool, handler: Handler[UpstreamAnswer]) -> None:
         self._handler = handler
@@ -28,7 +28,7 @@ class OverriddenHandler:
         return self._handler.settle(arguments)
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """Return the request for these arguments and the pinned ones."""
+        """Return the request for these arguments and the pinned ones; the pinned ones take precedence."""
         return self._handler.prepare(self._handler.settle({**arguments, **self._pinned}))
 
     async def preview(self, prepared: Prepared) -> str:
@@ -36,10 +36,11 @@ class OverriddenHandler:
         return await self._handler.preview(prepared)
 
     async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
-        """Send the request; a successful response with a body is projected.
+        """Send the request; a response with a body and a status below 300 is projected.
 
         Raises:
-            HandlerFailed: the projection does not fit the response.
+            HandlerFailed: the response is not JSON, or has nothing at the pointer.
+            UpstreamError: there is no response.
         """
         answer = await self._handler.run(prepared, call)
         return project_answer(answer, self._result) if answer.status < _FIRST_ERROR and answer.body else answer

@@ -37,14 +37,15 @@ class PinnedHandler(Generic[_Answer]):
         self._form = form
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments unchanged; `prepare` settles those of the operation."""
+        """Return the arguments unchanged; `prepare` settles the operation's arguments."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """Return the request for the fixed arguments and these; the fixed ones take precedence.
+        """Return the request for the fixed and the given arguments; the fixed ones take precedence.
 
         Raises:
-            ArgumentsInvalid: together they do not match the operation's input schema.
+            ArgumentsInvalid: the arguments together do not match the operation's input schema.
+            HandlerFailed, TemplateFailed: the fixed arguments cannot be filled.
         """
         fixed = self._fixed.render(variables_of(arguments))
         if not isinstance(fixed, dict):
@@ -61,5 +62,5 @@ class PinnedHandler(Generic[_Answer]):
         return await self._handler.preview(prepared)
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
-        """Send the request."""
+        """Send the request and return the response in the form of the family."""
         return self._form.of_answer(await self._handler.run(prepared, call))

@@ -48,7 +48,7 @@ class ResultForm(Protocol[_Answer_co]):
         """Return the answer for an upstream's response.
 
         Raises:
-            UpstreamError: the family cannot show the response.
+            HandlerFailed, NotFound, UpstreamError: the family cannot show the response.
         """
         ...
 
@@ -120,13 +120,13 @@ class ToolForm:
         raise refuse(returned)
 
     def of_nothing(self) -> UpstreamAnswer | Result:
-        """Return a result without content: the work was the purpose."""
+        """Return a result without content."""
         return Result()
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceForm:
-    """Answers of resources: contents, each with the URI that was read unless it has one of its own."""
+    """Answers of resources: contents. A content without a URI has the URI that was read."""
 
     uri: str
     mime_type: str | None = None
@@ -151,7 +151,12 @@ class ResourceForm:
         return self._one({"blob": b64encode(content).decode()}, mime_type or self.mime_type)
 
     def of_answer(self, answer: UpstreamAnswer) -> Contents:
-        """Return the body, as text if it is text. Status 404 or 410 raises NotFound."""
+        """Return the body, as text if it is text.
+
+        Raises:
+            NotFound: the status is 404 or 410.
+            UpstreamError: the status is another one from 300.
+        """
         if answer.status in _GONE:
             raise NotFound("there is no such resource")
         text = _text_of(answer)
@@ -160,7 +165,7 @@ class ResourceForm:
 
     def of_failure(self, result: Mapping[str, Any]) -> Contents:
         """Raise HandlerFailed: a resource cannot show a failure."""
-        raise HandlerFailed(_said(result))
+        raise HandlerFailed(_message(result))
 
     def of_returned(self, returned: object) -> Contents:
         """Accepts contents, a text, bytes, or a mapping in the protocol's form."""
@@ -179,7 +184,7 @@ class ResourceForm:
         raise HandlerFailed("the handler came to its end without an answer")
 
     def _named(self, block: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the content with the URI that was read. Anything else is unchanged; the call pipeline refuses it."""
+        """Return the content with the URI that was read. The call pipeline refuses a value that is no mapping."""
         return {"uri": self.uri, **block} if isinstance(cast("object", block), Mapping) else block
 
     def _one(self, member: Mapping[str, object], mime_type: str | None) -> Contents:
@@ -210,7 +215,12 @@ class PromptForm:
         return Messages(messages=blocks, description=self.description)
 
     def of_answer(self, answer: UpstreamAnswer) -> Messages:
-        """Return the `messages` of a JSON response that is such an object; otherwise its text as one message."""
+        """Return the `messages` of a JSON object; otherwise the text of the response as one message.
+
+        Raises:
+            HandlerFailed: the response is not text, or not the JSON that its type declares.
+            UpstreamError: the status is 300 or above.
+        """
         text = _text_of(answer)
         if text is None:
             raise HandlerFailed("the upstream answered with something that is no text")
@@ -224,7 +234,7 @@ class PromptForm:
 
     def of_failure(self, result: Mapping[str, Any]) -> Messages:
         """Raise HandlerFailed: a prompt cannot show a failure."""
-        raise HandlerFailed(_said(result))
+        raise HandlerFailed(_message(result))
 
     def of_returned(self, returned: object) -> Messages:
         """Accepts messages, a text, or a list or mapping in the protocol's form."""
@@ -259,7 +269,7 @@ def _text_of(answer: UpstreamAnswer) -> str | None:
     return read_text(answer)
 
 
-def _said(result: Mapping[str, Any]) -> str:
+def _message(result: Mapping[str, Any]) -> str:
     """Return the error text of a failed tool."""
     blocks: Sequence[Mapping[str, object]] = result.get("content") or ({},)
     return str(blocks[0].get("text") or "a tool that was called failed")

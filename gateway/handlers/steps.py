@@ -1,10 +1,11 @@
-"""Handlers that are a list of steps, run in order until one of them ends it with an answer.
+"""Handlers that are a list of steps, run in order until a step returns an answer.
 
 There are no loops, so a run takes at most as many steps as the list has. Its time and the size of stored results are
 bounded too. A failed tool call or request ends the list with its failure.
 
 With clients of 2026-07-28 a question ends the request, and the list runs again from its start when the answer arrives.
-Completed calls and requests are not repeated, and neither are notifications, log messages and pauses.
+Completed calls and requests are not repeated, except safe requests with results too large to store. Notifications, log
+messages and pauses are not repeated either.
 """
 
 from collections.abc import Mapping
@@ -59,7 +60,7 @@ class StepsAction(Generic[_Answer]):
     way: EgressContext
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """Return the answer of the step that ends the list."""
+        """Return the answer of the step that ends the list; without such a step, that of `ResultForm.of_nothing`."""
         with call.within(LIST_S):
             ended = await _Run(self.form, self.way, call, variables_of(arguments)).go(self.spec.steps, "")
         return self.form.of_nothing() if ended is None else ended.answer
@@ -84,8 +85,8 @@ class _Run(Generic[_Answer]):
         self._memory = CallMemo(self._peer)
         self._left = _MOST_KEPT
         self._taken = 0
-        told = self._peer.recall(_DONE)
-        self._told = told if isinstance(told, int) else 0
+        progress_sent = self._peer.recall(_DONE)
+        self._progress_sent = progress_sent if isinstance(progress_sent, int) else 0
 
     async def go(self, steps: tuple[Step, ...], path: str) -> _Ended[_Answer] | None:
         """Run the steps in order; return None if none of them ended the list."""
@@ -113,11 +114,11 @@ class _Run(Generic[_Answer]):
             case GatherStep():
                 await self._ask(step.questions)
             case ProgressStep() | LogStep() | SleepStep():
-                if self._taken > self._told:  # done in an earlier round of this call, so not repeated
-                    await self._tell(step)
+                if self._taken > self._progress_sent:  # others were done in an earlier round of this call
+                    await self._notify(step)
         return None
 
-    async def _tell(self, step: ProgressStep | LogStep | SleepStep) -> None:
+    async def _notify(self, step: ProgressStep | LogStep | SleepStep) -> None:
         match step:
             case SleepStep():
                 await anyio.sleep(step.seconds)
@@ -188,7 +189,7 @@ class _Run(Generic[_Answer]):
 
 
 def _value(answer: UpstreamAnswer) -> object:
-    """Return the stored form of a response: a JSON value if it is JSON, otherwise its text; None without a body."""
+    """Return the stored form of a response: a JSON value if it is JSON, otherwise text; None without a body."""
     kind = kind_of(answer)
     if not answer.body:
         return None

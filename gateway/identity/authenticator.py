@@ -1,10 +1,10 @@
 """Authentication: the caller that a credential identifies.
 
-Every refusal is the same error with the same message, after the same work. So it does not reveal if a key is unknown,
-wrong, expired or revoked. A positive result is cached for three seconds under a keyed digest, never under the key.
-While the database is unavailable it is valid for a minute, in which nothing can be changed with it either. Lookups
-are single-flight per key, and a few run at a time. A lookup also renews results that are in use and expire soon, so a
-hundred busy keys cost a few queries a second, not thirty.
+Well-formed keys are refused with the same message after the same work, so a refusal does not reveal if a key is
+unknown, wrong, expired or revoked. A positive result is cached for three seconds under a keyed digest, never under the
+key. While the database is unavailable, the result is used for up to a minute; without a database, it can change
+nothing. Lookups are single-flight per key, and a few run at a time. A lookup also renews results that are in use and
+expire soon, so a hundred busy keys cost a few queries a second, not thirty.
 """
 
 import hashlib
@@ -32,10 +32,11 @@ REFUSED = (
     "the credential is missing or not valid; send the header `Authorization: Bearer KEY` with a key that is neither"
     " expired nor revoked"
 )
-"""The message of every refusal."""
+"""The message of every `Unauthenticated` error."""
 
 _REMEMBERED_S = 3.0
-"""Counted from the start of the lookup: a revoked key must be refused within five, including a slow response."""
+"""Seconds of normal use, from the start of the lookup: a revoked key must be refused within five, even after a slow
+lookup."""
 
 _TAKEN_ALONG_S = _REMEMBERED_S / 2
 """The age from which a cached result is renewed together with another one."""
@@ -45,14 +46,14 @@ _MAX_REMEMBERED = 20_000
 _MOST_ALONG = 256
 _MAX_HEADER = 1024
 _MIN_OPERATOR_KEY = 32
-_NOBODY = bytes(32)
+_NO_DIGEST = bytes(32)
 
 
 class KeyFinder(Protocol):
     """The store of API keys."""
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return the keys that exist, each with its tenant's slug; a `hurried` caller can continue without a result."""
+        """Return the keys that exist, each with its tenant's slug; a `hurried` caller has a cached result instead."""
         ...
 
 
@@ -112,7 +113,7 @@ class Authenticator:
 
         Raises:
             Unauthenticated: the credential is missing or invalid; the error does not reveal which.
-            LimitExceeded: likewise, from an address with too many failures.
+            LimitExceeded: the address has too many failures, or its batch of credentials to check is full.
             DatabaseUnavailable: the key cannot be checked now.
         """
         token = _token_of(authorization)
@@ -138,7 +139,7 @@ class Authenticator:
         return token is not None and self._is_operator_key(token)
 
     async def _check(self, token: bytes | None, suspect: str | None) -> Caller:
-        """The caller of a token without a fresh result; `suspect` is its address if that has failed often."""
+        """Return the caller of a token without a fresh result; `suspect` is the client if it uses batches."""
         if token is not None:
             mark = self._mark_of(token)
             if self._is_operator_key(token):
@@ -160,7 +161,7 @@ class Authenticator:
             return kept.caller
 
     def _mark_of(self, token: bytes) -> bytes:
-        """The cache key of a token; not of the header, because spellings of one header would fill a shared cache."""
+        """The cache key of a token; not of the header, whose many spellings would fill the cache."""
         return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
 
     def _is_operator_key(self, token: bytes) -> bool:
@@ -214,7 +215,7 @@ class Authenticator:
         return self._judge(text, mark, every.get(wanted), changes=changes, asked_at=asked_at)
 
     async def _find_batched(self, token: bytes | None, address: str) -> Caller:
-        """The caller of a credential from an address that failed often, after the lookup of the next batch."""
+        """Return the caller of a credential from a suspect address, after the lookup of its batch."""
         text = "" if token is None else token.decode("ascii", "replace")
         changes, asked_at = self._changes, time.monotonic()
         found = await self._batched.find(key_id_of(text), address)
@@ -224,10 +225,10 @@ class Authenticator:
     def _judge(
         self, text: str, mark: bytes, found: tuple[Key, str] | None, *, changes: int, asked_at: float
     ) -> Principal:
-        """The principal of a key found by its id, if it is this key and valid; the same work is done if it is not."""
+        """Return the principal of a key found by its id; refuse a wrong or invalid key after the same work."""
         kept, wanted = self._known.pop(mark, None), key_id_of(text)  # a refused token no longer bypasses the batches
         digests = [digest_key(text, pepper) for pepper in self._peppers]
-        stored = _NOBODY if found is None else found[0].digest
+        stored = _NO_DIGEST if found is None else found[0].digest
         is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
         if found is None or not is_good or found[0].id != wanted:
             raise _refusal()
@@ -241,10 +242,10 @@ class Authenticator:
         return principal
 
     def _take_along(self, now: float) -> dict[bytes, KeyId]:
-        """The results, by mark, that are in use and expire soon or have expired: this lookup renews them as well.
+        """Return results in use that expire soon or have expired, by mark: the current lookup renews them as well.
 
-        Each is returned once, whatever the outcome of the lookup. Results that were read together expire together;
-        therefore expired ones are included.
+        Each result is returned once, whatever the outcome of the lookup. Results that were read together expire
+        together; therefore expired results are included.
         """
         along: dict[bytes, KeyId] = {}
         while self._renewable and self._renewable[0][0] <= now - _TAKEN_ALONG_S and len(along) < _MOST_ALONG:
@@ -257,7 +258,7 @@ class Authenticator:
         return along
 
     def _renew(self, mark: bytes, found: tuple[Key, str] | None, *, asked_at: float) -> None:
-        """Renew a result whose key is unchanged; drop any other, so that its next use makes a full check."""
+        """Renew the result if its key is unchanged; otherwise drop it, so that the next use makes a full check."""
         known = self._known.get(mark)
         if known is None or known.asked_at >= asked_at:  # dropped, or renewed since
             return
@@ -297,7 +298,7 @@ def _principal_of(key: Key, slug: str) -> Principal:
 
 
 def _known_as(known: _Known | None, principal: Principal) -> Principal:
-    """The cached principal if it is equal, so that one object is shared; else the new one."""
+    """Return the cached principal if it is equal, so that one object is shared; else the new principal."""
     caller = None if known is None else known.caller
     return caller if isinstance(caller, Principal) and caller == principal else principal
 
@@ -319,7 +320,7 @@ def _token_of(authorization: str | None) -> bytes | None:
 
 
 def _lifetime_of(key: Key) -> float:
-    """Seconds for which the key is valid at least, up to 60; zero or less when it is invalid."""
+    """Return the seconds for which the key remains valid, at most 60; zero or less when it is invalid."""
     now = datetime.now(UTC)
     ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
     return min([_KEPT_S, *ends])

@@ -1,9 +1,9 @@
 """Failed authentications: a limit per client address, and a bounded cost of checking credentials beyond it.
 
-Every credential is checked, even after many failures, so that an address with many invalid ones can still use a valid
-one. After a few failures, credentials that were never valid here are checked in batches: many ids in one query, one
-query per interval. Callers wait for their batch, whose size is bounded in all and per address. Beyond the limit, the
-response to a failure is 429 instead of 401. All limits count on this replica alone.
+Credentials are checked even after many failures, so that an address with many invalid credentials can still use a
+valid one. After a few failures, credentials without a cached result are checked in batches: many ids in one query, one
+query per interval. Callers wait for their batch; a full batch refuses further callers, in all and per address. Beyond
+the limit, the response to a failure is 429 instead of 401. Each replica counts alone.
 """
 
 import time
@@ -23,14 +23,14 @@ log = structlog.get_logger(__name__)
 
 DEFAULT_RATE = 20.0
 INTERVAL_S = 1.0
-"""The time that a flood waits for its responses, and a valid key when it is first used from such an address."""
+"""Seconds between batches; the first use of a valid key from a suspect address waits up to this long."""
 _BURST_S = 20
 """The burst of failures, in seconds of the rate."""
 _SUSPECT = 0.05
-"""The part of a burst after which an address is checked in batches: its single lookups would slow other clients."""
+"""The fraction of a burst after which an address is suspect: its single lookups would slow other clients."""
 _ALL = 3
-"""The limit of all addresses together, in limits of one; beyond it, every new credential is checked in batches."""
-_SAID_EVERY_S = 10.0
+"""The rate limit of all addresses together, as a multiple of one address's; beyond it, every address is suspect."""
+_LOG_EVERY_S = 10.0
 
 _CROWDED = "too many credentials from this address wait to be checked; retry later"
 
@@ -49,11 +49,11 @@ class FailureLimit:
         self._rate = rate
         self._each = TokenBuckets(rate=rate, burst=burst)
         self._all = TokenBuckets(rate=rate * _ALL, burst=max(1.0, burst * _ALL * _SUSPECT))
-        self._said = TokenBuckets(rate=1 / _SAID_EVERY_S, burst=1)
+        self._message = TokenBuckets(rate=1 / _LOG_EVERY_S, burst=1)
         self._lines = TokenBuckets(rate=1.0, burst=10.0)
 
     def is_suspect(self, address: str) -> bool:
-        """True if credentials from this address are checked in batches."""
+        """True if new credentials from this address are checked in batches."""
         buckets = self._each
         return buckets.wait_for(address, buckets.burst * (1 - _SUSPECT)) > 0 or self._all.wait_for("") > 0
 
@@ -65,7 +65,7 @@ class FailureLimit:
         """Count one failure."""
         is_over = self._each.take(address) > 0
         self._all.take("")
-        if is_over and not self._said.take(address) and not self._lines.take(""):
+        if is_over and not self._message.take(address) and not self._lines.take(""):
             log.warning("authentication_failures_limited", client=address, per_second=self._rate)
 
     def refusal(self, address: str) -> LimitExceeded:
@@ -110,7 +110,7 @@ class BatchedLookups:
         self._open: _Batch | None = None
 
     async def find(self, wanted: KeyId | None, address: str) -> tuple[Key, str] | None:
-        """Return the key of this id after its batch was looked up, or None. A call without an id waits equally long.
+        """Return the key of this id, or None, after the lookup of the batch. A call without an id waits equally long.
 
         Raises:
             LimitExceeded: the batch is full, in all or for this address.
@@ -128,7 +128,7 @@ class BatchedLookups:
         return None if wanted is None or batch.found is None else batch.found.get(wanted)
 
     async def _hold(self) -> None:
-        """Delay a refusal about as long as a check takes, which slows down a flood."""
+        """Delay a refusal about as long as a check takes, to slow down a flood; 4096 delays run at a time."""
         if not self._free:
             return
         self._free -= 1
@@ -138,7 +138,7 @@ class BatchedLookups:
             self._free += 1
 
     def _join(self, wanted: KeyId | None, address: str) -> _Batch | None:
-        """Add the id to the next batch and return the batch; None when it is full."""
+        """Add the id to the open batch and return the batch; None if it is full, in all or for this address."""
         batch = self._open
         if batch is None:
             batch = self._open = _Batch(time.monotonic() + self._interval_s)

@@ -12,9 +12,9 @@ _IPV6_CLIENT = 64
 
 
 class TokenBuckets:
-    """Buckets that hold `burst` tokens and gain `rate` tokens a second.
+    """Buckets of up to `burst` tokens, refilled with `rate` tokens a second.
 
-    Beyond `most` names the least recently used bucket is dropped, which refills it.
+    Beyond `most` names, the bucket with the oldest withdrawal is dropped; its name starts with a full bucket again.
     """
 
     def __init__(
@@ -25,13 +25,13 @@ class TokenBuckets:
         self._most = most
         self._clock = clock
         self._filled: dict[str, tuple[float, float]] = {}
-        """Tokens and the time at which they were counted, least recently used first."""
+        """Tokens and the time at which they were counted, oldest withdrawal first."""
 
     def __len__(self) -> int:
         return len(self._filled)
 
     def wait_for(self, name: str, cost: float = 1.0) -> float:
-        """Seconds until the bucket contains this many tokens; 0 when it does."""
+        """Return the seconds until the bucket contains this many tokens, at most a full bucket; 0 when it does."""
         missing = min(cost, self.burst) - self._tokens(name)
         return max(0.0, missing / self.rate)
 
@@ -41,7 +41,7 @@ class TokenBuckets:
         tokens = self._tokens(name)
         if tokens < cost:
             return (cost - tokens) / self.rate
-        self._filled.pop(name, None)  # keeps the buckets in order of use
+        self._filled.pop(name, None)  # keeps the buckets in order of withdrawal
         while len(self._filled) >= self._most:
             del self._filled[next(iter(self._filled))]
         self._filled[name] = (tokens - cost, self._clock())
@@ -53,7 +53,7 @@ class TokenBuckets:
 
 
 def client_network(address: str) -> str:
-    """The address range that belongs to one client: an IPv4 address, or the /64 of an IPv6 address."""
+    """Return the address range of one client: an IPv4 address, or the /64 of an IPv6 address; other text unchanged."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

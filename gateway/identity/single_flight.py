@@ -1,7 +1,7 @@
 """Single-flight lookups with a concurrency bound.
 
-Callers that request the same name share one lookup, and four lookups run at a time. So neither a thousand first
-requests nor a thousand invented keys take every connection to the database.
+Callers with the same name share one lookup, and four lookups run at a time. So a thousand first requests or a thousand
+invented keys do not use every connection to the database.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
@@ -39,12 +39,13 @@ class SingleFlight(Generic[_Name, _Answer]):
         self._places = anyio.Semaphore(_AT_ONCE)
 
     async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        """Return the result of the lookup of this name, or raise its failure.
+        """Return the result of the lookup of this name.
 
         When the caller that makes the lookup is cancelled, the next one makes it.
 
         Raises:
-            DatabaseUnavailable: too many lookups wait, so this one did not begin in time.
+            DatabaseUnavailable: the lookup did not begin within five seconds, because too many lookups were waiting.
+            GatewayError: the lookup failed.
         """
         turn = self._under_way.get(name)
         if turn is None:
@@ -60,7 +61,7 @@ class SingleFlight(Generic[_Name, _Answer]):
                 del self._under_way[name]
 
     def forget(self) -> None:
-        """Exclude later callers from the results of lookups that have already begun."""
+        """Make later callers start new lookups instead of sharing the lookups in progress."""
         self._under_way.clear()
 
     async def _look_up(self, turn: _Flight[_Answer], look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:

@@ -1,7 +1,7 @@
 """Scheduler of background jobs: every replica looks for due jobs every second, and the first to take a job runs it.
 
-The number of concurrent jobs is bounded per tenant and in all. So one tenant's slow upstreams do not delay the jobs of
-other tenants.
+Each replica runs at most 32 jobs at a time, 4 of one tenant. So the slow upstreams of one tenant leave capacity for the
+jobs of others.
 """
 
 from collections import Counter
@@ -27,14 +27,14 @@ AT_ONCE_EACH = 4
 _PAUSE_S = 1.0
 _SEEN_AT_ONCE = 1000
 _SEEN_OF_EACH = 2 * AT_ONCE_EACH
-"""Twice the bound: a job that takes longer than planned is due again while it runs, and must not hide later ones."""
+"""Twice the bound: a job that takes longer than planned is due again while it runs, and must not hide later jobs."""
 
 Perform = Callable[[Job], Awaitable[None]]
 """Runs one job, unless another replica has taken it, and sets the time at which it is due again, if ever."""
 
 
 class JobScheduler:
-    """The jobs of this replica; open it with `async with`, once, while everything that the jobs need is open."""
+    """The jobs of this replica; open it with `async with`, once, while the resources of its jobs are open."""
 
     def __init__(self, store: Store, kinds: Mapping[str, Perform], *, pause_s: float = _PAUSE_S) -> None:
         self._store = store

@@ -1,7 +1,7 @@
-"""Fan-out of template changes: when a resource template changes, the followers of each URI it makes are notified.
+"""Fan-out of template changes: the followers of every URI that matches a changed resource template are notified.
 
-The followed URIs are read from the store of subscriptions, in one pass per tenant at a time. Changes during a pass wait
-for the next one. So many changes of templates with many followers cost successive passes, never concurrent ones.
+A pass reads the followed URIs of a tenant from the store of subscriptions. Each tenant has one pass at a time; changes
+during a pass wait for the next pass. If Redis is unavailable, the pass ends and its waiting changes are dropped.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Set
@@ -20,16 +20,16 @@ _REMEMBERED = 10_000
 
 Followed = Callable[[TenantId], AsyncGenerator[Sequence[str]]]
 """Yields the URIs that clients of the tenant follow, in parts; a URI with several followers may be repeated."""
-Tell = Callable[[TenantId, str], Awaitable[object]]
+Publish = Callable[[TenantId, str], Awaitable[object]]
 """Notifies the followers of the URI."""
 
 
 class TemplateFanout:
-    """Notifies the followers of URIs that changed templates make; `spawn` runs a background task."""
+    """Notifies the followers of URIs that match changed templates; `spawn` runs a background task."""
 
-    def __init__(self, followed: Followed, tell: Tell, *, spawn: Callable[..., object]) -> None:
+    def __init__(self, followed: Followed, publish: Publish, *, spawn: Callable[..., object]) -> None:
         self._followed = followed
-        self._tell = tell
+        self._publish = publish
         self._spawn = spawn
         self._waiting: dict[TenantId, dict[str, None]] = {}
         self._looking: set[TenantId] = set()
@@ -44,18 +44,20 @@ class TemplateFanout:
     async def _look(self, tenant: TenantId) -> None:
         try:
             while templates := self._waiting.pop(tenant, None):
-                await self._tell_those_of(tenant, tuple(templates))
+                await self._notify_instances(tenant, tuple(templates))
         except RedisUnavailable as error:
             log.warning("followers_not_told", tenant_id=tenant, reason=error.message)
         finally:
             self._looking.discard(tenant)
             self._waiting.pop(tenant, None)
 
-    async def _tell_those_of(self, tenant: TenantId, templates: Sequence[str]) -> None:
-        told: Set[str] = frozenset()
+    async def _notify_instances(self, tenant: TenantId, templates: Sequence[str]) -> None:
+        notified: Set[str] = frozenset()
         async with aclosing(self._followed(tenant)) as followed:
             async for uris in followed:
                 made = await anyio.to_thread.run_sync(made_by, templates, uris)
-                for uri in sorted(made - told):
-                    await self._tell(tenant, uri)
-                told = told | made if len(told) < _REMEMBERED else made  # a repeated notification does no harm
+                for uri in sorted(made - notified):
+                    await self._publish(tenant, uri)
+                notified = (
+                    notified | made if len(notified) < _REMEMBERED else made
+                )  # a repeated notification does no harm

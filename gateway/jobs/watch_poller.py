@@ -1,7 +1,7 @@
 """One poll of a watched URL: the request, the comparison with the previous body, and the time of the next poll.
 
-The body decides: an ETag or a date only avoids sending it again. The followers of the resource are notified before the
-result is stored, so a poll that ends in between is repeated rather than lost.
+Only a different body counts as a change; `ETag` and `Last-Modified` avoid the transfer of an unchanged body. The
+followers of the resource are notified before the result is stored, so a poll interrupted in between is repeated.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from gateway.upstream.serialize.header_checks import is_header_value
 log = structlog.get_logger(__name__)
 
 LONGEST_LOOK_S = 60.0
-"""The lease of a replica on the poll that it has begun; the upstream's own deadlines are shorter."""
+"""Seconds of a replica's lease on a poll that it has begun; the deadlines of the upstream request are shorter."""
 SLOWEST_S = 3600.0
-"""The longest interval of the back-off after failed polls."""
+"""The longest back-off after failed polls, in seconds, unless the watch's own interval is longer."""
 LARGEST = 10 * 1024 * 1024
 _JITTER = 0.1
 _MOST_DOUBLINGS = 12
@@ -39,7 +39,7 @@ _LONGEST_VALIDATOR = 1024
 _LONGEST_FAULT = 300
 
 Named = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
-"""Returns the tenant's credential of a name, with its secret."""
+"""Returns the tenant's credential of a name, with its secret; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class WatchPoller:
 
 
 def make_request(watch: Watch) -> UpstreamRequest:
-    """The request of a poll: conditional, if an earlier response had an ETag or a date."""
+    """Return the request of a poll: conditional if the last complete response had an `ETag` or `Last-Modified`."""
     headers = [("Accept", "*/*")]
     if watch.seen.digest is not None and watch.seen.etag is not None:
         headers.append(("If-None-Match", watch.seen.etag))
@@ -95,7 +95,7 @@ def make_request(watch: Watch) -> UpstreamRequest:
 
 
 def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
-    """The result of a poll; `changed_at` is now if the body differs from the previous one."""
+    """Return the result of a poll; `changed_at` is set to `now` if the body differs from the previous body."""
     if answer.status == _NOT_MODIFIED and before.digest is not None:
         return replace(before, failures=0, fault=None, checked_at=now)
     if not _OK <= answer.status < _REDIRECTS:
@@ -114,12 +114,12 @@ def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
 
 
 def fail(before: Sighting, why: str, *, now: datetime) -> Sighting:
-    """The result of a failed poll; the last successful one remains in force."""
+    """Return the result of a failed poll, which keeps the state of the last successful poll."""
     return replace(before, failures=before.failures + 1, fault=why[:_LONGEST_FAULT], checked_at=now)
 
 
 def pause(watch: Watch, seen: Sighting) -> timedelta:
-    """The time until the next poll: randomized, and doubled with every failure up to `SLOWEST_S`."""
+    """Return the time until the next poll: doubled with each consecutive failure up to `SLOWEST_S`, then randomized."""
     slowed = watch.interval_s * 2.0 ** min(seen.failures, _MOST_DOUBLINGS)
     bounded = min(slowed, max(SLOWEST_S, watch.interval_s))
     return timedelta(seconds=bounded * uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # only spreads the load

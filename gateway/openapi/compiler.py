@@ -1,6 +1,6 @@
 """The compiler from a document to its tools; the worker process calls it.
 
-Each operation is compiled on its own: one that cannot be used is skipped with a reason and affects no other.
+Each operation is compiled separately. An operation that cannot be compiled is skipped with a reason in the report.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,16 +34,16 @@ from gateway.openapi.schema.translation import SchemaDialect
 from gateway.openapi.warnings import Warnings
 
 LARGEST_LIST = 64 * 1024**2
-"""Limit on the total bytes of one document's tool definitions; the operations after it are skipped."""
+"""Limit on the total bytes of one document's tool definitions. Once it is reached, further operations are skipped."""
 
 
 def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:
     """Compile a document to its tools and a report on each operation.
 
     Raises:
-        InvalidDocument: it cannot be read as OpenAPI; faults name the position.
-        DocumentTooLarge: it exceeds a limit.
-        BadInput: the base URL is not one that requests can go to.
+        InvalidDocument: the document cannot be read as OpenAPI.
+        DocumentTooLarge: the document exceeds a limit.
+        BadInput: requests cannot be sent to the base URL.
     """
     base = _override(options.base_url)
     document = read_document(raw, url=options.document_url)
@@ -121,7 +121,7 @@ class _Compiler:
         )
 
     def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
-        """Names all operations, also those not selected, so that a selection changes no other tool's name."""
+        """Names all operations, also those not selected, so that the selection does not change any tool's name."""
         known = self._options.known_names
         hints = {item.identity: item.hints.name for item in operations if item.hints.name is not None}
         for identity in hints.keys() & known.keys():
@@ -131,7 +131,7 @@ class _Compiler:
         return name_tools(operations, prefix=self._options.prefix, known=known, hints=hints)
 
     def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
-        """The definitions that clients list."""
+        """The definitions in `tools/list`, by tool name."""
         tools = {made.tool: made.definition for made in compiled} if self._options.is_listed else {}
         return {**tools, **(DEFINITIONS if self._options.outline else {})}
 
@@ -194,7 +194,7 @@ class _Compiler:
         return parts, [*losses, *mismatches, *unsent, *security.losses, *spelled]
 
     def _output(self, operation: Operation, parts: OperationParts) -> bytes | None:
-        """The output schema; None unless every declared success response has one that can be listed."""
+        """The output schema; None if the option is off, a success response is unreadable, or `compose` returns None."""
         declared = list(successes(object_at(operation.node, "responses")))
         if self._outputs is None or len(declared) != len(parts.answers):
             return None
@@ -207,7 +207,7 @@ class _Compiler:
         return find_server(levels, document_url=self._options.document_url)
 
     def _answers(self, operation: Operation) -> Sequence[Object]:
-        """The declared success responses. One outside the document is skipped with a warning."""
+        """The declared success responses. An unreadable one is skipped; an external one causes a warning."""
         found: list[Object] = []
         for node in successes(object_at(operation.node, "responses")):
             try:

@@ -11,8 +11,8 @@ class ImportOptions:
     """Options of an import, besides the document.
 
     `include` and `exclude` select the operations. `base_url` replaces every server of the document. Relative servers
-    are resolved against `document_url`. `known_names` maps identities of earlier versions to the tool names they keep.
-    `taken`, the names of other sources, has no effect here: the catalog reports a clash with them.
+    are resolved against `document_url`. `known_names` maps operation identities to the tool names of earlier versions,
+    which the operations keep. The compiler ignores `taken`, the tool names of other sources.
     """
 
     include: tuple[OperationRule, ...] = ()
@@ -27,4 +27,4 @@ class ImportOptions:
     outline: bool = False
     """True if the query tools expose the document."""
     is_listed: bool = True
-    """True if its operations are listed as tools."""
+    """True if the operations of the document are listed as tools."""

@@ -1,4 +1,4 @@
-"""The report of an import: the status of each operation, the warnings, and the bytes its tools add to `tools/list`."""
+"""The report of an import: the status of each operation, the warnings, and the size of its tools in `tools/list`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ _DEAREST = 10
 
 
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
-    """Report on one operation: skipped without a tool, degraded with reasons, else OK."""
+    """Report on one operation: skipped without a tool, degraded with reasons, else OK. Lists at most 20 reasons."""
     unique = list(dict.fromkeys(reasons))
     further = len(unique) - _MOST_REASONS
     status = Status.SKIPPED if tool is None else Status.DEGRADED if unique else Status.OK

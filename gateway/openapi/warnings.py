@@ -1,4 +1,4 @@
-"""Warnings about what the compiler corrected or ignored in a document: each text once, at most 500."""
+"""Warnings about parts of a document that the compiler corrected or ignored: the first 500 different texts."""
 
 _MOST = 500
 
@@ -21,6 +21,6 @@ class Warnings:
             self._left_out += 1
 
     def texts(self) -> tuple[str, ...]:
-        """Return all warnings; the last one counts those left out."""
+        """Return the warnings; if some were left out, a last text with their number."""
         rest = (f"{self._left_out} further warnings are not listed",) if self._left_out else ()
         return (*self._texts, *rest)

@@ -1,7 +1,7 @@
 """The worker process that reads and compiles one document, then exits: `python -I -m gateway.openapi.worker`.
 
-A task and the document arrive on standard input; the result leaves on standard output. A hostile document meets the
-limits of this process. The parent may kill the process at any time, because it shares no state.
+The process reads a task and the document from standard input, and writes the result to standard output. Its limits of
+memory and CPU time bound a hostile document. The parent may kill the process at any time: it shares no state.
 """
 
 import binascii
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def serve(source: BinaryIO, sink: BinaryIO, reply: Callable[[Task, bytes], Iterator[Message]]) -> None:
-    """Read one task and its input, and write the messages of `reply`. The process exits soon afterwards."""
+    """Read one task and its input, and write the messages of `reply`, then `Closing`. Limits the process first."""
     isolate()
     length = int.from_bytes(source.read(LENGTH_BYTES), "big")
     task = decode_task(source.read(length))
@@ -55,9 +55,9 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
     """Yield the messages for one document.
 
     Raises:
-        InvalidDocument: it cannot be read.
-        DocumentTooLarge: it exceeds a limit.
-        BadInput: the options cannot be used.
+        InvalidDocument: the document or archive cannot be read.
+        DocumentTooLarge: the document or archive exceeds a limit.
+        BadInput: the base URL cannot be used.
     """
     warnings: tuple[str, ...] = ()
     if task.is_archive:

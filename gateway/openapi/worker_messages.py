@@ -1,6 +1,6 @@
-"""The protocol between a worker process and its parent: messages of bounded size, each prefixed with its length.
+"""The protocol between a worker process and its parent: messages, each prefixed with its length.
 
-The result of a large document is sent in many small messages, so that decoding one never takes long.
+The result of a large document is sent in many small messages, so that decoding one message takes little time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from gateway.openapi.options import ImportOptions
 
 LENGTH_BYTES = 4
 LONGEST = 64 * 1024 * 1024
-"""Limit on the bytes of one message. Only values that cannot be divided come near it."""
+"""Limit on the bytes of one message; the parent treats a longer one as a broken answer."""
 
 _BATCH_BYTES = 128 * 1024
 _BATCH_ITEMS = 200
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """The task of the process; its input follows. An archive is sent as the base64 text in which it was received."""
+    """The task of the process; the input is sent after it. An archive is sent as base64, as the client sent it."""
 
     memory_bytes: int
     cpu_s: int
@@ -36,7 +36,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The facts about the document as a whole."""
+    """Title, version, security schemes, warnings and listed sizes of a compiled document."""
 
     title: str
     version: str
@@ -60,7 +60,7 @@ class OperationReports(msgspec.Struct, frozen=True, tag=True):
 
 
 class OutlinePart(msgspec.Struct, frozen=True, tag=True):
-    """The next part of a document: the bundle of an archive, or the document taken out of a request body."""
+    """The next part of the bundle of an archive, or of the document or archive taken out of a request body."""
 
     content: bytes
 
@@ -72,7 +72,7 @@ class Outlining(msgspec.Struct, frozen=True, tag=True):
 
 
 class Rest(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The remainder of a request body, as JSON, and the keys that led to its document."""
+    """A request body without its document, as JSON, and the path of keys to the document in the body."""
 
     fields: bytes
     place: tuple[str, ...]
@@ -93,7 +93,7 @@ class Crash(msgspec.Struct, frozen=True, tag=True):
 
 
 class Closing(msgspec.Struct, frozen=True, tag=True):
-    """The last message: the result is complete. Contains the peak memory of the process."""
+    """The last message, also after a refusal or a crash. Contains the peak memory of the process."""
 
     peak_bytes: int
 
@@ -140,7 +140,7 @@ def send_document(document: bytes) -> Iterator[Message]:
 
 
 def send_refusal(error: BadInput) -> Message:
-    """Build the message of a refusal, which the parent raises again."""
+    """Build the message for an error; the parent raises the error again."""
     return Refusal(code=error.code, message=error.message, faults=error.faults)
 
 
@@ -188,7 +188,7 @@ class WorkerAnswer:
         return b"".join(self._parts) if self._parts else None
 
     def compilation(self) -> Compilation | None:
-        """Return the compilation; None unless all messages have arrived without a crash."""
+        """Return the compilation; None before `Opening` and `Closing` were received, or after a crash."""
         opening = self._opening
         if opening is None or not self.is_complete or self.crash is not None:
             return None

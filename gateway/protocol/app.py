@@ -1,4 +1,4 @@
-"""The MCP protocol layer as one part: opened with the application and mounted at the tenants' URLs."""
+"""Assembles all MCP transports; opened with the application and mounted below `/t/`."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -48,7 +48,7 @@ log = structlog.get_logger(__name__)
 
 
 class McpApp:
-    """All MCP transports of this replica; `state_keys` seal what clients carry between the rounds of a call."""
+    """All MCP transports of this replica; `state_keys` seal `requestState`, the first for new states, all for old."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class McpApp:
         await self._stack.aclose()
 
     def trace(self, traces: Traces) -> None:
-        """Export a span for each message from now on."""
+        """Export a span for each message that a client POSTs from now on."""
         self._endpoint.traces = traces
 
     def deliver(self, event: Event) -> None:
@@ -123,7 +123,7 @@ class McpApp:
             case KeyChanged(tenant=tenant, key=key, is_ended=is_ended):
                 self._subscriptions.end(tenant, key)
                 self._streams.end(key)
-                if is_ended:  # a subject with a name keeps its sessions for its next key
+                if is_ended:  # a named subject keeps its sessions: only those whose subject is the key are removed
                     self._stores.bus.spawn(self._end_sessions, event)
             case SessionEnded(tenant=tenant, session=session):
                 self._running.end_session(tenant, session)
@@ -141,12 +141,12 @@ class McpApp:
                 pass
 
     def close_streams(self) -> None:
-        """End all streams as their protocol requires, before the server closes their connections."""
+        """Finish all subscriptions and all streams opened with GET, before the server closes their connections."""
         self._subscriptions.end_all()
         self._streams.end_all()
 
     def _dismiss(self, principal: Principal) -> None:
-        """End the sessions of a key that ended without an event here: it expired, or the event was lost."""
+        """End the sessions of a key if it has ended without an event: it expired, or the event was lost."""
         self._stores.bus.spawn(self._end_orphans, principal)
 
     async def _end_orphans(self, principal: Principal) -> None:
@@ -154,7 +154,7 @@ class McpApp:
             await self._end_sessions(KeyChanged(tenant=principal.tenant, key=principal.key, is_ended=True))
 
     async def _end_sessions(self, event: KeyChanged | TenantRemoved) -> None:
-        """Remove sessions that no key can use any more. All replicas receive the event; the first one finds them."""
+        """Remove sessions that no key can use any more. All replicas receive the event; the first one removes them."""
         subject = event.key if isinstance(event, KeyChanged) else None
         ended = await self._stores.sessions.remove_all(event.tenant, subject=subject)
         if ended:
@@ -162,5 +162,5 @@ class McpApp:
 
     @property
     def endpoint(self) -> McpEndpoint:
-        """The ASGI application behind every URL below `/t/`."""
+        """The ASGI application behind every URL below `/t/`, except those of webhooks."""
         return self._endpoint

@@ -1,7 +1,7 @@
 """The ASGI endpoint of the tenants' URLs: authenticates the caller, checks the tenant and selects the transport.
 
-The credential is checked before any of the body is read. The tenant comes from the credential; the path only has to
-agree. The `MCP-Protocol-Version` header selects the protocol revision, as the specification requires.
+The credential is checked before any of the body is read. The tenant comes from the credential; the path has to
+name the same one. At `…/mcp` the `MCP-Protocol-Version` header selects the protocol revision (MCP specification).
 """
 
 import time
@@ -59,8 +59,8 @@ BODY_DEADLINE_S = 30.0
 _MAX_USERS = 10_000
 _MOST_VALUES = 100_000
 _MOST_CONTAINERS = 20_000
-"""The most JSON values of one message, and the most objects and lists among them. Parsing them takes at most 30 ms on
-the event loop."""
+"""The most JSON values of one message, and the most objects and lists among these values. Parsing such a message takes
+at most 30 ms on the event loop."""
 _HANDSHAKE: Final = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": ("GET", "POST", "DELETE"),
@@ -131,7 +131,7 @@ class McpEndpoint:
         return caller, profile, door
 
     def _identify(self, scope: Scope, principal: Principal) -> None:
-        """Set the SDK's authenticated user, so that the SDK binds its state to tenant and subject."""
+        """Set the authenticated user that the SDK reads, named after tenant and subject."""
         known, user = self._users.get(principal.key, (None, None))
         if user is None or known is not principal:
             if len(self._users) >= _MAX_USERS:
@@ -144,13 +144,13 @@ class McpEndpoint:
         auth_context_var.set(user)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, context: RequestContext, door: str) -> None:
-        """Serve a request that carries no JSON-RPC message, or whose method the URL does not allow."""
+        """Serve a request without a JSON-RPC message, or with a method that the URL does not allow."""
         allowed = _ALLOWED[door]
         method = scope["method"]
         if method not in allowed:
-            said = ", ".join(allowed)
-            refused = invalid_request(f"this URL takes {said}", context.correlation_id)
-            await send_response(send, 405, refused, headers=((b"allow", said.encode()),))
+            text = ", ".join(allowed)
+            refused = invalid_request(f"this URL takes {text}", context.correlation_id)
+            await send_response(send, 405, refused, headers=((b"allow", text.encode()),))
         elif door == "sse":
             await self._legacy.get(scope, receive, send, context)
         elif _is_modern(scope):
@@ -167,9 +167,9 @@ class McpEndpoint:
             )
             return
         if is_encoded(scope):
-            said = "the body must not be compressed; send it without Content-Encoding"
+            text = "the body must not be compressed; send it without Content-Encoding"
             identity = ((b"accept-encoding", b"identity"),)  # RFC 9110 §12.5.3
-            await send_response(send, 415, invalid_request(said, context.correlation_id), headers=identity)
+            await send_response(send, 415, invalid_request(text, context.correlation_id), headers=identity)
             return
         if not accepts(scope, "application/json") and not is_old:
             await send_response(
@@ -180,18 +180,18 @@ class McpEndpoint:
         refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_CONTAINERS)
         message = _one_object(load_json(raw))
         if message is None:
-            said = "the body must be one JSON-RPC message; batches are refused"
-            await send_response(send, 400, invalid_request(said, context.correlation_id))
+            text = "the body must be one JSON-RPC message; batches are refused"
+            await send_response(send, 400, invalid_request(text, context.correlation_id))
             return
         watched = nullcontext(send) if self.traces is None else traced(self.traces, scope, message, context, send)
-        with watched as told:
+        with watched as traced_send:
             try:
                 if is_old:
-                    await self._legacy.post(scope, told, message, context)
+                    await self._legacy.post(scope, traced_send, message, context)
                 else:
-                    await self._choose(scope, receive, told, message, raw, context)
+                    await self._choose(scope, receive, traced_send, message, raw, context)
             except GatewayError as error:
-                await _refuse(told, error, context.correlation_id, request_id=id_of(message))
+                await _refuse(traced_send, error, context.correlation_id, request_id=id_of(message))
 
     def _choose(
         self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, context: RequestContext
@@ -209,7 +209,7 @@ class McpEndpoint:
 
 
 def _is_modern(scope: Scope) -> bool:
-    """True if the header names a revision other than a handshake one, known or unknown."""
+    """True if there is an `MCP-Protocol-Version` header and it names no handshake revision."""
     version = headers_of(scope).get(b"mcp-protocol-version")
     return version is not None and version not in _HANDSHAKE
 
@@ -231,7 +231,7 @@ def _one_object(value: object) -> dict[str, Any] | None:
 
 
 async def _refuse_era(scope: Scope, send: Send, context: RequestContext) -> None:
-    """Refuse GET and DELETE: 2026-07-28 has no sessions. An unknown revision gets its own error."""
+    """Refuse GET and DELETE, because 2026-07-28 has no sessions. An unknown revision gets another error."""
     version = header(scope, b"mcp-protocol-version") or ""
     if version in MODERN_PROTOCOL_VERSIONS:
         refused = invalid_request(f"{version} has no sessions; this URL takes POST", context.correlation_id)

@@ -1,7 +1,7 @@
 """Translation of gateway errors into JSON-RPC errors.
 
-Our own codes are outside the range that JSON-RPC and MCP reserve. Every error carries `data.code` and
-`data.correlation_id`.
+The gateway's own error codes are outside the range that JSON-RPC and MCP reserve. Every error made here contains
+`data.code` and `data.correlation_id`.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ _CODES: tuple[tuple[type[GatewayError], int], ...] = (
 
 
 _SDK_CODES: Final[Mapping[int, str]] = {METHOD_NOT_FOUND: NotFound.code, INTERNAL_ERROR: GatewayError.code}
-"""The gateway's `data.code` for the SDK's error codes; for all others it is that of `BadInput`."""
+"""`data.code` by the SDK's error code; an error code not listed here gets `BadInput.code`."""
 
 _SHOWN_FAULTS: Final = 3
 _SHOWN: Final = 200
@@ -69,7 +69,7 @@ def to_mcp(error: GatewayError, correlation_id: str) -> MCPError:
 
 
 def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPError:
-    """Convert a gateway error for one revision; 2026-07-28 names a missing capability in an error of its own."""
+    """Convert a gateway error for one revision; 2026-07-28 has a special error for a missing capability."""
     if isinstance(error, CapabilityMissing) and version in MODERN_PROTOCOL_VERSIONS:
         wanted = _CAPABILITIES.get(error.capability, {error.capability: {}})
         details = {**details_of(error, correlation_id), "requiredCapabilities": wanted}
@@ -77,9 +77,9 @@ def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPErro
     return to_mcp(error, correlation_id)
 
 
-def unknown(said: str, correlation_id: str, *, code: int = INVALID_PARAMS, **more: object) -> MCPError:
+def unknown(text: str, correlation_id: str, *, code: int = INVALID_PARAMS, **more: object) -> MCPError:
     """The error for something that does not exist, or that this principal may not see."""
-    return MCPError(code, said, {"code": NotFound.code, "correlation_id": correlation_id, **more})
+    return MCPError(code, text, {"code": NotFound.code, "correlation_id": correlation_id, **more})
 
 
 def internal_error(correlation_id: str) -> ErrorData:
@@ -90,27 +90,27 @@ def internal_error(correlation_id: str) -> ErrorData:
 
 
 def invalid_params(error: ValidationError, correlation_id: str) -> MCPError:
-    """The error for parameters that violate their method's schema; it names the first faults and their paths."""
+    """The error for parameters that violate their method's schema; it names the first three faults and their paths."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    told = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:_SHOWN_FAULTS])
-    said = f"Invalid request parameters: {told}" + (" …" if len(faults) > _SHOWN_FAULTS else "")
-    return MCPError(INVALID_PARAMS, said, {"code": BadInput.code, "correlation_id": correlation_id})
+    faults_text = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:_SHOWN_FAULTS])
+    text = f"Invalid request parameters: {faults_text}" + (" …" if len(faults) > _SHOWN_FAULTS else "")
+    return MCPError(INVALID_PARAMS, text, {"code": BadInput.code, "correlation_id": correlation_id})
 
 
 def with_code(error: MCPError, correlation_id: str) -> MCPError:
-    """Add `data.code` and `data.correlation_id` to an SDK error; an error of the gateway is returned unchanged."""
-    said = error.error
-    found: object = said.data
+    """Add `data.code` and `data.correlation_id` to an error; one that already has `data.code` is returned unchanged."""
+    text = error.error
+    found: object = text.data
     data = cast(dict[str, Any], found) if isinstance(found, dict) else {}
     if "code" in data:
         return error
-    if said.code == METHOD_NOT_FOUND and isinstance(found, str):
+    if text.code == METHOD_NOT_FOUND and isinstance(found, str):
         data = {"method": found[:_SHOWN]}
-    code = _SDK_CODES.get(said.code, BadInput.code)
-    return MCPError(said.code, said.message, {**data, "code": code, "correlation_id": correlation_id})
+    code = _SDK_CODES.get(text.code, BadInput.code)
+    return MCPError(text.code, text.message, {**data, "code": code, "correlation_id": correlation_id})
 
 
-def _fault(place: tuple[int | str, ...], kind: str, said: str) -> str:
+def _fault(place: tuple[int | str, ...], kind: str, text: str) -> str:
     """Format one fault without the names of the SDK's classes."""
     named = "/".join(str(part) for part in place)[:_SHOWN]
-    return f"/{named}: {'Input should be an object' if kind == 'model_type' else said[:_SHOWN]}"
+    return f"/{named}: {'Input should be an object' if kind == 'model_type' else text[:_SHOWN]}"

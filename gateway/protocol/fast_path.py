@@ -1,9 +1,9 @@
-"""The fast path for plain `tools/call` and list requests: answered here, or passed on untouched.
+"""The fast path in front of the SDK, for plain `tools/call` and list requests.
 
-It is an accept-only edge in front of the SDK. It recognises two forms of request and refuses none. A request that it
-does not recognise to the last member goes to the SDK, which alone judges errors. By then the body has passed the strict
-parser. A call goes through the same pipeline as every other (`calls.pipeline`). The rendered bytes of a result, or of a
-list page, are sent unchanged.
+It serves a request only if it recognises every member. Any other request goes to the SDK unchanged, and the SDK reports
+all violations of the protocol. The body has already passed the strict parser. A call goes through the same pipeline as
+in the SDK's handlers (`gateway.calls.pipeline`), and an error of the pipeline becomes the response. The rendered bytes
+of a result, or of a list page, are copied into the response and never decoded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,11 +45,11 @@ _MEMBERS: Mapping[str, frozenset[str]] = {
 _ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, LOG_LEVEL_META_KEY)
 _TOKEN = "progressToken"  # noqa: S105  # a member's name
 _OURS: Final = ("mcp", "modelcontextprotocol", "progress")
-"""Substrings of the names of MCP's own members of `_meta`; all other members change no response."""
+"""Substrings that mark a `_meta` member as MCP's own; no other member of `_meta` changes a response."""
 
 _MAX_ENVELOPES = 1024
 _LARGEST_REMEMBERED = 4096
-"""The largest envelope that is cached, in bytes. A client may send a new one of a megabyte with each request."""
+"""The largest envelope that is cached, in bytes. A client may send a different envelope of 1 MB with each request."""
 
 _MAX_ID = 1024
 _PARAMETER = b"mcp-param-"
@@ -70,7 +70,7 @@ class FastPath:
         return len(self._good)
 
     async def modern(self, scope: Scope, message: Mapping[str, Any], context: RequestContext) -> JsonRpcReply | None:
-        """The response to a plain request of 2026-07-28; None for any other request, which then has had no effect."""
+        """The response to a plain request of 2026-07-28; None, without any effect, for all other requests."""
         params = _params_of(message)
         if params is None or not _mirrors(scope, message["method"], params.get("name")):
             return None
@@ -81,7 +81,7 @@ class FastPath:
         return await self._call(message["id"], params, context, is_modern=True)
 
     async def handshake(self, message: Mapping[str, Any], context: RequestContext, version: str) -> JsonRpcReply | None:
-        """The response to a plain request in a session; None for any other request, which then has had no effect."""
+        """The response to a plain request in a session; None, without any effect, for all other requests."""
         params = _params_of(message)
         if params is None or not _is_bare(params.get("_meta")):
             return None
@@ -111,7 +111,7 @@ class FastPath:
         return tool_result(request_id, members, is_modern=is_modern)
 
     def is_good_envelope(self, meta: object) -> bool:
-        """True if the SDK's own validation accepts the envelope; small valid envelopes are cached."""
+        """True if the SDK accepts the envelope and the rest of `_meta` has no effect; small envelopes are cached."""
         if not isinstance(meta, dict):
             return False
         members = cast(dict[str, Any], meta)
@@ -133,12 +133,12 @@ class FastPath:
 
 
 def is_candidate(message: Mapping[str, Any]) -> bool:
-    """True if the message may be a plain request, so that the fast path is worth a try."""
+    """True if the message has the members of a plain request; its headers and `_meta` are not checked here."""
     return _params_of(message) is not None
 
 
 def _list(message: Mapping[str, Any], params: _Params, context: RequestContext, version: str) -> JsonRpcReply | None:
-    """The response with a rendered page; None for an undeclared list or a failure, which the SDK reports."""
+    """The response with a rendered page; None if the list is undeclared or fails, which the SDK reports."""
     registry, method = context.registry, message["method"]
     if not is_declared(registry, method):
         return None
@@ -190,7 +190,7 @@ def _is_idle(meta: Mapping[str, Any], names: Iterable[str]) -> bool:
 
 
 def _mirrors(scope: Scope, method: str, name: str | None) -> bool:
-    """True if the headers repeat the body literally, each header occurs once, and no parameter is mirrored."""
+    """True if the MCP headers equal the body's values, no header is repeated, and there is no `Mcp-Param-*` header."""
     fields = headers_of(scope)
     if fields.repeated:
         return False
@@ -198,7 +198,7 @@ def _mirrors(scope: Scope, method: str, name: str | None) -> bool:
         return False
     if fields.get(b"mcp-protocol-version") != _MODERN or fields.get(b"mcp-method") != method.encode():
         return False
-    said = fields.get(b"mcp-name")
+    detail = fields.get(b"mcp-name")
     if name is None:
-        return said is None
-    return name.isascii() and said == name.encode() and not name.startswith("=?")
+        return detail is None
+    return name.isascii() and detail == name.encode() and not name.startswith("=?")

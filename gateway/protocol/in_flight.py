@@ -1,8 +1,9 @@
-"""Bulkhead for the open requests of each key and tenant at this replica, so that none takes all connections.
+"""Bulkhead for the open requests of each key and tenant at this replica, so that no tenant takes all connections.
 
-Calls and streams have caps of their own across all replicas. This count contains every request, including a body that
-arrives slowly and a response that the client does not read. A key may have as many as its calls and streams may come
-to, plus `SPARE`. All keys of a tenant together have a quarter of the replica's capacity.
+Calls and streams have separate caps across all replicas. This count contains every authenticated request, including one
+whose body arrives slowly or whose response the client does not read. The cap of a key is the tenant's limit of
+concurrent calls plus the key's limit of streams plus `SPARE`. All keys of a tenant together may use a quarter of the
+replica's capacity.
 """
 
 from typing import Final
@@ -45,8 +46,8 @@ class InFlightLimiter:
         if count >= SPARE:
             most = limits.concurrency + streams_of_key(limits.streams) + SPARE
             if count >= most:
-                said = f"{most} requests of the key are open at this replica, the most that may"
-                raise LimitExceeded(said, retry_after_s=_RETRY_S)
+                message = f"{most} requests of the key are open at this replica, the most that may"
+                raise LimitExceeded(message, retry_after_s=_RETRY_S)
         if not self.places.try_take(principal.tenant):
             raise self.places.refuse(principal.tenant)
         self._open[key] = count + 1

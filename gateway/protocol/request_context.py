@@ -15,16 +15,15 @@ Spawn = Callable[..., object]
 
 
 class RawResult(msgspec.Struct):
-    """The rendered members of a tool's result, sent unchanged; None until the tool has run."""
+    """The rendered members of a tool's result, which bypass the SDK; None until the tool has run."""
 
     members: bytes | None = None
 
 
 class RequestContext(msgspec.Struct, frozen=True):
-    """One message of one principal, the registry that serves it, and the peer for its client.
+    """The principal of one message, the registry that serves the message, and the peer for its client.
 
-    `session` is set only in handshake revisions. `finished` is set only if the gateway, not the SDK, writes the
-    response.
+    `session` is set only in handshake revisions. `finished` is set only where the result of a tool may bypass the SDK.
     """
 
     principal: Principal

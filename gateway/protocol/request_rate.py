@@ -1,11 +1,11 @@
 """Rate limiter for one tenant's requests of any kind at this replica; it delays requests and refuses none.
 
-Calls have limits of their own. Lists, pings and refused calls have none, and each takes time on the event loop that all
+Calls have separate limits. Lists, pings and refused calls have none, and each takes time on the event loop that all
 tenants share. A request above its tenant's rate waits after authentication and before any work, so a flood delays only
-itself. A wait is bounded by the tenant's open requests and by `MOST_S`.
+its own tenant. A wait takes at most `MOST_S`; the cap of open requests bounds how many requests of a tenant wait.
 
-When the event loop is late because the machine is busy, requests above the rate start even less often. Requests within
-the rate never wait.
+When the event loop is late because the machine is busy, requests above the rate start even less often. A tenant that
+stays below its rate never waits.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _SPARE: Final = 1.25
 _BURST_S: Final = 0.25
 _USUAL_LAG_S: Final = 0.002
 _LAG_S: Final = 0.004
-"""The lateness of a timer, above the usual one, that halves the rate at which waiting requests start."""
+"""The lateness of a timer, above `_USUAL_LAG_S`, that halves the rate at which waiting requests start."""
 
 _MOST_SLOWED: Final = 2.5
 _WEIGHT: Final = 0.1
@@ -33,7 +33,7 @@ _TENANTS: Final = 4096
 
 
 class RequestRateLimiter:
-    """The schedules of this replica's tenants: a virtual-scheduling leaky bucket (GCRA) each, as one number."""
+    """One virtual-scheduling leaky bucket (GCRA) per tenant of this replica, stored as one number."""
 
     def __init__(self) -> None:
         self._next: dict[TenantId, float] = {}
@@ -46,7 +46,7 @@ class RequestRateLimiter:
         return len(self._next)
 
     def delay(self, tenant: TenantId, limits: Limits, now: float) -> float:
-        """Schedule one request and return the seconds that it has to wait."""
+        """Schedule one request and return the seconds that it has to wait; 0 if it can start now."""
         rate = limits.calls_per_second * _SPARE
         if rate < LEAST_PER_S:
             rate = LEAST_PER_S

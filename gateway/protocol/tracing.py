@@ -1,7 +1,7 @@
 """The span of one MCP message: its method, the tool's name, and the outcome.
 
 A span starts after its message was authenticated. The outcome is read from the response as it is sent, so the fast path
-and the SDK are observed alike. Of the response only its codes are stored.
+and the SDK are observed alike. The span contains the status and error codes of the response, not its content.
 """
 
 from collections.abc import Generator, Mapping
@@ -17,7 +17,7 @@ from gateway.telemetry.traces import CARRIED, Traces, fail
 
 _LONGEST: Final = 128
 _LARGEST: Final = 1 << 16
-"""The largest part of a response that is examined, in bytes; errors are shorter."""
+"""The largest part of a response that is searched for errors, in bytes; longer parts are skipped."""
 
 _NAMED: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
 _HEADERS: Final[Mapping[bytes, str]] = {
@@ -30,7 +30,7 @@ _HEADERS: Final[Mapping[bytes, str]] = {
 def traced(
     traces: Traces, scope: Scope, message: Mapping[str, Any], context: RequestContext, send: Send
 ) -> Generator[Send]:
-    """Open a span around the message; yields the `send` that observes the response."""
+    """Open a span around the message; yields a `send` that records the outcome of the response."""
     name, attributes = _describe(scope, message, context)
     with traces.serving(name, attributes, _carried(scope, message)) as span:
         yield send if span is None else _observe_send(send, span)
@@ -60,7 +60,7 @@ def _describe(scope: Scope, message: Mapping[str, Any], context: RequestContext)
 
 
 def _carried(scope: Scope, message: Mapping[str, Any]) -> Mapping[str, object]:
-    """The client's trace context: from `_meta` if that names a trace, otherwise from the headers."""
+    """The client's trace context: from `_meta` if it contains a `traceparent`, otherwise from the headers."""
     meta = _member(_member(message, "params"), "_meta")
     if CARRIED[0] in meta:
         return meta

@@ -1,7 +1,6 @@
-"""Heads of the audit hash chains in Redis: one sealed head per tenant, replaced with every signature.
+"""Heads of the audit hash chains in Redis: the newest sealed head of each tenant.
 
-The value contains its own MAC (`gateway.store.audit.outside_heads`); this module only stores and loads it. Without a
-stored head, there is nothing to compare.
+The value contains its own MAC (`gateway.store.audit.outside_heads`); this module only stores and loads it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.redis.event_bus import EventBus
 
 _KEPT_MS = 400 * 24 * 3600 * 1000
-"""More than a year after the last signature, so that heads of removed tenants expire eventually."""
+"""More than a year after the last write, so that heads of removed tenants expire eventually."""
 
 _PUT = """
 for index, key in ipairs(KEYS) do redis.call('SET', key, ARGV[index + 1], 'PX', ARGV[1]) end
@@ -34,12 +33,12 @@ class RedisHeadStore:
         """Store these heads in place of older ones.
 
         Raises:
-            RedisUnavailable: they may or may not be stored.
+            RedisUnavailable: the heads may or may not be stored.
         """
         await self._put([self._key(tenant) for tenant in heads], _KEPT_MS, *heads.values())
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
-        """The tenant's head, or none.
+        """Return the tenant's head, or an empty sequence.
 
         Raises:
             RedisUnavailable: nothing was read.

@@ -2,7 +2,7 @@
 
 The stream's name contains the installation, so several installations can share a Redis. The entries are as durable as
 Redis is configured to be (an append-only file, synced every second, for the embedded one). A full spool refuses new
-entries; it never drops an old one.
+entries instead of dropping old ones.
 """
 
 import hashlib
@@ -21,15 +21,15 @@ MOST = 500_000
 _MAC_BYTES = 16
 _TURN_MS = 15_000
 
-# KEYS: stream. ARGV: maximum number of entries, entries. Returns the number of entries; nil when it refused these.
+# KEYS: stream. ARGV: maximum number of entries, entries. Returns the number of entries; nil when they would exceed it.
 _KEEP = """
 if redis.call('XLEN', KEYS[1]) + #ARGV - 1 > tonumber(ARGV[1]) then return false end
 for index = 2, #ARGV do redis.call('XADD', KEYS[1], '*', 'e', ARGV[index]) end
 return redis.call('XLEN', KEYS[1])
 """
 
-# KEYS: stream, holder of the lease. ARGV: replica, lease in ms, limit. Returns the number of entries and the oldest of
-# them; none of them while another replica holds the lease.
+# KEYS: stream, holder of the lease. ARGV: replica, lease in ms, limit. Returns the number of entries and the oldest
+# entries, or no entries while another replica holds the lease.
 _PEEK = """
 local holder, waiting = redis.call('GET', KEYS[2]), redis.call('XLEN', KEYS[1])
 if holder and holder ~= ARGV[1] then return {waiting, {}} end
@@ -68,14 +68,14 @@ class AuditSpool:
         self._forget = bus.script(_FORGET)
 
     def belong_to(self, installation: str) -> None:
-        """Set the installation that owns the entries; before that, every access to them is refused."""
+        """Set the installation that owns the entries; without it, `keep` and `peek` raise `RedisUnavailable`."""
         self._named = f"{self._shared}:{installation}"
 
     async def keep(self, entries: Sequence[bytes]) -> None:
         """Append these entries, in this order.
 
         Raises:
-            RedisUnavailable: they may or may not be stored, or the spool is full.
+            RedisUnavailable: the entries may or may not be stored; or the spool is full or has no installation yet.
         """
         stream = self._stream
         sealed = [_mac(self._secrets[0], stream, entry) + entry for entry in entries]
@@ -88,10 +88,10 @@ class AuditSpool:
     async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:
         """Return the oldest entries with their stream ids; none while another replica drains the spool.
 
-        Entries with a wrong MAC are logged and deleted.
+        Entries with a wrong MAC are deleted, and their number is logged.
 
         Raises:
-            RedisUnavailable: the spool cannot be read.
+            RedisUnavailable: the spool cannot be read or changed.
         """
         stream = self._stream
         with self._counting():
@@ -108,7 +108,7 @@ class AuditSpool:
         """Delete these entries.
 
         Raises:
-            RedisUnavailable: they may still be there.
+            RedisUnavailable: the entries may still be stored.
         """
         if places:
             with self._counting():
@@ -117,7 +117,7 @@ class AuditSpool:
     async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
         """Read entries that replicas of the previous release left in a stream shared by all installations.
 
-        Returns the id of the last entry read, and the entries sealed with our secret.
+        Returns the id of the last entry read, or `after` if there is none, and the entries with a valid MAC.
 
         Raises:
             RedisUnavailable: the stream cannot be read.
@@ -129,7 +129,7 @@ class AuditSpool:
         """Delete these entries of the shared stream.
 
         Raises:
-            RedisUnavailable: they may still be there.
+            RedisUnavailable: the entries may still be stored.
         """
         if places:
             await self._forget((self._shared,), *places)

@@ -1,6 +1,6 @@
-"""Commands to Redis, without retries: a failed command raises `RedisUnavailable` at once.
+"""The Redis client, without retries: a command that fails raises `RedisUnavailable`.
 
-By default redis-py retries a command ten times, which takes many seconds. Nothing of redis-py leaves this package.
+By default redis-py retries a command ten times, which takes many seconds. No other package imports redis-py.
 """
 
 from collections.abc import Generator, Sequence
@@ -82,11 +82,11 @@ class Client:
         await self._pool.disconnect(inuse_connections=True)
 
     def script(self, text: str) -> "Script":
-        """A Lua script that is loaded into Redis when Redis does not have it."""
+        """Return a callable Lua script; its text is sent only when Redis has not stored it yet."""
         return Script(self._commands.register_script(text))
 
     def listener(self) -> PubSub:
-        """A separate connection for subscriptions; wrap its use in `translated`."""
+        """Return a separate connection for subscriptions; the caller wraps its use in `translated`."""
         return cast(PubSub, cast(Any, self._listening).pubsub())
 
     async def publish(self, channel: str, payload: bytes) -> None:
@@ -110,7 +110,7 @@ class Script:
         """Run the script once.
 
         Raises:
-            RedisUnavailable: it may or may not have run.
+            RedisUnavailable: the script may or may not have run.
         """
         with translated():
             return await self._script(keys=keys, args=arguments)

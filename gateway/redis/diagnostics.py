@@ -1,4 +1,4 @@
-"""Diagnosis of a Redis server: the facts that decide if sessions and limits survive a restart and a full memory."""
+"""Diagnosis of a Redis server: version, clock, persistence, memory limit and role."""
 
 import time
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _PATIENCE_S = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisFacts:
-    """The facts about one Redis server at this moment."""
+    """The facts about one Redis server at the time of the request."""
 
     version: str
     number: tuple[int, int]
@@ -33,7 +33,7 @@ async def examine_redis(url: str) -> RedisFacts:
     """Read the facts on a separate connection.
 
     Raises:
-        RedisUnavailable: Redis is not reachable, or refuses the login.
+        RedisUnavailable: Redis is not reachable, or refuses the login or a command.
     """
     with translated():
         client: Any = cast(Any, Redis).from_url(
@@ -46,19 +46,19 @@ async def examine_redis(url: str) -> RedisFacts:
         try:
             asked = time.time()
             seconds, micros = await client.time()
-            heard = time.time()
-            told: Mapping[str, object] = await client.info()
+            answered_at = time.time()
+            info: Mapping[str, object] = await client.info()
         finally:
             await client.aclose()
     return RedisFacts(
-        version=str(told.get("redis_version", "unknown")),
-        number=_number(str(told.get("redis_version", ""))),
-        clock_skew_s=seconds + micros / 1e6 - (asked + heard) / 2,
-        keeps_log=told.get("aof_enabled") == 1,
-        log_is_written=told.get("aof_last_write_status") == "ok",
-        max_bytes=int(str(told.get("maxmemory", 0))),
-        eviction=str(told.get("maxmemory_policy", "unknown")),
-        is_replica=told.get("role") != "master",
+        version=str(info.get("redis_version", "unknown")),
+        number=_number(str(info.get("redis_version", ""))),
+        clock_skew_s=seconds + micros / 1e6 - (asked + answered_at) / 2,
+        keeps_log=info.get("aof_enabled") == 1,
+        log_is_written=info.get("aof_last_write_status") == "ok",
+        max_bytes=int(str(info.get("maxmemory", 0))),
+        eviction=str(info.get("maxmemory_policy", "unknown")),
+        is_replica=info.get("role") != "master",
     )
 
 

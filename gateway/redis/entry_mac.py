@@ -1,8 +1,8 @@
 """MACs of values in Redis that the gateway relies on: stream messages, session records, answers, stored results.
 
-Each kind has its own key. A MAC covers the Redis name of the value, which contains tenant and session. So a value
-copied from another name is refused like a forged one. Not authenticated: the order of a stream's entries, and that none
-is missing. Decision 20 lists what is sealed and what is not, and why.
+Each kind has its own key. A MAC covers the Redis name of the value, which contains the tenant and the session or
+subject. So a value copied from another name is refused like a forged value. The order and the completeness of a
+stream's entries are not authenticated. Decision 20 lists the sealed and the unsealed values, with reasons.
 """
 
 import hashlib
@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from gateway.redis.event_bus import EventBus
 
 SESSIONS, ANSWERS, RESULTS = "session records", "session answers", "kept results"
-"""The purposes from which `PlaceMac` derives its keys."""
+"""The purposes for which `PlaceMac` derives keys."""
 
 UPDATE = b"u"
 """The kind of a stream entry that reports a resource update."""
 
 _MAC_BYTES = 16
 _TO_CLIENTS = b"to clients"
-"""The personalization of the hash: a MAC made for one direction is never valid for the other."""
+"""The BLAKE2 personalization of MACs of messages to clients; other MACs have none."""
 
 
 class EntryMac:
@@ -30,7 +30,7 @@ class EntryMac:
         self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES, person=_TO_CLIENTS) for key in keys]
 
     def make(self, log: str, kind: bytes, text: bytes) -> bytes:
-        """The MAC of one whole message; the kind is one byte."""
+        """Return the MAC of one complete message; `kind` is one byte."""
         return _digest(self._fresh[0].copy(), log, kind, text)
 
     def holds(self, log: str, kind: bytes, text: bytes, mac: bytes) -> bool:
@@ -46,13 +46,13 @@ class PlaceMac:
         self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES) for key in bus.derive_all(purpose)]
 
     def make(self, place: str, *parts: bytes) -> bytes:
-        """The MAC of these parts under this name."""
+        """Return the MAC of these parts under this name."""
         return _digest_parts(self._fresh[0].copy(), (place.encode(), *parts))
 
     def holds(self, place: str, *parts: bytes, mac: bytes | None) -> bool:
         """True if this is the MAC of these parts under this name.
 
-        Parts without a MAC are accepted only while replicas of the previous release, which made none, may be running.
+        Without a MAC, True only while the bus accepts unsealed state, because the previous release made no MACs.
         """
         if mac is None:
             return self._bus.accepts_unsealed

@@ -1,7 +1,7 @@
-"""The format of an event on a Redis channel, and the check which messages are accepted.
+"""The format and the authentication of events on Redis channels.
 
-Channel and payload both name the tenant, and a MAC covers both. A client that can merely publish in this Redis can
-neither forge an event nor copy one to another tenant.
+Channel and payload both name the tenant, and a MAC covers both. A client that can publish in this Redis, but does not
+know the secret, can neither forge an event nor copy one to another tenant.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _MAC_BYTES = 16
 
 
 class MessageRefused(Exception):
-    """A message that no replica of this namespace can have sent."""
+    """A received message has a wrong MAC, tenant or form."""
 
 
 class Envelope:
@@ -50,7 +50,7 @@ class Envelope:
         return channel, _mac(self._secrets[0], channel.encode(), payload) + payload
 
     def open(self, channel: bytes, message: bytes) -> Event | None:
-        """Return the event in a message; None for a kind that only newer replicas know.
+        """Return the event in a message; None for an unknown kind, which newer replicas may send.
 
         Raises:
             MessageRefused: the MAC, the tenant or the form is wrong.

@@ -1,7 +1,7 @@
 """The event bus between replicas, on Redis Pub/Sub.
 
-Every replica receives every event, including its own. Redis does not store published events: they are lost while the
-subscription is broken, and the gap listeners are called once it is restored.
+A replica also receives its own events. Redis does not store published events, so a replica misses those published
+while its subscription is broken. After every connection, the first one included, the gap listeners are called.
 """
 
 import hashlib
@@ -35,8 +35,8 @@ _RETRY_S = (0.05, 1.0)
 class EventBus:
     """One replica's end of the bus; open it with `async with`, once.
 
-    Events are signed with `secret`; signatures with an older secret are accepted, so that keys can be rotated one
-    replica after the other.
+    Events carry a MAC made with `secret`. MACs made with an older secret are accepted, so that secrets can be rotated
+    one replica after the other.
     """
 
     def __init__(self, url: str, *, secret: bytes, older: Sequence[bytes] = (), namespace: str = "gw") -> None:
@@ -45,7 +45,7 @@ class EventBus:
         self._client = Client(url)
         self._secrets = (secret, *older)
         self._envelope = Envelope(namespace=namespace, secret=secret, older=older)
-        self._pulse = f"{namespace}:replica:{self.replica}"
+        self._heartbeat = f"{namespace}:replica:{self.replica}"
         self._listeners: dict[object, Callable[[Event], None]] = {}
         self._gap_listeners: dict[object, Callable[[], None]] = {}
         self._channels = Wakeups()
@@ -53,14 +53,14 @@ class EventBus:
         self._tasks: TaskGroup | None = None
         self._subscribed = anyio.Event()
         self._is_live = False
-        self._heard_at = 0.0
+        self._received_at = 0.0
         self._beaten_at = 0.0
         self._unsealed_until = 0.0
         self.lag_s: float | None = None
-        """Seconds that this replica's last heartbeat message to itself took; None before the first."""
+        """Round trip of the last heartbeat message on the replica's own channel, in seconds; None before the first."""
 
     async def __aenter__(self) -> Self:
-        """Start to listen. An unavailable Redis delays this by at most two seconds and is retried forever."""
+        """Start to listen; wait at most two seconds for the subscription. Retries continue until the bus is closed."""
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         self._tasks.start_soon(self._listen)
@@ -81,7 +81,7 @@ class EventBus:
 
     @property
     def is_live(self) -> bool:
-        """True if events of other replicas arrive now."""
+        """True while the subscription works. A connection that has become silent is noticed after some seconds."""
         return self._is_live
 
     async def publish(self, event: Event) -> None:
@@ -99,20 +99,23 @@ class EventBus:
         return lambda: _forget(self._listeners, token)
 
     def subscribe_gaps(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener whenever events may have been lost; the returned function unsubscribes it."""
+        """Call the listener after every connection, because events may have been lost before it.
+
+        The returned function unsubscribes the listener.
+        """
         token = object()
         self._gap_listeners[token] = listener
         return lambda: _forget(self._gap_listeners, token)
 
     def listening(self, channel: str, listener: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-        """Call the listener whenever the channel may have something new, while the block runs."""
+        """While the block runs, call the listener for messages on the channel, and after every reconnection."""
         return self._channels.listening(channel, listener)
 
     async def check(self) -> None:
-        """Check that commands are answered and events arrive.
+        """Check that Redis responds to commands and delivers events.
 
         Raises:
-            RedisUnavailable: one of the two does not work.
+            RedisUnavailable: commands fail, or events do not arrive.
         """
         await self._client.ping()
         if not self._is_live:
@@ -120,19 +123,19 @@ class EventBus:
 
     @property
     def accepts_unsealed(self) -> bool:
-        """True while state without a MAC may come from a replica of the previous release, which sealed less."""
+        """True until the time set by `accept_unsealed`: the previous release stores some state without a MAC."""
         return time.time() < self._unsealed_until
 
     def accept_unsealed(self, until: float) -> None:
-        """Accept state without a MAC until then, in seconds since 1970; a wrong MAC is refused at any time."""
+        """Accept state without a MAC until this time, in seconds since 1970; a wrong MAC is refused at any time."""
         self._unsealed_until = until
 
     def derive_all(self, purpose: str) -> Sequence[bytes]:
-        """Derive the keys for one purpose, equal on all replicas: the first makes MACs, all of them verify MACs."""
+        """Derive the keys for one purpose, equal on all replicas. The first key makes MACs; every key verifies MACs."""
         return [hmac.digest(secret, purpose.encode(), hashlib.sha256) for secret in self._secrets]
 
     def script(self, text: str) -> Script:
-        """A Lua script to run in this Redis."""
+        """Return a callable Lua script for this Redis."""
         return self._client.script(text)
 
     def spawn(self, work: Callable[..., Awaitable[Any]], *arguments: object) -> None:
@@ -162,7 +165,7 @@ class EventBus:
         try:
             with translated(), anyio.fail_after(_OPENING_S):
                 await listener.psubscribe(self._envelope.pattern)
-                await listener.subscribe(self._pulse)
+                await listener.subscribe(self._heartbeat)
                 await self._await_confirmation(listener)
             self._begin()
             with translated(), anyio.fail_after(_OPENING_S):
@@ -172,9 +175,9 @@ class EventBus:
                     message = await listener.get_message(timeout=_HEARTBEAT_S)
                 now = time.monotonic()
                 if message is not None:
-                    self._heard_at = now
+                    self._received_at = now
                     self._receive(message)
-                elif now - self._heard_at > _SILENCE_S:
+                elif now - self._received_at > _SILENCE_S:
                     raise RedisUnavailable("Redis keeps the connection but sends nothing")
         finally:
             self._channels.detach()
@@ -189,7 +192,7 @@ class EventBus:
                 missing.discard(message["type"])
 
     def _begin(self) -> None:
-        self._heard_at = time.monotonic()
+        self._received_at = time.monotonic()
         self._is_live = True
         if self._subscribed.is_set():
             log.warning("bus_resumed")
@@ -201,8 +204,8 @@ class EventBus:
         channel: bytes = message["channel"]
         match message["type"]:
             case "pmessage":
-                self._hear(channel, message["data"])
-            case "message" if channel == self._pulse.encode():
+                self._deliver_raw(channel, message["data"])
+            case "message" if channel == self._heartbeat.encode():
                 if self._beaten_at:
                     self.lag_s, self._beaten_at = time.monotonic() - self._beaten_at, 0.0
             case "message":
@@ -214,7 +217,7 @@ class EventBus:
             case _:
                 pass
 
-    def _hear(self, channel: bytes, data: bytes) -> None:
+    def _deliver_raw(self, channel: bytes, data: bytes) -> None:
         try:
             event = self._envelope.open(channel, data)
         except MessageRefused as error:
@@ -227,12 +230,12 @@ class EventBus:
             _call_logged(listener, event)
 
     async def _beat(self) -> None:
-        """Send a message to this replica's own channel, to detect a connection that only looks alive."""
+        """Publish on this replica's own channel every two seconds, so that a silent connection counts as broken."""
         while True:
             await anyio.sleep(_HEARTBEAT_S)
             try:
                 self._beaten_at = time.monotonic()
-                await self._client.publish(self._pulse, b"")
+                await self._client.publish(self._heartbeat, b"")
             except RedisUnavailable:
                 log.debug("heartbeat_failed")
 

@@ -1,4 +1,7 @@
-"""Heartbeats of the replicas: each renews a key every second, and the key expires when the replica stops."""
+"""Heartbeats of the replicas: each replica renews a key every second.
+
+The replica deletes the key when it closes; after a crash, the key expires within 3.5 s.
+"""
 
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -20,7 +23,7 @@ _END = "return redis.call('DEL', KEYS[1])"
 
 
 def heartbeat_key(namespace: str, replica: str) -> str:
-    """The key that exists for as long as the replica lives."""
+    """Return the name of the key that a living replica renews."""
     return f"{namespace}:replica:{replica}:alive"
 
 
@@ -32,7 +35,7 @@ class LiveReplicas:
         self._exists = bus.script(_EXISTS)
 
     async def is_alive(self, replica: str) -> bool:
-        """True until the replica's key is gone: up to 3.5 s after a crash. Also True while Redis is unavailable."""
+        """True until the replica's key is gone, up to 3.5 s after a crash; also True while Redis is unavailable."""
         if replica == self._bus.replica:
             return True
         try:
@@ -52,7 +55,7 @@ class ReplicaHeartbeat:
 
     async def __aenter__(self) -> Self:
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        await self._say()
+        await self._write()
         tasks.start_soon(self._go_on)
         self._stack.callback(tasks.cancel_scope.cancel)
         return self
@@ -69,9 +72,9 @@ class ReplicaHeartbeat:
     async def _go_on(self) -> None:
         while True:
             await anyio.sleep(_BEAT_S)
-            await self._say()
+            await self._write()
 
-    async def _say(self) -> None:
+    async def _write(self) -> None:
         try:
             await self._beat((self._key,), _LIFE_MS)
         except RedisUnavailable:

@@ -1,6 +1,7 @@
-"""Log of refused bus messages: the first ten of a minute are logged, the rest are counted.
+"""Log of refused bus messages: ten per minute, and the number of further ones when a later minute begins.
 
-Redis channels ignore database numbers. Installations that share a Redis receive each other's events and refuse them.
+Redis channels ignore database numbers. Installations that share a Redis and a namespace, but not the secret, receive
+each other's events and refuse them.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Subscriptions of this replica to wake-up channels, beside the event channels that every replica always follows.
+"""Subscriptions of this replica to wake-up channels, in addition to the event channels that every replica follows.
 
-A message has no content: it only signals that there is something to read. A listener is also called when messages may
-have been lost. Messages remain hints: listeners poll from time to time as well.
+The content of a message is ignored: a message signals that there is something to read. Listeners are also called after
+a reconnection. Messages can be lost, so the owners of listeners poll as well.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -48,9 +48,10 @@ class Wakeups:
 
     @asynccontextmanager
     async def listening(self, name: str, listener: Callable[[], None]) -> AsyncGenerator[None]:
-        """Call the listener for every message on the channel, including those published inside the block.
+        """Call the listener for messages on the channel while the block runs.
 
-        While Redis is unavailable the block still runs; the listener is called once the connection is back.
+        The block starts when Redis has confirmed the subscription, or after two seconds. While Redis is unavailable it
+        starts at once; the listener is called once the connection is back.
         """
         token = object()
         channel = self._channels.get(name)
@@ -71,7 +72,7 @@ class Wakeups:
         """Continue on this connection: subscribe to every channel again, then call every listener.
 
         Raises:
-            RedisUnavailable: the connection is already lost.
+            RedisUnavailable: the connection is lost again.
         """
         async with self._order:
             self._listener = listener
@@ -122,7 +123,7 @@ class Wakeups:
     async def _end(self, name: str) -> None:
         async with self._order:
             if name in self._channels or self._listener is None:
-                return  # a listener was added while this task waited
+                return  # the channel has a new listener, or the connection is lost
             try:
                 with anyio.move_on_after(_CONFIRMING_S), translated():
                     await self._listener.unsubscribe(name)

@@ -1,4 +1,4 @@
-"""The primitives of one snapshot bound to their handlers, each on its first use, for all profiles at once."""
+"""The primitives of one snapshot bound to their handlers, each on its first use; all profiles share them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar
@@ -30,7 +30,7 @@ class BindingCache(Generic[_Item, _Bound]):
         return found[1]
 
     def take(self, older: "BindingCache[_Item, _Bound]", present: Mapping[str, _Item], *, with_code: bool) -> None:
-        """Take over the bound primitives of an older snapshot that run unchanged in this one."""
+        """Copy the bound primitives that run unchanged in this snapshot; those of code only `with_code`."""
         for name, (item, bound) in older.kept.items():
             if present.get(name) == item and _lasts(item, with_code=with_code):
                 self.kept[name] = (item, bound)
@@ -50,7 +50,7 @@ class Bindings:
 
     def __len__(self) -> int:
         """Number of bound primitives."""
-        return sum(len(shelf.kept) for shelf in (self.tools, self.resources, self.templates, self.prompts))
+        return sum(len(cache.kept) for cache in (self.tools, self.resources, self.templates, self.prompts))
 
     def _take(self, older: "Bindings") -> None:
         now = self.snapshot
@@ -62,12 +62,12 @@ class Bindings:
 
 
 def _is_alike(then: Snapshot, now: Snapshot) -> bool:
-    """True if the parts that every bound primitive uses (policy, HTTP origins, slug) are equal in both."""
+    """True if policy, HTTP origins and slug, which bound primitives use, are equal in both snapshots."""
     return then.policy == now.policy and then.http_origins == now.http_origins and then.slug == now.slug
 
 
 def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:
-    """True if an unchanged item runs as before: its code may be new, and a reference may lead to something else."""
+    """True if an unchanged item runs as before: code may be new, and a reference may now name another operation."""
     if item.origin is PrimitiveOrigin.CODE:
         return with_code
     return kind_of(item) != _REFERRING

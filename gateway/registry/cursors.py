@@ -1,7 +1,7 @@
-"""Opaque positions in a list: the last name shown, signed for one tenant, profile and list.
+"""Opaque positions in a list: the last name of a page, signed for one tenant, profile and list.
 
-A cursor is keyset-based, so it stays valid when the catalog changes. A client cannot make one, or use it for another
-list (REQUIREMENTS RES-3).
+A cursor is keyset-based, so it stays valid when the catalog changes. A client cannot make a cursor, or use it for
+another list (REQUIREMENTS RES-3).
 """
 
 import binascii
@@ -30,7 +30,7 @@ class Cursors:
         """Return the last name before the requested page.
 
         Raises:
-            InvalidCursor: it was not minted for this tenant, profile and list.
+            InvalidCursor: the cursor was not minted for this tenant, profile and list.
         """
         if not 0 < len(cursor) <= _MAX_LENGTH:
             raise InvalidCursor("invalid cursor")

@@ -1,4 +1,4 @@
-"""The part of a handler's declaration that the registry needs; binding reads the rest."""
+"""The members of a handler's declaration that the registry needs; binding reads the complete declaration."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ _decode = msgspec.json.Decoder(_Spec).decode
 
 
 def kind_of(item: Tool | Primitive) -> str:
-    """The kind of the item's handler; empty for an imported operation and for code."""
+    """The kind of the item's handler; empty for an imported operation, for code, and if unreadable."""
     return _spec_of(item).kind
 
 
@@ -25,7 +25,7 @@ def completes(item: Primitive) -> bool:
 
 
 def _spec_of(item: Tool | Primitive) -> _Spec:
-    """Read the declaration. One that this version cannot read fails when it runs, and affects no other primitive."""
+    """Decode the declaration. An unreadable one counts as empty here; it fails only when its primitive is used."""
     if not item.handler:
         return _Spec()
     try:

@@ -1,4 +1,4 @@
-"""A list of primitives in order of names, in pages; a page is made once and shared by all clients that may see it."""
+"""Pages of primitives, sorted by name; each page is built once and shared by all clients of the profile."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ Item = TypeVar("Item", bound=Tool | Primitive)
 
 
 class ListPage(Generic[Item]):
-    """One page of a list and the cursor of the next, None on the last; shared, so it must not be changed.
+    """One page of a list; `next_cursor` is None on the last page. It is shared, so callers must not change it.
 
     `rendered` caches the rendered page by protocol revision.
     """
@@ -30,7 +30,7 @@ class ListPage(Generic[Item]):
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """The definitions as decoded JSON objects, with all their keywords."""
+        """The complete definitions as decoded JSON objects."""
         if self._objects is None:
             self._objects = [msgspec.json.decode(item.definition) for item in self.items]
         return self._objects
@@ -46,7 +46,7 @@ class PagedList(Generic[Item]):
         self._pages: dict[int, ListPage[Item]] = {}
 
     def page(self, last: str | None, mint: Callable[[str], str]) -> ListPage[Item]:
-        """Return the page after a name; `mint` makes the cursor of the page that follows it."""
+        """Return the page that starts after the name `last`; `mint` makes the cursor of the next page."""
         start = 0 if last is None else bisect_right(self._names, last)
         found = self._pages.get(start)
         if found is None:

@@ -1,4 +1,4 @@
-"""The primitives that one connection lists and finds: a pure function of tenant, visible primitives and revision."""
+"""The primitives that one connection lists and finds, by tenant, profile and catalog revision."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from gateway.registry.visibility import VisiblePrimitives
 
 
 class Registry(msgspec.Struct, frozen=True):
-    """A snapshot bound to one principal and profile; building it is O(1)."""
+    """A view of a snapshot, bound to one principal and profile; building it is O(1)."""
 
     principal: Principal
     profile: str
@@ -35,13 +35,13 @@ class Registry(msgspec.Struct, frozen=True):
         return self.view.shown(self.profile)
 
     async def tool(self, name: str) -> BoundTool | None:
-        """Return the tool that has this name, or had it until lately, ready to be called; None when there is none."""
+        """Return the tool with this current or not yet expired old name, bound to its handler; None if absent."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.renamed(name)
         return None if found is None else await self.view.bindings.tools.get(found)
 
     async def inner_tool(self, name: str) -> BoundTool | None:
-        """Return a tool as `tool` does, for a handler: it may also call tools that an override hides from clients."""
+        """Return a tool like `tool`, for a handler, which may also call tools that an override hides from clients."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.unlisted(name)
         return await self.tool(name) if found is None else await self.view.bindings.tools.get(found)
@@ -51,11 +51,11 @@ class Registry(msgspec.Struct, frozen=True):
         return self.shown.queried
 
     async def operation(self, tool: Tool) -> BoundTool:
-        """Return one of the operations in `queried`, ready to be called."""
+        """Return an operation of `queried`, bound to its handler."""
         return await self.view.bindings.tools.get(tool)
 
     async def resource(self, uri: str) -> BoundResource | None:
-        """Return the resource at this URI, ready to be read; resources precede matching templates."""
+        """Return the resource at this URI, otherwise that of the first matching template; None if nothing matches."""
         shown, bindings = self.shown, self.view.bindings
         found = shown.resources.by_name.get(uri)
         if found is not None:
@@ -67,17 +67,17 @@ class Registry(msgspec.Struct, frozen=True):
         return None
 
     async def template(self, uri_template: str) -> BoundTemplate | None:
-        """Return the resource template, ready to complete its variables; None when there is none."""
+        """Return the resource template, bound to its handler; None if absent."""
         found = self.shown.templates.by_name.get(uri_template)
         return None if found is None else await self.view.bindings.templates.get(found)
 
     async def prompt(self, name: str) -> BoundPrompt | None:
-        """Return the prompt of this name, ready to be rendered and completed; None when there is none."""
+        """Return the prompt with this name, bound to its handler; None if absent."""
         found = self.shown.prompts.by_name.get(name)
         return None if found is None else await self.view.bindings.prompts.get(found)
 
     def page(self, family: Family, cursor: str | None) -> ListPage[Tool] | ListPage[Primitive]:
-        """Return one page of a family in order of names; the first page without a cursor, or with an empty one.
+        """Return one page of a family, sorted by name; without a cursor, or with an empty one, the first page.
 
         Raises:
             InvalidCursor: the cursor was not issued for this tenant, profile and list.
@@ -101,7 +101,7 @@ class Registry(msgspec.Struct, frozen=True):
         return self.shown.completes
 
     def can_read(self, uri: str) -> bool:
-        """True if this principal may read the URI by the rule of `resources/read`; no handler runs."""
+        """True if the profile shows the URI and the policy does not deny it; no handler runs."""
         return self.shown.can_read(uri)
 
     def lists_the_same(self, other: "Registry", family: Family = Family.TOOL) -> bool:

@@ -1,6 +1,6 @@
-"""Views of snapshots, from which registries are made.
+"""Views of snapshots; a registry is a view bound to a principal and a profile.
 
-A view contains all that was compiled of a snapshot and is shared; binding it to a principal costs nothing.
+A view contains everything compiled from its snapshot, and all registries of the snapshot share it.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ from gateway.registry.visibility import VisiblePrimitives
 
 
 class SnapshotView:
-    """A snapshot with the parts made from it so far, each on first use: bound primitives, and each profile's lists."""
+    """A snapshot, its bound primitives, and the lists of each profile; each part is made on first use."""
 
     def __init__(
         self, snapshot: Snapshot, binder: Binder, code: PythonHandlers | None, previous: "SnapshotView | None" = None
@@ -42,7 +42,7 @@ class SnapshotView:
         return name == DEFAULT_PROFILE or name in self.snapshot.profiles
 
     def shown(self, profile: str) -> VisiblePrimitives:
-        """The primitives that the profile shows; none when the profile is gone."""
+        """The primitives that the profile shows; empty if the tenant has no such profile."""
         found = self._shown.get(profile)
         if found is None:
             found = self._shown[profile] = self._show(profile)
@@ -68,7 +68,7 @@ class SnapshotView:
 
 
 class ViewCache:
-    """The views of this replica, one per tenant, replaced together with the snapshot."""
+    """The views of this replica: one per tenant, replaced by newer snapshots, at most `capacity`."""
 
     def __init__(self, binder: Binder, *, code: PythonHandlers | None = None, capacity: int = 256) -> None:
         self._binder = binder
@@ -77,7 +77,7 @@ class ViewCache:
         self._views: OrderedDict[TenantId, SnapshotView] = OrderedDict()
 
     def of(self, snapshot: Snapshot) -> SnapshotView:
-        """Return the view of this snapshot, shared by its connections; that of an outdated snapshot is not cached."""
+        """Return the cached view of this snapshot, or a new one; a view older than the cached one is not cached."""
         found = self._views.get(snapshot.tenant)
         if found is not None and found.snapshot is snapshot:
             return found
@@ -95,7 +95,7 @@ class ViewCache:
 
 
 def _schema_of(definition: bytes) -> dict[str, Any] | None:
-    """The input schema of a stored definition; None when it is unreadable, which a call of the tool reports."""
+    """The input schema of a stored definition; None if it is unreadable."""
     try:
         return msgspec.json.decode(definition, type=_Mirroring).input_schema
     except msgspec.MsgspecError:

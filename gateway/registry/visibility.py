@@ -1,4 +1,4 @@
-"""The part of a snapshot that one profile shows: four lists, the readable URIs, and what its primitives may do."""
+"""The part of a snapshot that one profile shows: four lists, the readable URIs, and the capabilities to declare."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ _Any = TypeVar("_Any", bound=Tool | Primitive)
 
 
 class VisiblePrimitives:
-    """The selected primitives of a snapshot; all of them without a selection."""
+    """The selected primitives of a snapshot; all primitives if there is no selection."""
 
     def __init__(self, snapshot: Snapshot, code: PythonHandlers | None, selection: Selection | None = None) -> None:
         self.tools = PagedList(_chosen(snapshot.tools, selection))
@@ -73,7 +73,7 @@ class VisiblePrimitives:
         return found if self._selection is None or self._selection(found) else None
 
     def templates_for(self, uri: str) -> Iterator[Primitive]:
-        """The resource templates that match this URI, in order."""
+        """The resource templates that match this URI, sorted by name."""
         return (route.primitive for route in self._routes if route.fits(uri))
 
     def can_read(self, uri: str) -> bool:
@@ -94,7 +94,7 @@ class VisiblePrimitives:
 
     @cached_property
     def is_interactive(self) -> bool:
-        """True if a primitive may send log messages: one that is code, or a list of steps."""
+        """True if a shown primitive may send log messages, because it is code or a list of steps."""
         return any(item.origin is PrimitiveOrigin.CODE or kind_of(item) == _TALKING for item in self._own())
 
     @cached_property

@@ -1,6 +1,7 @@
-"""Child processes of this replica: started without our environment and open files, killed with their process group.
+"""Child processes of this replica: started without its environment, killed with their process group.
 
-The parent bounds the wall time; the child first bounds its own memory and CPU time (`gateway.sandbox.rlimits`).
+The caller bounds the wall time. The child first closes inherited files, and bounds its memory and CPU time
+(`gateway.sandbox.rlimits`).
 """
 
 import contextlib
@@ -28,7 +29,7 @@ async def child(command: Sequence[str]) -> AsyncGenerator[Process]:
 
 
 async def send_all(stream: ByteSendStream, *parts: bytes) -> None:
-    """Write these bytes in chunks and close the stream; when a child ends early, its exit status gives the reason."""
+    """Write these bytes in chunks and close the stream. A child that ends early raises nothing: see its exit status."""
     with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         for part in parts:
             view = memoryview(part)
@@ -38,7 +39,7 @@ async def send_all(stream: ByteSendStream, *parts: bytes) -> None:
 
 
 async def _start(command: Sequence[str]) -> Process:
-    """Start a process without our environment and open files."""
+    """Start a process in its own session, without the replica's environment."""
     started: list[Process] = []
     with anyio.CancelScope(shield=True):  # a cancelled start would leave an orphan process
         process = await anyio.open_process(

@@ -1,4 +1,4 @@
-"""Limits that a child process sets for itself before its work: inherited files, memory, CPU time, no core dump."""
+"""Limits that a child process sets for itself before its work: inherited files, memory, CPU time, core dumps."""
 
 import contextlib
 import gc
@@ -16,7 +16,7 @@ def isolate() -> None:
 
 
 def limit(*, memory_bytes: int, cpu_s: int) -> None:
-    """Bound the address space and the CPU time of this process; the operating system enforces both."""
+    """Bound the address space and the CPU time of this process, where the system supports it; disable core dumps."""
     wanted = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CPU: cpu_s, resource.RLIMIT_CORE: 0}
     for kind, value in wanted.items():
         _, most = resource.getrlimit(kind)

@@ -1,7 +1,7 @@
-"""Credentials that a tenant's handlers refer to by name: sealed, used for requests, never shown again.
+"""Credentials that handlers and watches refer to by name: stored sealed, opened for requests.
 
-Name, version, location, field and origins are bound to the sealed value. If a writer of the database changes them, the
-value does not open and is sent nowhere.
+The sealed value is bound to the credential's id, name, version, location, field and origins. If one of these is changed
+in the database, the value does not open, so it is not sent.
 """
 
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ async def _seal(
 
 
 def _bound(credential: StoredCredential) -> tuple[str, ...]:
-    """The facts that are bound to a sealed value."""
+    """The context to which the sealed value is bound."""
     facts = (credential.name, str(credential.version), credential.place.value, credential.field)
     return ("credential", credential.id, *facts, *credential.origins)
 

@@ -25,7 +25,7 @@ async def save(tenant: TenantId, db: Db, wanted: Egress) -> Egress:
         NotFound: there is no such tenant.
     """
     allow = list(wanted.allow)
-    # A tenant without a row has the empty list at version 1, so the first list that is stored is version 2.
+    # A tenant without a row has the empty list at version 1, so its first row is version 2.
     first = insert_into(egress).values(tenant_id=tenant, allow=allow, version=Egress().version + 1)
     written = first.on_conflict_do_update(
         index_elements=[egress.c.tenant_id], set_={"allow": allow, "version": egress.c.version + 1}

@@ -2,8 +2,8 @@
 
     secret key (configured) ─HKDF→ wrapping key ─AES-256-GCM→ the tenant's data key ─AES-256-GCM→ secret
 
-A sealed value opens only in the context that is bound to it, such as tenant, source, scheme and version. A wrapped data
-key names the secret key that wrapped it, so keys can be rotated while the gateway runs.
+A sealed value opens only in its context, such as tenant, source, scheme and version. A wrapped data key names the
+secret key that wrapped it, so secret keys can be rotated while the gateway runs.
 """
 
 import os
@@ -43,7 +43,7 @@ class EnvelopeCipher:
         return _derive(self._keys[0], f"for {purpose}")
 
     def derive_all(self, purpose: str) -> tuple[bytes, ...]:
-        """The keys for one purpose from all secret keys, the first one first: what an older key made stays valid."""
+        """The keys for one purpose from all secret keys, in their order, so that MACs under older keys stay valid."""
         return tuple(_derive(key, f"for {purpose}") for key in self._keys)
 
     def new_tenant_key(self, tenant: TenantId) -> bytes:
@@ -63,7 +63,7 @@ class EnvelopeCipher:
         return wrapped[1 : 1 + _NAME_BYTES] in self._wrapping
 
     def is_current(self, wrapped: bytes) -> bool:
-        """True if the first secret key wrapped the data key, so that it does not need older ones."""
+        """True if the first secret key wrapped the data key, so that older secret keys are not needed for it."""
         return wrapped[1 : 1 + _NAME_BYTES] == self._first
 
     def seal(self, tenant: TenantId, wrapped: bytes, value: bytes, *place: str) -> bytes:

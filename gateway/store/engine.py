@@ -1,8 +1,8 @@
 """The store: transactions that see one tenant, and the checks before it may serve.
 
 Every connection runs as `gateway_app`, which owns nothing and cannot bypass row-level security. A caller with a
-fallback passes `within_s`, the time in which PostgreSQL has to begin to respond. While the circuit breaker is open,
-such a caller is refused at once.
+fallback passes `within_s`, the deadline for starting the transaction. While the circuit breaker is open, such a caller
+is refused at once.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.errors import RETRY_S, see_our_errors
 
 Db = AsyncConnection
-"""One open transaction, in which the functions of the store's modules work."""
+"""One open transaction, as the functions of the store's modules receive it."""
 
 SCHEMA = "0016"
 """The revision that this code requires; a test compares it with the newest migration."""
@@ -36,7 +36,10 @@ _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
 
 
 class Store:
-    """The connection pool for PostgreSQL. A transaction waits up to `patience_s` for a free connection."""
+    """The connection pool for PostgreSQL.
+
+    A transaction waits up to `patience_s` for a slot of its tenant's share, then up to `patience_s` for a connection.
+    """
 
     def __init__(
         self, url: str, *, pool_size: int = 8, patience_s: float = 5.0, silence: DatabaseBreaker | None = None
@@ -45,7 +48,7 @@ class Store:
         self._pool_size = pool_size
         self._patience_s = patience_s
         self.places = FairSlotPool("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
-        """Bulkhead for transactions of tenants. Others, such as the lookup of a key by its id, never wait here."""
+        """Bulkhead for transactions of tenants. `upkeep` and `unscoped` transactions do not take its slots."""
         self._silence = DatabaseBreaker() if silence is None else silence
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
@@ -78,7 +81,7 @@ class Store:
         """One transaction that sees and writes only this tenant's rows; commits on a clean exit.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond in time, no connection is free, or the breaker is open.
         """
         return self._transaction(tenant, party=tenant, within_s=within_s)
 
@@ -86,7 +89,7 @@ class Store:
         """One `REPEATABLE READ` transaction of the tenant: all its queries see one state, without later commits.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond in time, no connection is free, or the breaker is open.
         """
         return self._transaction(tenant, party=tenant, level="REPEATABLE READ", within_s=within_s)
 
@@ -96,7 +99,7 @@ class Store:
         A round of such work visits one tenant after another. A tenant that uses up its share must not delay the others.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond, or no connection is free.
         """
         return self._transaction(tenant, party=None)
 
@@ -104,7 +107,7 @@ class Store:
         """One transaction that sees no tenant, for the SQL functions that see past row-level security.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not respond, or not in time.
+            DatabaseUnavailable: PostgreSQL does not respond in time, no connection is free, or the breaker is open.
         """
         return self._transaction(None, party=None, within_s=within_s)
 
@@ -114,7 +117,7 @@ class Store:
         A schema newer than this code is accepted, so that old replicas keep serving during a rollout.
 
         Raises:
-            DatabaseUnavailable: one of these does not hold.
+            DatabaseUnavailable: one of these conditions is not met.
         """
         async with self._transaction(None, party=None) as db:
             found = (await db.execute(text("select max(version_num) from alembic_version"))).scalar_one()
@@ -124,9 +127,7 @@ class Store:
             )
 
     async def unsealed_until(self) -> float:
-        """End of the time in which replicas of the previous release may store state in Redis without a MAC.
-
-        In seconds since 1970.
+        """Time in seconds since 1970 until which replicas of the previous release may store Redis state without a MAC.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not respond.
@@ -143,7 +144,7 @@ class Store:
         level: Level = "READ COMMITTED",
         within_s: float | None = None,
     ) -> AsyncGenerator[Db]:
-        """One transaction that sees a tenant, or none, within the share of a party, or outside all shares."""
+        """One transaction that sees `tenant`, or no tenant; it takes a slot of the share of `party`, if given."""
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         db = self._engine.connect()
@@ -164,7 +165,7 @@ class Store:
 
     @asynccontextmanager
     async def _share(self, party: TenantId | None, within_s: float | None) -> AsyncGenerator[None]:
-        """Holds one slot of the party's share while the block runs."""
+        """Hold one slot of the party's share while the block runs; without a party, do nothing."""
         if party is None:
             yield
             return

@@ -14,7 +14,7 @@ from gateway.store.tables import idempotency_records as records
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyRecord:
-    """One record; `wrapped` is a data key of its own, which sealed `request` and `answer`."""
+    """One record. `request` and `answer` are sealed with the record's own data key, which `wrapped` contains."""
 
     id: str
     is_operators: bool
@@ -28,7 +28,7 @@ class IdempotencyRecord:
 
 
 async def insert(tenant: TenantId, db: Db, record: IdempotencyRecord) -> bool:
-    """Add a record unless there is one of this id; waits for a concurrent insert. True if it was added."""
+    """Add a record; False if there is one of this id. Waits for a concurrent insert of the same id."""
     row = {name: getattr(record, name) for name in IdempotencyRecord.__slots__}
     added = insert_into(records).values(tenant_id=tenant, **row).on_conflict_do_nothing().returning(records.c.id)
     return (await db.execute(added)).one_or_none() is not None
@@ -59,13 +59,13 @@ async def store_response(tenant: TenantId, db: Db, attempt: Attempt, answer: byt
 
 
 async def release(tenant: TenantId, db: Db, attempt: Attempt, *, now: datetime) -> None:
-    """Delete the record of a request that was not done; end the lease of one that was."""
+    """Delete the attempt's record, or end its lease if the request is done."""
     await db.execute(delete(records).where(*_is_of(tenant, attempt), records.c.is_done.is_(False)))
     await db.execute(update(records).where(*_is_of(tenant, attempt)).values(leased_until=now))
 
 
 async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime | None:
-    """Delete expired records; return the time at which the next one expires, or None."""
+    """Delete expired records; return the time at which the next record expires, None without records."""
     await db.execute(delete(records).where(records.c.tenant_id == tenant, records.c.expires_at <= now))
     found = await db.execute(select(func.min(records.c.expires_at)).where(records.c.tenant_id == tenant))
     next_at = found.scalar_one()
@@ -73,7 +73,7 @@ async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime
 
 
 async def usage(tenant: TenantId, db: Db, *, is_operators: bool) -> tuple[int, int]:
-    """Number of records and bytes of their responses, of the operator or of the tenant's own keys."""
+    """Number of records, and bytes of their sealed responses: of the operator, or of the tenant's own keys."""
     size = func.coalesce(func.sum(func.octet_length(records.c.answer)), 0)
     wanted = select(func.count(), size).where(records.c.tenant_id == tenant, records.c.is_operators == is_operators)
     count, taken = (await db.execute(wanted)).one()

@@ -25,10 +25,10 @@ class Job:
 
 
 async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence[Job]:
-    """Jobs that are due by `until`, from all tenants in turns: the oldest of each, then the next of each.
+    """Jobs that are due by `until`: the oldest job of each tenant, then the second oldest of each, and so on.
 
-    No tenant has more than `of_each` jobs in a page, so that one tenant's backlog does not delay the others. Sees past
-    row-level security.
+    A page has at most `of_each` jobs of one tenant, so that one tenant's backlog does not delay the others. The query
+    sees past row-level security.
     """
     listed = func.list_due_work(until, limit, of_each).table_valued(*_COLUMNS)
     rows = await db.execute(select(*(listed.c[name] for name in _COLUMNS)))
@@ -39,7 +39,7 @@ async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence
 
 
 async def put(tenant: TenantId, db: Db, work: Job) -> None:
-    """Schedule a job; it replaces one of the same id."""
+    """Schedule a job; it replaces the tenant's job of the same id."""
     row = {"tenant_id": tenant, "id": work.id, "kind": work.kind, "due_at": work.due_at}
     added = insert_into(due_work).values(**row)
     keys = [due_work.c.tenant_id, due_work.c.id]
@@ -47,7 +47,7 @@ async def put(tenant: TenantId, db: Db, work: Job) -> None:
 
 
 async def move(tenant: TenantId, db: Db, work: str, *, seen: datetime, to: datetime) -> bool:
-    """Make a job due at another time; False if it was moved or removed since it was seen.
+    """Make a job due at the time `to`; False unless it is still due at the time `seen`.
 
     A replica that moves a job into the future holds its lease until then. If the replica dies, the job is due again.
     """

@@ -1,4 +1,4 @@
-"""A tenant's API keys, and the only lookup that finds a key without its tenant."""
+"""A tenant's API keys. Only `find` reads keys without knowing their tenant."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

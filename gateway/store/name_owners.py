@@ -1,4 +1,7 @@
-"""Owners of names in all tenants, for Python primitives. Row-level security applies to every row that is read."""
+"""Owners of names in all tenants, for Python primitives.
+
+The SQL function lists the tenants past row-level security, then reads each tenant's names under it.
+"""
 
 from collections.abc import Collection, Sequence
 
@@ -16,7 +19,7 @@ _OWNERS = select(*_FOUND.c).order_by(_FOUND.c.slug, _FOUND.c.kind, _FOUND.c.name
 async def find_owners(
     db: Db, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
 ) -> Sequence[OwnedName]:
-    """Those of the names that tenants of these slugs have, in order of slugs; None means all tenants.
+    """The given names that tenants of these slugs have, in order of slugs; `slugs=None` means all tenants.
 
     Needs an unscoped transaction.
     """

@@ -1,6 +1,7 @@
 """The operations of a tenant's sources, from which its imported tools are made, and the owner of each tool name.
 
-The name of a stored tool is the effective one. Its definition is the document's, name included, even under an override.
+The column `tool` contains the effective name of a tool. The column `definition` contains the definition that the
+document gives, with the document's name, even if an override changes the tool.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +35,10 @@ _decode_name = msgspec.json.Decoder(_Named).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedOperation:
-    """An operation as the tool that its document makes, a flag for sources that list tools, and its override."""
+    """An operation with its tool as the document defines it, and its override.
+
+    `is_listed` is False if the source is query-only.
+    """
 
     tool: Tool
     operation_id: str | None
@@ -60,7 +64,7 @@ async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
-    """Every tool name in use and its owner: `source:NAME`, or `custom` for one of the tenant's own tools."""
+    """Names of stored tools and their owners: `source:NAME`, or `custom` for one of the tenant's own tools."""
     imported = select(operations.c.tool, sources.c.name).join_from(operations, sources, _of_source())
     own = select(primitives.c.name).where(primitives.c.tenant_id == tenant, primitives.c.kind == "tool")
     owners = {str(tool): f"source:{name}" for tool, name in await db.execute(imported.where(_is_of(tenant)))}
@@ -75,9 +79,9 @@ async def names_of(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, s
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, str]:
-    """The tool names that a source's document gave its operations, by the identity of the operation."""
+    """The tool names that a source's operations would have without overrides, by the identity of the operation."""
     columns = operations.c
-    defined = case((overrides.c.name.is_not(None), columns.definition))  # only if the override contains a name
+    defined = case((overrides.c.name.is_not(None), columns.definition))  # null unless the override changes the name
     wanted = select(columns.identity, columns.tool, defined).select_from(
         operations.outerjoin(overrides, _of_operation())
     )
@@ -106,7 +110,7 @@ def document_name(definition: bytes) -> str:
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[LoadedOperation]:
-    """All operations of the tenant, sorted by tool name, those of query-only sources included."""
+    """All operations of the tenant, query-only sources included, sorted by tool name."""
     rows = await db.execute(_selected(tenant).order_by(operations.c.tool))
     return [_loaded(row) for row in rows.mappings()]
 
@@ -120,7 +124,7 @@ async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collectio
 
 
 async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
-    """The operation whose tool has this name, or that has this id, listed or not; an id takes precedence."""
+    """The operation of this id or tool name, query-only sources included; an id takes precedence."""
     is_it = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
     wanted = _selected(tenant).where(is_it).order_by((operations.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()
@@ -128,9 +132,9 @@ async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperati
 
 
 async def owner(tenant: TenantId, db: Db, tool: str) -> str | None:
-    """The name of the source whose operation has this tool name, listed or not; None if there is none.
+    """The name of the source with this tool name; None if no operation and no override of a source has the name.
 
-    A name that an override reserves for a missing operation belongs to its source, too.
+    Query-only sources count, and so do overrides whose operation is missing.
     """
     wanted = select(sources.c.name).join_from(operations, sources, _of_source())
     kept = select(sources.c.name).where(sources.c.tenant_id == tenant).join(overrides, _is_overridden())
@@ -146,7 +150,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LoadedOperation]:
-    """One page of the operations whose sources list tools, by default in order of tool names."""
+    """One page of the operations of sources that are not query-only, by default in order of tool names."""
     wanted = select_part(
         _selected(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
     )
@@ -154,15 +158,15 @@ async def page(
 
 
 async def levels(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, Safety]:
-    """Effective safety levels of the imported tools of these names."""
+    """Effective safety levels of the imported tools of these names, without query-only sources."""
     wanted = _selected(tenant).where(_is_listed(), operations.c.tool.in_(named))
     found = [_loaded(row) for row in (await db.execute(wanted)).mappings()]
     return {one.tool.name: _level(one) for one in found}
 
 
 def _level(loaded: LoadedOperation) -> Safety:
-    wished = None if loaded.override is None else loaded.override.wishes.safety
-    return wished or loaded.tool.safety
+    wanted = None if loaded.override is None else loaded.override.changes.safety
+    return wanted or loaded.tool.safety
 
 
 def _selected(tenant: TenantId) -> Select[*tuple[object, ...]]:

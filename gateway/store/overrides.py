@@ -1,4 +1,4 @@
-"""Stored overrides of imported tools: one row per operation, kept while the operation is missing."""
+"""Stored overrides of imported tools: one row per operation. The row stays while its operation is missing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ async def page(tenant: TenantId, db: Db, source: SourceId, *, after: str | None,
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
-    """Every name that an override wants, even for a missing operation, and the name of its source."""
+    """All tool names that overrides give, even to missing operations, each with the name of its source."""
     is_of_source = (sources.c.tenant_id == overrides.c.tenant_id) & (sources.c.id == overrides.c.source_id)
     wanted = select(overrides.c.name, sources.c.name.label("source")).join_from(overrides, sources, is_of_source)
     rows = await db.execute(wanted.where(overrides.c.tenant_id == tenant, overrides.c.name.is_not(None)))
@@ -87,7 +87,7 @@ def read_override(row: RowMapping, prefix: str = "") -> Override:
         id=OverrideId(row[f"{prefix}id"]),
         source=SourceId(row["source_id"]),
         identity=row["identity"],
-        wishes=replace(_decode(row[f"{prefix}body"]), name=row[f"{prefix}name"]),
+        changes=replace(_decode(row[f"{prefix}body"]), name=row[f"{prefix}name"]),
         version=row[f"{prefix}version"],
         created_at=row[f"{prefix}created_at"],
         updated_at=row[f"{prefix}updated_at"],
@@ -99,9 +99,9 @@ def _of(tenant: TenantId, source: SourceId) -> tuple[ColumnElement[bool], Column
 
 
 def _mutable_columns(override: Override) -> dict[str, object]:
-    """Columns of an override. The name is one of them, so that a constraint of the database keeps names unique."""
+    """Columns of an override. The name has a column of its own, so that a database constraint keeps names unique."""
     return {
-        "name": override.wishes.name,
-        "body": msgspec.json.encode(replace(override.wishes, name=None)),
+        "name": override.changes.name,
+        "body": msgspec.json.encode(replace(override.changes, name=None)),
         "updated_at": override.updated_at,
     }

@@ -1,4 +1,4 @@
-"""Pages of lists: the rows that follow a position, in the requested order."""
+"""Pages of lists: the rows after a position, in the requested order."""
 
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -25,7 +25,7 @@ def select_part(
     limit: int,
     order: Order,
 ) -> Select[*tuple[object, ...]]:
-    """At most `limit` rows after the position `after`. Except in the key's own order, the column `id` breaks ties."""
+    """At most `limit` rows after the position `after`. If `order` names a column, the column `id` breaks its ties."""
     compared = [columns[key]] if order.by is None else [columns[order.by], columns["id"]]
     if after is not None:
         row, place = tuple_(*compared), tuple_(*_read(compared, after))
@@ -34,7 +34,7 @@ def select_part(
 
 
 def _read(compared: list[ColumnElement[Any]], after: str) -> list[object]:
-    """The parts of a position as values of the columns that they are compared with."""
+    """The parts of a position, each converted to the type of its column."""
     parts = zip(compared, split_place(after), strict=True)
     return [_read_moment(part) if isinstance(column.type, DateTime) else part for column, part in parts]
 

@@ -1,4 +1,4 @@
-"""Stored tools, resources, resource templates and prompts of the tenant's own."""
+"""A tenant's own tools, resources, resource templates and prompts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -57,7 +57,7 @@ async def load(tenant: TenantId, db: Db) -> Sequence[Primitive]:
 
 
 async def names(tenant: TenantId, db: Db, family: Family) -> Mapping[str, PrimitiveId]:
-    """The names of a family with the id of each, in order of names."""
+    """Ids by name for the primitives of a family, in order of names."""
     named = select(primitives.c.name, primitives.c.id).where(
         primitives.c.tenant_id == tenant, primitives.c.kind == family.value
     )

@@ -1,4 +1,4 @@
-"""Credentials of a tenant's sources: sealed, used for requests, never shown again."""
+"""Credentials of a tenant's sources: stored sealed, opened for requests, never returned by the API."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from gateway.store.tables import data_keys, secrets
 async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, source: SourceId, scheme: str, credential: Credential
 ) -> None:
-    """Store the credential of one security scheme of a source; it replaces an earlier one.
+    """Store the credential of one security scheme of a source, in place of an earlier credential.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -39,7 +39,7 @@ async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceI
     """The credentials of a source by security scheme.
 
     Raises:
-        SecretUnreadable: one was changed, or no configured key opens it.
+        SecretUnreadable: a credential was changed, or no configured key opens it.
     """
     wanted = select(secrets.c.scheme, secrets.c.version, secrets.c.sealed, data_keys.c.wrapped)
     joined = (data_keys.c.tenant_id == secrets.c.tenant_id) & (data_keys.c.id == secrets.c.data_key_id)
@@ -60,9 +60,12 @@ async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
 
 
 async def rewrap(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> int:
-    """Wrap the tenant's data keys with the first secret key, so that older ones can be removed; return their number.
+    """Wrap the tenant's data keys with the first secret key, so that older secret keys can be removed.
 
-    Data keys that no configured key opens are lost already and stay unchanged.
+    Returns the number of data keys wrapped again. A data key of an unknown secret key is lost and stays unchanged.
+
+    Raises:
+        SecretUnreadable: a data key was changed.
     """
     rows = await db.execute(
         select(data_keys.c.id, data_keys.c.wrapped).where(data_keys.c.tenant_id == tenant).with_for_update()
@@ -76,7 +79,11 @@ async def rewrap(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> int:
 
 
 async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> tuple[str, bytes]:
-    """The tenant's newest data key that opens, or a new one: a lost secret key must not lock the tenant out."""
+    """The id of a data key of the tenant, and the wrapped key.
+
+    It is the newest key that a configured secret key wrapped, or else a new one. So a lost secret key does not lock the
+    tenant out.
+    """
     rows = await db.execute(
         select(data_keys.c.id, data_keys.c.wrapped)
         .where(data_keys.c.tenant_id == tenant)

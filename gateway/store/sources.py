@@ -79,7 +79,7 @@ async def save(source: Source, db: Db) -> Source:
 
 
 async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
-    """Delete a source with its versions, operations and credentials; True if it existed."""
+    """Delete a source with all rows that belong to it; True if it existed."""
     gone = delete(sources).where(sources.c.tenant_id == tenant, sources.c.id == source).returning(sources.c.id)
     return (await db.execute(gone)).one_or_none() is not None
 
@@ -104,17 +104,17 @@ async def insert_version(tenant: TenantId, db: Db, *, source: SourceId, number: 
 
 
 async def report(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
-    """The import report of one version."""
+    """The import report of one version; None if the version does not exist."""
     return await _of_version(db, select(source_versions.c.report), tenant, source, number)
 
 
 async def document(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
-    """The document of one version, byte for byte."""
+    """The document of one version, byte for byte; None if the version does not exist."""
     return await _of_version(db, select(source_versions.c.document), tenant, source, number)
 
 
 async def outline(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
-    """The outline of one version; None if the source was not exposed to the query tools."""
+    """The outline of one version; None if the version does not exist or was not exposed to the query tools."""
     return await _of_version(db, select(source_versions.c.outline), tenant, source, number)
 
 
@@ -138,7 +138,7 @@ def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
 
 
 def _schemes() -> ColumnElement[list[str]]:
-    """The schemes with a stored credential, read from the secrets, so that the two cannot disagree."""
+    """The security schemes with a stored credential, read from the table of secrets, so they are always current."""
     stored = select(func.array_agg(aggregate_order_by(secrets.c.scheme, secrets.c.scheme)))
     is_of_source = (secrets.c.tenant_id == sources.c.tenant_id, secrets.c.source_id == sources.c.id)
     return stored.where(*is_of_source).correlate(sources).scalar_subquery().label("schemes")

@@ -1,4 +1,4 @@
-"""The tenants, and the revision of each, which rises with every change of the tenant."""
+"""The tenants and their revisions. Each catalog change raises the tenant's revision by one."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from gateway.store.tables import tenants
 _COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)
 _FOUND = func.tenant_revisions(bindparam("wanted", type_=ARRAY(Text))).table_valued("id", "revision")
 _REVISIONS = select(_FOUND.c.id, _FOUND.c.revision)
-"""Built once, because the revisions of all catalogs in use are read every few seconds."""
+"""Built once, because the revisions of all tenants in use are read every few seconds."""
 
 
 async def insert(tenant: Tenant, db: Db) -> None:
@@ -75,8 +75,8 @@ async def remove(tenant: TenantId, db: Db) -> bool:
 async def advance(tenant: TenantId, db: Db) -> int:
     """Raise the revision by one and return it.
 
-    The row stays locked until the transaction ends. So a transaction that advances before its changes is the only one
-    that changes the tenant's catalog.
+    The row stays locked until the transaction ends. So transactions that call this before their changes are serialised
+    per tenant.
 
     Raises:
         NotFound: there is no such tenant.
@@ -99,7 +99,7 @@ async def revision(tenant: TenantId, db: Db) -> int | None:
 
 
 async def revisions(db: Db, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
-    """The current revisions of those tenants that exist; sees past row-level security."""
+    """The current revisions of the tenants in `wanted` that exist; sees past row-level security."""
     rows = await db.execute(_REVISIONS, {"wanted": list(wanted)})
     return {TenantId(row["id"]): row["revision"] for row in rows.mappings()}
 
@@ -110,7 +110,7 @@ async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list
 
 
 def _function(slug: str | None, after: str | None, limit: int | None) -> dict[str, ColumnElement[Any]]:
-    """Columns of the function that lists tenants, with a collation added, because it has none of its own."""
+    """Columns of the SQL function that lists tenants, with a collation, because a function's columns have none."""
     typed = [column(each.name, each.type) for each in _COLUMNS]
     found = func.list_tenants(slug, after, limit).table_valued(*typed).c
     return {

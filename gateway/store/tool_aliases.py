@@ -15,9 +15,10 @@ _MOST_OF_ONE = 5
 
 
 async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]) -> None:
-    """Store old names as aliases for operations of a source, given by identity; they expire after `ALIAS_LIFE`.
+    """Store old names, by identity, as aliases for operations of a source; they expire after `ALIAS_LIFETIME`.
 
-    An alias that another operation had moves to the new one. Expired aliases are deleted.
+    An alias of another operation moves to this operation. Expired aliases, and all but the newest five of each
+    operation, are deleted.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -50,7 +51,7 @@ async def active(tenant: TenantId, db: Db) -> Sequence[Alias]:
 
 
 async def resolve(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, str]:
-    """The effective tool name of each of these unexpired aliases, if its operation exists."""
+    """The effective tool names for those of these aliases that are unexpired and whose operation exists."""
     of_operation = and_(
         operations.c.tenant_id == aliases.c.tenant_id,
         operations.c.source_id == aliases.c.source_id,

@@ -1,4 +1,4 @@
-"""A tenant's watches: the URL that is polled for each resource, and what was last seen there."""
+"""A tenant's watches: the URL that is polled for each resource, and the result of the last poll."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ async def insert(tenant: TenantId, db: Db, watch: Watch) -> None:
 
 
 async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
-    """The watch of this id or resource; an id takes precedence."""
+    """The watch of this id or resource URI; an id takes precedence."""
     is_named = or_(watches.c.id == uri_or_id, watches.c.uri == uri_or_id)
     wanted = select(watches).where(watches.c.tenant_id == tenant, is_named)
     row = (await db.execute(wanted.order_by((watches.c.id == uri_or_id).desc()).limit(1))).mappings().one_or_none()
@@ -68,7 +68,7 @@ async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
 
 
 async def note(tenant: TenantId, db: Db, watch: WatchId, seen: Sighting, *, version: int) -> bool:
-    """Store what a poll saw; False if the watch was changed or removed meanwhile."""
+    """Store the result of a poll; False if the watch was changed or removed during the poll."""
     is_it = (watches.c.tenant_id == tenant, watches.c.id == watch, watches.c.version == version)
     done = await db.execute(update(watches).where(*is_it).values(**_sight(seen)).returning(watches.c.id))
     return done.one_or_none() is not None

@@ -1,4 +1,4 @@
-"""A tenant's webhooks with their sealed signing secrets; a secret is shown only when it is made."""
+"""A tenant's webhooks with their sealed signing secrets."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -65,7 +65,7 @@ async def open_secrets(
     """The secrets that may sign deliveries now; None if there is no such webhook.
 
     Raises:
-        SecretUnreadable: they were changed, or no configured key opens them.
+        SecretUnreadable: the secrets were changed, or no configured key opens them.
     """
     of_key = and_(data_keys.c.tenant_id == webhooks.c.tenant_id, data_keys.c.id == webhooks.c.data_key_id)
     wanted = select(*_SHOWN, webhooks.c.sealed, data_keys.c.wrapped).join_from(webhooks, data_keys, of_key)
@@ -121,7 +121,7 @@ async def _seal(
 
 
 def _bound(webhook: Webhook) -> tuple[str, ...]:
-    """The facts bound to sealed secrets, which do not open in another webhook or with a later expiry."""
+    """The context of the sealed secrets: they do not open in another webhook or version, or with another expiry."""
     until = "" if webhook.retires_at is None else str(round(webhook.retires_at.timestamp()))
     return ("webhook", webhook.id, str(webhook.version), until)
 

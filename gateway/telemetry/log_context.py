@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class LogContext:
-    """The labels of one request; the edge sets the correlation id, authentication adds the rest."""
+    """The labels of one request; the edge sets the correlation id, authentication adds tenant and principal."""
 
     correlation_id: str
     tenant: str | None = None
@@ -19,7 +19,7 @@ LABELS: ContextVar[LogContext | None] = ContextVar("gateway_labels", default=Non
 
 
 def add_labels(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """structlog processor: adds the labels of the current request where the line has none of its own."""
+    """structlog processor: adds the labels of the current request to a log line, unless the line already has them."""
     labels = LABELS.get()
     if labels is not None:
         event.setdefault("correlation_id", labels.correlation_id)

@@ -1,4 +1,4 @@
-"""Structured logs: one line per event, on standard error."""
+"""Structured logs on standard error: one JSON object per line, or console output."""
 
 import logging
 import sys
@@ -14,9 +14,9 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 
 def configure_logging(*, level: str, as_json: bool) -> None:
-    """Send structlog's and the standard library's lines to standard error in one form."""
+    """Send structlog's events, and the standard library's from `warning` up, to standard error in one form."""
     stamp: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,  # values that handlers of operators bind
+        structlog.contextvars.merge_contextvars,  # values that operators' own handlers bind
         add_labels,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -1,7 +1,7 @@
 """All metrics of a replica, by name; `docs/metrics.md` is generated from them.
 
-`app` makes one object and passes it to the parts that count. The first hundred tenants that a replica meets have their
-own labels; later ones count as `_other`, so that the page stays bounded.
+`app` creates one `Metrics` object and passes it to the modules that count. The first hundred tenants with calls on a
+replica have their own labels; later tenants count as `_other`, so that the page stays bounded.
 """
 
 import os
@@ -82,13 +82,13 @@ class Metrics:
         return (*named, *self._own)
 
     def note_call(self, tenant: str, source: str, outcome: str, *, total_s: float, upstream_s: float) -> None:
-        """Count a finished call and its seconds."""
+        """Count a finished call and record its seconds."""
         self.calls.add(tenant, source, outcome)
         self._upstream_seconds.observe(upstream_s)
         self._gateway_seconds.observe(total_s - upstream_s)
 
     def render(self) -> str:
-        """The page, in Prometheus' text format."""
+        """Return the page in Prometheus' text format."""
         return "".join(f"{line}\n" for family in self.families for line in _lines(family))
 
 
@@ -99,7 +99,7 @@ def _lines(family: MetricFamily) -> Iterator[str]:
 
 
 def _own_readings() -> tuple[Callback, ...]:
-    """Metrics of the process, by the names that Prometheus' own libraries use."""
+    """Return the metrics of the process, under the names that Prometheus' client libraries use."""
     memory = Callback("process_resident_memory_bytes", "Resident memory.")
     memory.follow(_resident_bytes)
     cpu = Callback("process_cpu_seconds_total", "CPU time used.", kind="counter")

@@ -1,6 +1,6 @@
-"""Span export to an OpenTelemetry collector; imported only where one is set, because it needs the extra `traces`.
+"""Span export to an OpenTelemetry collector over HTTP; imported only if configured, as it needs the extra `traces`.
 
-The libraries read the endpoint, the transport, the headers and the sampler from the `OTEL_…` variables.
+The libraries read the endpoint, the headers, the timeout and the sampler from the `OTEL_…` variables.
 """
 
 import threading
@@ -17,9 +17,9 @@ _SEND_S = 3.0
 
 
 class Export:
-    """The exporter of spans, which sends them to the collector in the background until the shutdown.
+    """The exporter of spans, which sends spans to the collector in the background until the shutdown.
 
-    It is not the global default provider, so that no library adds spans of its own.
+    The tracer provider is not set as the global default, so that libraries add no spans of their own.
     """
 
     def __init__(self, version: str) -> None:
@@ -33,7 +33,7 @@ class Export:
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
 
     def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
-        """Return the source of spans."""
+        """Return a tracer, which makes spans."""
         return self._provider.get_tracer(instrumenting_module_name)
 
     def shutdown(self) -> None:

@@ -1,7 +1,7 @@
-"""Kinds of metrics, and their form in Prometheus' text format (version 0.0.4).
+"""Types of metrics, and their output in Prometheus' text format (version 0.0.4).
 
-Counting is an addition in a dictionary, because it happens in every call; the text is made on request. All metrics
-belong to the event loop's thread.
+Counting is an addition in a dictionary, because every call counts; the text is made on request. Metrics are not
+thread-safe: only the event loop's thread uses them.
 """
 
 from bisect import bisect_left
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 OTHER = "_other"
-"""The label value that replaces every value beyond the bound of a label."""
+"""The label value that replaces values beyond the bound of a label."""
 
 Labels = tuple[str, ...]
 Read = Callable[[], float | Mapping[Labels, float] | None]
@@ -27,7 +27,7 @@ class MetricFamily(Protocol):
 
     @property
     def kind(self) -> Literal["counter", "gauge", "histogram"]:
-        """Prometheus' word for the kind."""
+        """Prometheus' type of the metric."""
         ...
 
     @property
@@ -41,16 +41,16 @@ class MetricFamily(Protocol):
         ...
 
     def samples(self) -> Iterator[str]:
-        """Yield its lines with the current values."""
+        """Yield the metric's lines with the current values."""
         ...
 
 
 class Counter:
     """A number that only rises, for each combination of labels.
 
-    `most` bounds the values of each label, for each combination of the labels before it. Later values count as
-    `_other`, as do the labels between such a one and the last. A series keeps its meaning for as long as the process
-    lives.
+    `most` bounds the number of values of each label, per combination of the labels before it. A value beyond the bound
+    counts as `_other`, and so do the labels after it, except the last label. A value that was counted under its own
+    name keeps its series until the process ends.
     """
 
     kind: Literal["counter"] = "counter"
@@ -95,7 +95,7 @@ class Counter:
 
 
 class Histogram:
-    """Counts of observations up to each bound, for each value of one label with few values."""
+    """A histogram for each value of one label; `parts` are the values."""
 
     kind: Literal["histogram"] = "histogram"
 
@@ -106,7 +106,7 @@ class Histogram:
         self.parts = {part: HistogramBuckets(bounds) for part in parts}
 
     def samples(self) -> Iterator[str]:
-        """Yield the cumulative buckets, the sum and the count of each part."""
+        """Yield the cumulative buckets, the sum and the count for each value of the label."""
         for part, buckets in self.parts.items():
             reached = 0
             for bound, count in zip((*map(_number, buckets.bounds), "+Inf"), buckets.counts, strict=True):
@@ -117,7 +117,7 @@ class Histogram:
 
 
 class HistogramBuckets:
-    """The observations of one part."""
+    """The observations for one value of the label."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -133,7 +133,7 @@ class HistogramBuckets:
 
 
 class Callback:
-    """A number that another part keeps and that is read on request; without a reader it has no series."""
+    """A metric whose values a reader function returns on request; without a reader it has no series."""
 
     def __init__(
         self, name: str, meaning: str, labels: Sequence[str] = (), *, kind: Literal["gauge", "counter"] = "gauge"
@@ -145,11 +145,11 @@ class Callback:
         self._read: Read = lambda: None
 
     def follow(self, read: Read) -> None:
-        """Set the reader; it returns None while the number is unknown."""
+        """Set the reader function, which returns None while the value is unknown."""
         self._read = read
 
     def samples(self) -> Iterator[str]:
-        """Yield the values that are read now."""
+        """Read the values and yield one line for each."""
         found = self._read()
         if found is None:
             return
@@ -176,7 +176,7 @@ class Gauge:
 def _line(name: str, names: Sequence[str], values: Labels, value: float) -> str:
     if not names:
         return f"{name} {_number(value)}"
-    pairs = ",".join(f'{key}="{said.translate(_ESCAPES)}"' for key, said in zip(names, values, strict=True))
+    pairs = ",".join(f'{key}="{message.translate(_ESCAPES)}"' for key, message in zip(names, values, strict=True))
     return f"{name}{{{pairs}}} {_number(value)}"
 
 

@@ -1,7 +1,7 @@
 """Spans of messages and of requests to upstreams: names, statuses and times, never content.
 
-Arguments, results, URIs, paths and queries stay out: they are the tenants' own. Without an exporter there is no
-`Traces` object, so that its users pay for one check of an attribute.
+Arguments, results, URIs, paths and queries are not recorded, because they belong to the tenants. Without an exporter
+there is no `Traces` object, and its users only check an attribute for None.
 """
 
 import threading
@@ -23,7 +23,7 @@ from gateway.errors import GatewayError
 log = structlog.get_logger(__name__)
 
 CARRIED = ("traceparent", "tracestate")
-"""Names of W3C's trace context, as headers and in `_meta`. Baggage is neither read nor sent."""
+"""Names of the W3C trace context, as headers and in `_meta`. Baggage is neither read nor sent."""
 
 Attributes = Mapping[str, str | int]
 
@@ -36,7 +36,7 @@ class Exporting(Protocol):
     """The destination of spans, open from its construction to its shutdown."""
 
     def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
-        """Return the source of spans."""
+        """Return a tracer, which makes spans."""
         ...
 
     def shutdown(self) -> None:
@@ -81,7 +81,7 @@ class Traces:
 
     @contextmanager
     def serving(self, name: str, attributes: Attributes, carried: Mapping[str, object]) -> Generator[Span | None]:
-        """A span of one message; `carried` holds the client's own trace context."""
+        """A span of one message; `carried` may contain the client's trace context."""
         parent = self._parent(carried) if self._is_joining else Context()
         with self._span(name, SpanKind.SERVER, attributes, parent) as span:
             yield span
@@ -92,12 +92,12 @@ class Traces:
         with self._span(name, SpanKind.CLIENT, attributes, None) as span:
             yield span
 
-    def told(self) -> Mapping[str, str]:
-        """The headers that carry the current span to an upstream; none unless forwarding is on."""
-        told: dict[str, str] = {}
+    def headers(self) -> Mapping[str, str]:
+        """Return the trace context headers of the current span for an upstream; none unless `is_forwarding`."""
+        carried: dict[str, str] = {}
         if self._is_forwarding:
-            self._format.inject(told)
-        return told
+            self._format.inject(carried)
+        return carried
 
     @contextmanager
     def _span(
@@ -115,7 +115,7 @@ class Traces:
                 raise
 
     def _parent(self, carried: Mapping[str, object]) -> Context:
-        """The client's span; if it is invalid, an empty context, which begins a trace."""
+        """Return the context of the client's span; if it is invalid, an empty context, which begins a trace."""
         usable = {
             name: value
             for name in CARRIED
@@ -126,7 +126,7 @@ class Traces:
 
 
 def fail(span: Span | None, word: str, **attributes: str | int) -> None:
-    """Mark the span as failed, with one word of ours and never with words of a message."""
+    """Mark the span as failed, with an error code, a status or an exception type, never with the text of a message."""
     if span is None:
         return
     span.set_attribute("error.type", word)

@@ -1,9 +1,9 @@
 """Audit heads stored at an HTTPS endpoint of the operator.
 
-    POST URL               {"heads": [{"tenant", "number", "head", "at", "mac"}, …]}   → 2xx once they are stored
-    GET  URL?tenant=ID     → 200 {"heads": [the newest ones of the tenant, as they were sent]}, or 404
+    POST URL               {"heads": [{"tenant", "number", "head", "at", "mac"}, …]}   → 2xx once the heads are stored
+    GET  URL?tenant=ID     → 200 {"heads": [the tenant's newest heads, as they were sent]}, or 404
 
-A write-only endpoint responds to GET with 404 or 405; there is then nothing to compare.
+A write-only endpoint responds to GET with 404 or 405; `get` then returns no heads to compare.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class EndpointHeads:
         self._credential = digest_of_headers(self._headers)
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
-        """Send these heads; a 2xx response confirms that the endpoint stored them.
+        """Send the heads; a 2xx response confirms that the endpoint stored them.
 
         Raises:
             UpstreamError: the endpoint may or may not have stored them.

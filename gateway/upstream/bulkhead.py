@@ -1,11 +1,11 @@
 """Bulkhead, circuit breaker and retry budget between one tenant and one origin.
 
 A bulkhead bounds the calls in flight and the calls that wait; its load and failures affect no other bulkhead. Waiting
-calls are admitted in order, and time out soon. After several failures in a row the circuit opens: waiting calls are
-refused and nothing is sent. After the rest time, one call at a time probes the upstream. Retries are paid from a budget
-that grows with calls and time.
+calls are admitted in order, and time out after `wait_s`. After several failures in a row the circuit opens: waiting and
+new calls are refused. After the rest time, one call at a time probes the upstream. Retries are paid from a budget that
+grows with calls and time.
 
-The fast path, a free slot at a healthy upstream, costs one look-up and one counter.
+The fast path, a free slot at a healthy upstream, costs one look-up and two counters.
 """
 
 import asyncio
@@ -46,7 +46,10 @@ class BulkheadLimits:
 
 
 class Bulkhead:
-    """One tenant's calls to one origin. An admitted call has to `leave`; before that it reports success or failure."""
+    """One tenant's calls to one origin.
+
+    Every admitted call must `leave`. Before that it calls `succeed` or `fail`, unless it was cancelled or refused.
+    """
 
     __slots__ = (
         "_asked",
@@ -79,11 +82,11 @@ class Bulkhead:
         return True
 
     async def wait(self, loop: asyncio.AbstractEventLoop) -> float:
-        """Admit a call when a slot is free, or as the probe of an open circuit. Return the seconds it waited.
+        """Admit a call when a slot is free, or as the probe of an open circuit. Return its wait in seconds.
 
         Raises:
             UpstreamBusy: too many calls wait already, or the wait timed out.
-            UpstreamSuspended: the circuit is open.
+            UpstreamSuspended: the circuit is open, or opened while the call waited.
         """
         began = loop.time()
         if self._rests_until:
@@ -97,7 +100,7 @@ class Bulkhead:
         return loop.time() - began
 
     def leave(self) -> None:
-        """Release the slot of an admitted call, whatever its outcome. The slot passes to the first waiting call."""
+        """Release the slot of an admitted call, whatever its outcome. The first waiting call gets the slot."""
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():
@@ -106,18 +109,18 @@ class Bulkhead:
         self.running -= 1
 
     def succeed(self) -> None:
-        """Record a response of any content: reset the failure count and close the circuit."""
+        """Record a response that reports no outage: reset the failure count and close the circuit."""
         self._failures = 0
         if self._rests_until:
             self._rests_until = 0.0
-            self._tell("upstream_resumed")
+            self._report("upstream_resumed")
 
     def fail(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Record a failure: no connection, a timeout, or a status that reports an outage. Several open the circuit."""
+        """Record a failure: no connection, a timeout, or a status of an outage. Several in a row open the circuit."""
         self._failures += 1
         if self._failures >= self._rules.failures:
             if not self._rests_until:
-                self._tell("upstream_suspended")
+                self._report("upstream_suspended")
             now = loop.time()
             self._rests_until = now + self._rules.rest_s
             while self._waiting:
@@ -136,7 +139,7 @@ class Bulkhead:
         return True
 
     def is_idle(self, now: float) -> bool:
-        """True if the bulkhead has no state to keep: no calls in flight and no rest time left."""
+        """True if no calls are in flight and no rest time is left."""
         return self.running == 0 and self._rests_until <= now
 
     def _try(self, now: float) -> None:
@@ -145,7 +148,7 @@ class Bulkhead:
             raise self._suspended(now)
 
     async def _queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for a slot; it stays counted while it passes from one call to the next."""
+        """Wait for a slot; the slot stays counted while it passes from one call to the next."""
         if len(self._waiting) >= self._rules.waiting:
             raise _busy()
         place: _Place = loop.create_future()
@@ -164,7 +167,7 @@ class Bulkhead:
         if refusal is not None:
             raise refusal
 
-    def _tell(self, event: str) -> None:
+    def _report(self, event: str) -> None:
         tenant, upstream = self._key
         log.warning(event, tenant_id=tenant, upstream=upstream, failures=self._failures)
 
@@ -177,7 +180,7 @@ class Bulkhead:
 
 
 class Bulkheads:
-    """The bulkheads of this replica; beyond `_KEPT`, idle ones are dropped."""
+    """The bulkheads of this replica; at `_KEPT` bulkheads, idle ones are dropped."""
 
     def __init__(self, rules: BulkheadLimits | None = None) -> None:
         self._rules = rules or BulkheadLimits()
@@ -199,7 +202,7 @@ class Bulkheads:
         return bulkhead
 
     def _sweep(self, now: float) -> None:
-        """Drop idle bulkheads; the next sweep waits until the number of the remaining ones has doubled."""
+        """Drop idle bulkheads. The next sweep follows when their number has doubled, but not below `_KEPT`."""
         self._bulkheads = {key: bulkhead for key, bulkhead in self._bulkheads.items() if not bulkhead.is_idle(now)}
         self._room = max(_KEPT, 2 * len(self._bulkheads))
 

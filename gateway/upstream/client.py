@@ -1,9 +1,9 @@
-"""Upstream client: sends requests and reads their responses over one pool of guarded connections for the whole gateway.
+"""Upstream client: sends requests and reads their responses over one pool of guarded connections per replica.
 
 The client never follows a redirect, keeps a cookie or uses a proxy from the environment. It never reads a response
-without bounds, or sends a request twice that is not idempotent. After any error, and on cancellation, the connection is
-closed, not reused. A kept connection serves one tenant and one stored credential. Each tenant has its own bulkhead per
-upstream, so that a failing or slow upstream of one tenant does not affect another tenant.
+without bounds. A request that is not idempotent is sent at most once. After an exception, including cancellation, the
+connection is closed. A kept connection serves one tenant and one set of credentials. Each tenant has its own bulkhead
+per upstream, so that a failing or slow upstream of one tenant does not affect another tenant.
 """
 
 import asyncio
@@ -45,17 +45,17 @@ from gateway.upstream.tracing import Carried, Carry, run_traced
 _MIB = 1 << 20
 _CONNECTIONS = 1024
 _SHARE = _CONNECTIONS // 4
-"""The most connections of one tenant: a tenant whose upstreams never respond leaves capacity for the others."""
+"""Limit on the connections of one tenant: a tenant whose upstreams never respond leaves capacity for the others."""
 _IDLE_S = 10.0
 _TICK_S = 0.25
 _WORTH_WAITING_S = 1.0
-"""A request is not retried when less than this would remain of its time."""
+"""A request is not retried if less than this would remain of its total time."""
 _REDIRECTS, _ERRORS = 300, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullResponse:
-    """A response with all its headers, for callers that need more of it than a tool call does."""
+    """A response with all its headers, for callers other than tool calls."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -74,11 +74,11 @@ class _Message(msgspec.Struct):
 
 
 class UpstreamClient:
-    """The upstream client; its connection pool is open while the block runs.
+    """The upstream client; its connection pool is open while the `async with` block runs.
 
-    `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses that every tenant may
-    reach. The entries of one tenant come from the lists of `consult`. `limit_bytes` bounds a body, compressed and
-    decompressed.
+    `egress_allow` contains the operator's `host:port` entries for upstreams at private addresses or other ports, for
+    all tenants. `set_allow_lists` adds the entries of single tenants. `limit_bytes` bounds the declared length of a
+    body and its decompressed size.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class UpstreamClient:
             lookup.close()
 
     def set_allow_lists(self, allow_lists: AllowLists) -> None:
-        """Permit each tenant the entries of its own list. Without a list or a tenant, only `egress_allow` applies."""
+        """Permit each tenant the entries of its own list; requests without a tenant have only `egress_allow`."""
         self._allow_lists = allow_lists
 
     async def send(
@@ -137,23 +137,24 @@ class UpstreamClient:
         """Send one request and return its whole response; a redirect is a response like any other.
 
         Raises:
-            EgressDenied: the gateway may not dial the URL or an address behind it; nothing was sent.
-            UpstreamBusy: the tenant has too many calls in flight there; nothing was sent.
+            EgressDenied: the gateway may not dial the URL or an address behind it; this attempt sent nothing.
+            UpstreamBusy: the tenant has too many calls to this upstream, or connections; this attempt sent nothing.
             UpstreamSuspended: the circuit of this upstream is open; nothing was sent.
-            UpstreamUnreachable: no connection was made, or it broke.
-            UpstreamTimeout: a deadline passed, or the response is an event stream that does not end.
-            UpstreamAnswerTooLarge: the body exceeds the limit, compressed or decompressed.
-            UpstreamAnswerBroken: the response is not HTTP, or not in the encoding it declares.
+            UpstreamUnreachable: no connection was made, it broke, or the method or a header cannot be sent.
+            UpstreamTimeout: a deadline passed, or the response is an event stream beyond its bounds.
+            UpstreamAnswerTooLarge: the declared length or the decompressed body exceeds the limit.
+            UpstreamAnswerBroken: the response is not HTTP, or its content encoding is invalid or was not offered.
+            Unavailable: the tenant's allow-list cannot be read.
         """
         return _answer(await self._whole(request, tenant, limit_bytes))
 
     async def send_streaming(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
         """Send one request, as `send` does, but accept an event stream that does not end.
 
-        The body then holds as much as arrived within the bounds, and `cut` describes what is missing.
+        The body of such a stream contains the events that arrived within the bounds; `cut` describes what is missing.
 
         Raises:
-            UpstreamError: as for `send`.
+            UpstreamError, Unavailable: as for `send`.
         """
         return _answer(await self._run(request, tenant, self._limit))
 
@@ -163,7 +164,7 @@ class UpstreamClient:
         """Send one request, as `send` does, and return the response with all its headers.
 
         Raises:
-            UpstreamError: as for `send`.
+            UpstreamError, Unavailable: as for `send`.
         """
         answer, body, _ = await self._whole(request, tenant, limit_bytes)
         return FullResponse(status=answer.status, headers=answer.headers(), body=body)
@@ -210,7 +211,7 @@ class UpstreamClient:
     async def _send_with_retries(
         self, request: UpstreamRequest, message: _Message, limit: int, *, bulkhead: Bulkhead, watch: Deadline
     ) -> Carried:
-        """Send the request; retry it while that is safe, promising, within the retry budget and in time."""
+        """Send the request. Retry it while the policy (`retries`), the retry budget and the remaining time allow it."""
         attempt = 0
         while True:
             try:
@@ -279,7 +280,7 @@ class UpstreamClient:
         return answer
 
     async def _read(self, answer: Response, watch: Deadline, limit: int) -> tuple[bytes, str | None]:
-        """The body, and for an event stream that does not end, a description of what is missing."""
+        """Return the body and, if an event stream was cut, a description of what is missing."""
         if not 200 <= answer.status <= 599:
             raise UpstreamAnswerBroken("The upstream's answer has a status that no answer can have.")
         if answer.has_no_body:
@@ -302,7 +303,7 @@ class UpstreamClient:
     async def _read_events(
         self, answer: Response, watch: Deadline, inflater: Inflater | None, limit: int
     ) -> tuple[bytes, str | None]:
-        """Read as many events as arrive within the bounds; the connection of a stream that does not end is closed."""
+        """Read the events that arrive within the bounds; the connection of a cut stream is closed."""
         events, now = EventStreamReader(limit), asyncio.get_running_loop().time()
         until = min(now + self._stream_s, watch.last - 2 * self._tick_s)
         watch.allow(watch.last)
@@ -344,7 +345,7 @@ class UpstreamClient:
 
 
 def _check(request: UpstreamRequest, tenant: str) -> _Message:
-    """Build the wire form of a request, which must arrive unchanged. A refusal never repeats the refused text."""
+    """Build the wire form of a request. A refusal never repeats the refused text."""
     method = check_method(request.method)
     found = read_url(request.url)
     if found is None:

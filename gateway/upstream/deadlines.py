@@ -12,9 +12,9 @@ from dataclasses import dataclass
 class Timeouts:
     """Time limits of a call, in seconds.
 
-    `connect_s` covers name resolution, dialling and TLS; `first_byte_s` the wait for the status line after that.
-    `total_s` covers everything, including the wait for a slot and retries. Between two pieces of a body at most ten
-    seconds may pass. `stream_s` bounds the time for which an event stream is read.
+    `connect_s` covers the wait for a connection, name resolution, dialling and TLS. A response head must arrive within
+    `connect_s` + `first_byte_s`. `total_s` covers everything, including the wait for a slot and retries. Between two
+    pieces of a body at most ten seconds or `first_byte_s` may pass. `stream_s` bounds the reading of an event stream.
     """
 
     connect_s: float = 3.0
@@ -49,7 +49,7 @@ class Deadline:
             self._task.cancel()
 
     def settle(self) -> bool:
-        """Withdraw our own cancellation; True if it was the only one."""
+        """Withdraw the cancellation of `expire`; True if the task has no other cancellation."""
         return self.expired and self._task.uncancel() <= self._cancelling
 
 
@@ -62,7 +62,7 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, loop: asyncio.AbstractEventLoop, *, first_s: float, total_s: float) -> Deadline:
-        """Watch the calling task from now on."""
+        """Return a deadline for the running task, and check it until `close`."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a call to an upstream needs a running task")

@@ -15,9 +15,9 @@ async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tena
     """Return the bytes at an http or https URL.
 
     Raises:
-        FetchFailed: the text is not such a URL, or the status is not 200; redirects are not followed.
-        DocumentTooLarge: the document exceeds `limit` bytes, compressed or decompressed.
-        UpstreamError: the address may not be dialled, or no whole response arrived.
+        FetchFailed: not such a URL, one with a user name, or the status is not 200; redirects are not followed.
+        DocumentTooLarge: the declared length or the decompressed document exceeds `limit` bytes.
+        UpstreamError, Unavailable: as for `UpstreamClient.send`.
     """
     request = UpstreamRequest(method="GET", url=_read_url(url), headers=(("Accept", _ACCEPT),), idempotent=True)
     try:
@@ -35,7 +35,7 @@ async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tena
 
 
 def _read_url(text: str) -> str:
-    """The URL as it is sent: host name in ASCII, everything encoded. The egress guard judges its destination later."""
+    """Return the URL in wire form: ASCII host, percent-encoded, no fragment. The egress guard checks it later."""
     try:
         url = URL(text.strip())
         has_user = url.user is not None or url.password is not None

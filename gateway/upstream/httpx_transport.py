@@ -14,7 +14,7 @@ from gateway.upstream.client import UpstreamClient
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent", "keep-alive"}
 )
-"""Headers that httpx adds and the pool writes itself."""
+"""Headers that httpx adds and that are not sent: the pool frames the request itself."""
 _DONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
 """Headers that describe the response on the wire, but not the decoded body that httpx receives."""
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -32,8 +32,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         """Send one request and return its response.
 
         Raises:
-            UpstreamError: as for the pool's `send`. It is not an httpx error, so that no caller takes it for a
-                response.
+            UpstreamError, Unavailable: as for `UpstreamClient.send`. They are not httpx errors.
         """
         answer = await self._upstream.send_full(
             UpstreamRequest(

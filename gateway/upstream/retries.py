@@ -1,8 +1,8 @@
 """Retry policy: decides if a request is sent again, and after which pause.
 
-A request is retried if a second arrival changes nothing, or if it certainly did not arrive. So a request that is not
-idempotent is retried only when there was no connection to send it on. Pauses are fully random, so that many callers do
-not retry at the same moment.
+A request is retried only if a second arrival changes nothing, or if it certainly did not arrive. So a request that is
+not idempotent is retried only if no connection was made. Pauses are random, so that many callers do not retry at the
+same moment. Only the first retry after a closed connection has no pause.
 """
 
 import random
@@ -11,7 +11,7 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnected
 
 AT_MOST = 2
-"""The most retries of one request."""
+"""Limit on the retries of one request."""
 
 WORTH_A_LOOK = 429
 """Responses with a status below this one are never retried."""
@@ -29,7 +29,7 @@ def is_failure(status: int) -> bool:
 
 
 def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> float | None:
-    """The pause before a retry of a request that got no response; None: no retry."""
+    """Return the pause in seconds before a retry of a request without a response; None: no retry."""
     if attempt >= AT_MOST:
         return None
     if isinstance(error, ConnectedLate):  # seconds have passed already: one retry at most
@@ -42,7 +42,7 @@ def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> flo
 
 
 def after_answer(status: int, retry_after: str | None, request: UpstreamRequest, attempt: int) -> float | None:
-    """The pause before a retry of a request that got this response; None: no retry."""
+    """Return the pause in seconds before a retry of a request with this response; None: no retry."""
     if attempt >= AT_MOST or not request.idempotent:
         return None
     if retry_after is not None and status in {429, 503}:
@@ -52,7 +52,7 @@ def after_answer(status: int, retry_after: str | None, request: UpstreamRequest,
 
 
 def _seconds(retry_after: str) -> float | None:
-    """A `Retry-After` in seconds; None for a date, which announces a longer wait than ours."""
+    """A `Retry-After` in seconds; None for a date, which usually announces a longer wait than ours."""
     text = retry_after.strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
 

@@ -1,4 +1,4 @@
-"""Spans of upstream requests: method, host and status. Path and query stay out, because they contain arguments."""
+"""Spans of upstream requests: method, scheme, host, port and status; not path and query, which contain arguments."""
 
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ _LONGEST = 32
 async def run_traced(
     traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
 ) -> Carried:
-    """Run the request in a span of its own; the upstream receives the trace context if forwarding is on."""
+    """Run the request in a span of its own; if forwarding is on, the upstream receives its context."""
     method = request.method[:_LONGEST]
     with traces.asking(method, _describe(request, method)) as span:
         response, body, cut = await carry(_telling(request, traces), tenant, limit)
@@ -45,8 +45,8 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
 
 
 def _telling(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
-    """The request with our trace headers; one that has trace headers from the tenant's own document stays unchanged."""
-    told = traces.told()
-    if not told or any(name.lower() in CARRIED for name, _ in request.headers):
+    """Return the request with our trace headers; a request with trace headers from its arguments stays unchanged."""
+    carried = traces.headers()
+    if not carried or any(name.lower() in CARRIED for name, _ in request.headers):
         return request
-    return replace(request, headers=(*request.headers, *told.items()))
+    return replace(request, headers=(*request.headers, *carried.items()))

@@ -1,1 +1,1 @@
-"""HTTP parts that protocol and admin share: the edge, problem documents, bodies, authentication and probes."""
+"""HTTP parts that the MCP API and the admin API share: edge, problem documents, bodies, authentication and probes."""

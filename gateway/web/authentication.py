@@ -11,14 +11,14 @@ from gateway.web.headers import headers_of
 
 
 def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
-    """The Authorization header; None if it is missing, or repeated and therefore ambiguous."""
+    """Return the Authorization header; None if it is missing, or repeated and therefore ambiguous."""
     fields = headers_of(scope)
     found = fields.get(b"authorization")
     return None if found is None or b"authorization" in fields.repeated else found.decode("latin-1")
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """The client address as the edge stores it: behind a trusted proxy, the address that the proxy names."""
+    """Return the client address that the edge stored in the scope; empty if it is unknown."""
     client = scope.get("client")
     return "" if client is None else str(client[0])
 
@@ -27,8 +27,9 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
     """Authenticate the request; store the caller in the scope and in the log context.
 
     Raises:
-        Unauthenticated: the credential is missing or unknown.
-        LimitExceeded: the credential is missing or unknown, and the address has too many such failures.
+        Unauthenticated: the credential is missing or invalid.
+        LimitExceeded: the credential is missing or invalid, and the address has too many such failures.
+        DatabaseUnavailable: the key cannot be checked now.
     """
     caller = await credentials.authenticate(authorization_of(scope), address=address_of(scope))
     scope["caller"] = caller
@@ -40,7 +41,11 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
 
 
 def caller_of(scope: Mapping[str, Any]) -> Caller:
-    """The authenticated caller, for code that runs behind `authenticate`."""
+    """Return the caller that `authenticate` stored in the scope.
+
+    Raises:
+        Unauthenticated: `authenticate` has not accepted the request.
+    """
     caller: Caller | None = scope.get("caller")
     if caller is None:
         raise Unauthenticated(REFUSED)

@@ -1,8 +1,7 @@
-"""Request bodies: bytes within limits of size and time, and JSON with only one interpretation.
+"""Request bodies: bytes within limits of size and time, and JSON that every parser interprets in the same way.
 
-Two readers of the same bytes must not get different values. So these are refused: duplicate keys, NaN, infinities, any
-encoding but UTF-8, a byte order mark, lone surrogates. Integers stay exact. Nesting and the digits of an integer are
-bounded.
+These are refused, because parsers interpret them differently: duplicate keys, NaN, infinities, any encoding but UTF-8,
+a byte order mark, lone surrogates. Integers stay exact. Nesting depth and the digits of an integer are bounded.
 """
 
 import contextlib
@@ -25,30 +24,30 @@ from gateway.web.headers import headers_of
 
 MAX_DEPTH = 64
 MOST_DIGITS = sys.int_info.str_digits_check_threshold
-"""The most digits of an integer: 640. Reading and writing it takes quadratic time, several times in each request."""
+"""Maximum digits of an integer: 640. Parsing and printing take quadratic time, and happen several times per request."""
 
 _SEARCHED_CHARACTERS = 64 * 1024
 _BOM = b"\xef\xbb\xbf"
 _ZEROES = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))
-"""Maps every digit to 0."""
+"""Translation table: maps every digit to `0` and every other byte to a space."""
 _TOO_LONG = b"0" * (MOST_DIGITS + 1)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|-?Infinity|NaN')
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def declared_length(scope: MutableMapping[str, Any]) -> int | None:
-    """The declared length of the body; None if the client does not declare it."""
-    said = headers_of(scope).get(b"content-length")
-    return int(said) if said is not None and said.isdigit() else None
+    """Return the Content-Length; None if it is missing or not a number."""
+    detail = headers_of(scope).get(b"content-length")
+    return int(detail) if detail is not None and detail.isdigit() else None
 
 
 async def read_body(receive: Receive, *, limit: int, deadline: float, declared: int | None = None) -> bytes:
-    """Read the whole body, which must arrive within `deadline` seconds.
+    """Read the whole body within `deadline` seconds. For a `PacedBody`, the pace of the edge applies instead.
 
     Raises:
-        DocumentTooLarge: the actual or declared length exceeds `limit` bytes; the rest is not read.
-        InvalidBody: the body did not arrive in time.
-        ClientDisconnect: the client disconnected.
+        DocumentTooLarge: the actual or declared length exceeds `limit` bytes; the rest of the body is not read.
+        InvalidBody: the body did not arrive within `deadline` seconds.
+        ClientDisconnect: the client disconnected, or a `PacedBody` ended the request because the body was too slow.
     """
     if declared is not None and declared > limit:
         raise _too_large(limit)
@@ -77,10 +76,10 @@ async def _receive(receive: Receive, until: float, deadline: float) -> Message:
 
 
 def refuse_many_values(raw: bytes, *, values: int, containers: int) -> None:
-    """Refuse a JSON text with more values, or more objects and lists, than these limits, before it is parsed.
+    """Refuse a JSON text with too many values, or too many objects and lists, before it is parsed.
 
-    A value takes at least two bytes, so most texts are too short to be counted. Counting runs at the speed of C. Only a
-    text that seems to exceed a limit is counted again, without the content of its strings.
+    Each empty object or list counts as two values. A value takes at least two bytes, so short texts are not counted.
+    Counting runs at the speed of C. Only a text that seems to exceed a limit is counted again, without its strings.
 
     Raises:
         DocumentTooLarge: the text exceeds a limit.
@@ -105,7 +104,8 @@ def load_json(raw: bytes) -> object:
     """Return the value of a JSON text.
 
     Raises:
-        InvalidBody: the text is not JSON, or readers would interpret it differently; a fault has line and column.
+        InvalidBody: the text is not JSON, breaks a rule of this module, or is nested too deep. The fault has line and
+            column where they are known.
     """
     try:
         value = _parse_fast(raw)
@@ -121,13 +121,13 @@ class _NotStrict(ValueError):
 
 
 def _parse_fast(raw: bytes) -> object:
-    """The value of a text without escapes and long numbers, in half the time.
+    """Return the value of a text without escapes and long numbers, in half the time of `_parse_slowly`.
 
-    In such a text, every quotation mark begins or ends a string. `msgspec` keeps one member of each name. So a value
-    that is written with fewer quotation marks has lost a member.
+    In such a text, every quotation mark begins or ends a string. `msgspec` drops all but one member of the same name.
+    So if the encoded value has fewer quotation marks than the text, the text has a duplicate key.
 
     Raises:
-        msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: the text is for `_parse_slowly`.
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: `_parse_slowly` must parse the text.
     """
     if b"\\" in raw or (len(raw) > MOST_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):
         raise _NotStrict
@@ -138,7 +138,7 @@ def _parse_fast(raw: bytes) -> object:
 
 
 def _parse_slowly(raw: bytes) -> object:
-    """The value of any text; without one, a fault with its position is raised."""
+    """Return the value of any text, or raise InvalidBody, with the position of the fault where it is known."""
     if raw.startswith(_BOM):
         _refuse("a byte order mark is not allowed", raw, 0)
     try:
@@ -223,9 +223,9 @@ def _refuse_surrogates(value: object) -> None:
 
 
 def _find_fault(text: str) -> InvalidBody | None:
-    """The first constant that is not JSON, or duplicate key of an object, with its position.
+    """Return the fault of the first constant that is not JSON, or of the first duplicate key, with its position.
 
-    Long texts are not searched: this runs at the speed of Python.
+    A text above 65,536 characters is not searched, because this search runs at the speed of Python.
     """
     if len(text) > _SEARCHED_CHARACTERS:
         return None

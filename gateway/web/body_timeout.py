@@ -1,4 +1,4 @@
-"""Timeout of request bodies: a client that sends its body byte by byte does not hold a slot for ever."""
+"""Timeout of request bodies, so that a client that sends its body byte by byte cannot occupy a slot without end."""
 
 import asyncio
 import time
@@ -15,38 +15,38 @@ _Waiting = Generator[Any, Any, Message]
 
 
 class BodyPace(Protocol):
-    """The speed at which a body has to arrive."""
+    """The minimum speed and maximum duration of a request body."""
 
     @property
     def body_s(self) -> float:
-        """The most seconds for the whole body."""
+        """Maximum seconds for the whole body."""
         ...
 
     @property
     def body_grace_s(self) -> float:
-        """Seconds in addition to the time that the least speed allows."""
+        """Seconds added to the time that a body takes at the minimum speed."""
         ...
 
     @property
     def body_bytes_per_s(self) -> int:
-        """The least speed, in bytes per second."""
+        """Minimum speed, in bytes per second."""
         ...
 
 
 async def receive_within(receive: Receive, seconds: float) -> Message:
-    """Return the next ASGI message if it arrives in time; behind the edge, the pace of the edge applies instead.
+    """Return the next ASGI message within `seconds`. For a `PacedBody`, the pace of the edge applies instead.
 
     Raises:
         TimeoutError: the message did not arrive in time.
     """
-    if isinstance(receive, PacedBody):  # the edge measures the time already
+    if isinstance(receive, PacedBody):  # has its own timeout
         return await receive()
     async with asyncio.timeout(seconds):
         return await receive()
 
 
 class PacedBody:
-    """An ASGI `receive` with a timeout: responds to a body that is too slow, and sends the application a disconnect."""
+    """An ASGI `receive` with a timeout. If the body is too slow, calls `give_up` and returns `http.disconnect`."""
 
     __slots__ = ("_began", "_give_up", "_is_over", "_is_slow", "_pace", "_receive", "_received")
 
@@ -68,7 +68,7 @@ class PacedBody:
         waiting = self._receive().__await__()
         try:
             pending = waiting.send(None)
-        except StopIteration as ended:  # it had arrived already, as in nearly all cases
+        except StopIteration as ended:  # the message had already arrived, as in nearly all cases
             message: Message = ended.value
         else:
             try:
@@ -91,7 +91,7 @@ class PacedBody:
 
 @types.coroutine
 def _go_on(waiting: _Waiting, pending: object) -> _Waiting:
-    """Continue an awaitable that has yielded once: wait for what it yielded, and return its result (PEP 380)."""
+    """Continue an awaitable after its first yield, as `yield from` does (PEP 380), and return its result."""
     try:
         while True:
             try:

@@ -1,7 +1,7 @@
-"""Permissions of pages whose origin the operator has named (CORS of the Fetch standard).
+"""CORS headers (Fetch standard) for pages whose origin the operator has configured.
 
-Other origins receive no such header. The headers admit no request: a page needs a credential of its own like every
-client, and the browser never adds one.
+Other origins receive no CORS headers. The headers do not authenticate: a page must send a credential like every client,
+and the browser does not add one.
 """
 
 import re
@@ -19,14 +19,17 @@ _NAMES: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}")
 
 
 def is_preflight(scope: Scope) -> bool:
-    """True if this is a preflight request, which a browser sends without a credential before a page's own request."""
+    """True if this is a preflight request, which a browser sends without a credential before the page's request."""
     return scope["method"] == "OPTIONS" and any(
         name == b"access-control-request-method" for name, _ in scope["headers"]
     )
 
 
 def permission(scope: Scope) -> Headers:
-    """Headers of a preflight response: every method and all requested header names; only their values matter."""
+    """Return the headers of a preflight response: they permit five methods and all requested header names.
+
+    Names in an invalid or overlong `Access-Control-Request-Headers` are not permitted.
+    """
     asked: Mapping[bytes, bytes] = dict(scope["headers"])
     wanted = asked.get(b"access-control-request-headers", b"")
     named = [(b"access-control-allow-headers", wanted)] if _NAMES.fullmatch(wanted) else []
@@ -38,7 +41,7 @@ def permission(scope: Scope) -> Headers:
 
 
 def shown_to(origin: bytes) -> Headers:
-    """Headers of every response to a page of this origin; they permit it to read the response and some headers."""
+    """Return the CORS headers of responses to this origin; they permit the page to read body and some headers."""
     return [
         (b"access-control-allow-origin", origin),
         (b"access-control-expose-headers", _SHOWN),

@@ -1,7 +1,8 @@
-"""Edge of the gateway: checks host, origin and size of every request first, and gives it a correlation id.
+"""Edge of the gateway: checks host, origin and header size of every HTTP request, and assigns a correlation id.
 
-Pure ASGI and outermost, so that it also covers the refusals of protocol and admin. It bounds the time in which a body
-has to arrive. An unforeseen error becomes a problem document without details.
+The edge is pure ASGI and the outermost layer, so its headers and counters also apply to refusals by the MCP API and the
+admin API. It limits the time for a body. An exception that reaches the edge is logged and becomes a problem document
+without details.
 """
 
 import re
@@ -39,7 +40,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeLimits:
-    """Limits on the size and pace of a request, enforced before any of it is interpreted."""
+    """Limits on the header size, the URL length and the body pace of a request."""
 
     headers: int = 64
     header_bytes: int = 16 * 1024
@@ -55,7 +56,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeDependencies:
-    """Parts that the edge receives: trusted proxies, metrics, the refusal log, and the drain state of this replica."""
+    """The dependencies of the edge: trusted proxies, metrics, the refusal log, and the drain state of this replica."""
 
     proxies: Proxies = field(default_factory=lambda: Proxies(()))
     metrics: Metrics = field(default_factory=Metrics)
@@ -100,7 +101,7 @@ class Edge:
         self._names = _Names()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or refuse it."""
+        """Serve or refuse one HTTP request; close a WebSocket; pass on other scopes."""
         if scope["type"] != "http":
             await self._pass_on(scope, receive, send)
             return
@@ -160,13 +161,13 @@ class Edge:
 
 
 class _Names:
-    """Random correlation ids, generated in batches: the system call costs as much for many as for one."""
+    """Random correlation ids, generated 64 at a time, because one system call costs the same for 64 as for one."""
 
     def __init__(self) -> None:
         self._left = ""
 
     def make(self) -> str:
-        """Return another id: 12 random bytes in hexadecimal digits."""
+        """Return a new id: 12 random bytes as hexadecimal digits."""
         left = self._left or secrets.token_hex(_NAME_DIGITS // 2 * _NAMES_AT_ONCE)
         self._left = left[_NAME_DIGITS:]
         return left[:_NAME_DIGITS]
@@ -176,13 +177,13 @@ _SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
 
 
 def _named(fields: HeaderIndex) -> str | None:
-    """The client's own request id, if it is safe to repeat."""
+    """Return the client's own request id if it is safe to log and send back, else None."""
     named = fields.get(b"x-request-id")
     return named.decode() if named is not None and _REQUEST_ID.fullmatch(named) else None
 
 
 class _Answer:
-    """The response sink of a request: adds the headers of every response, and tracks the progress of the response."""
+    """The response sink of a request: adds the edge's headers to the response, and tracks its progress."""
 
     __slots__ = ("_around", "_is_complete", "_is_refused", "_is_started", "_is_stream", "_page", "_scope", "_send")
 
@@ -197,8 +198,8 @@ class _Answer:
         self._is_stream = False
 
     async def __call__(self, message: Message) -> None:
-        """Send a message of the application's own response."""
-        if self._is_refused:  # the client has a response already
+        """Send a message of the response; drop it if the edge has refused the request."""
+        if self._is_refused:  # the client has received the refusal
             return
         if message["type"] == "http.response.start":
             self._is_started = True
@@ -209,7 +210,7 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, refusal: _Refusal) -> None:
-        """Respond instead of the application, and close the connection, because the rest of the request is unwanted."""
+        """Respond and close the connection without reading the rest of the request, unless a response has begun."""
         if self._is_started:
             return
         body = problem_bytes(refusal.status, refusal.code, refusal.detail, self._scope["correlation_id"])
@@ -222,7 +223,7 @@ class _Answer:
         await self({"type": "http.response.body", "body": b""})
 
     async def fail(self) -> bool:
-        """Respond with 500 if no response was begun; return False if a begun response will never end."""
+        """Respond with 500 if no response was begun; return False if a response was begun but not completed."""
         if not self._is_started:
             await self._answer(500, unexpected_bytes(self._scope["correlation_id"]))
         return self._is_complete
@@ -268,11 +269,14 @@ class _Answer:
         if not is_cached:
             completed.append((b"cache-control", b"no-store"))
         if not is_closing and self._around.is_draining():
-            completed.append((b"connection", b"close"))  # a proxy that kept it would find it closed at its next use
+            completed.append((b"connection", b"close"))  # else a proxy would reuse a connection that is about to close
         return completed
 
     def _is_wrong_key(self, name: bytes) -> bool:
-        """True for the challenge to a client that sent a bearer token; without one there is no error (RFC 6750 §3)."""
+        """True if this is the challenge header and the client sent a bearer token.
+
+        Only then the challenge has an error code (RFC 6750 §3).
+        """
         if name != b"www-authenticate":
             return False
         sent = headers_of(self._scope).get(b"authorization")
@@ -285,13 +289,13 @@ class _Answer:
 
 
 def client_of(scope: Mapping[str, Any]) -> str | None:
-    """The client address of a request; behind a trusted proxy, the address that the proxy names."""
+    """Return the client address in the scope; behind a trusted proxy, `_see_through` has stored the client's own."""
     client = scope.get("client")
     return None if client is None else str(client[0])
 
 
 def _see_through(proxies: Proxies, scope: Scope) -> None:
-    """Replace the proxy's address in the scope with the client's own."""
+    """Replace a trusted proxy's address in the scope with the client's own."""
     client = scope.get("client")
     if client is not None:
         found = proxies.client_of(client[0], scope["headers"])

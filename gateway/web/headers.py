@@ -1,4 +1,4 @@
-"""Header index of a request, built once: many parts look up one or two headers each."""
+"""Header index of a request. It is built once per request, because many parts look up one or two headers."""
 
 from collections import Counter
 from collections.abc import MutableMapping
@@ -9,7 +9,7 @@ _KEPT: Final = "gateway.fields"
 
 
 class HeaderIndex:
-    """Headers by lower-case name; of a repeated one the first value."""
+    """Headers by lower-case name; a repeated header has its first value."""
 
     __slots__ = ("count", "get", "repeated", "text")
 
@@ -18,7 +18,7 @@ class HeaderIndex:
         self.get = first.get
         self.count = len(headers)
         self.text = b"".join(chain.from_iterable(headers))
-        """All names and values joined, to measure or search them at once."""
+        """All names and values, joined to measure them at once."""
         self.repeated: frozenset[bytes] = frozenset() if len(first) == len(headers) else _repeated(headers)
         """The names that occur more than once."""
 

@@ -1,6 +1,7 @@
-"""Health probes: the process is alive (`/healthz`), and this replica should receive requests (`/readyz`).
+"""Health probes: `/healthz` shows that the process is alive, `/readyz` whether this replica should receive requests.
 
-Both respond to every client. The failing parts and their reasons are shown to monitoring only; each change is logged.
+Both respond to every client. Only a request with a monitoring key receives the failing parts and their reasons; the log
+contains each change.
 """
 
 import math
@@ -24,14 +25,14 @@ _CHECK_S = 2.0
 _FRESH_S = 0.25
 
 
-def _nobody(_: Request) -> bool:
+def _never(_: Request) -> bool:
     return False
 
 
 def health_routes(
-    checks: Sequence[Check], *, is_draining: Callable[[], bool], sees_reasons: Callable[[Request], bool] = _nobody
+    checks: Sequence[Check], *, is_draining: Callable[[], bool], sees_reasons: Callable[[Request], bool] = _never
 ) -> list[Route]:
-    """Return the probes; each check is a part's name and a function that raises when the part cannot serve."""
+    """Return the probes; each check is the name of a part and a function that raises if the part cannot serve."""
     readiness = ReadinessProbe(checks)
 
     async def healthz(_: Request) -> Response:
@@ -50,7 +51,7 @@ def health_routes(
 
 
 class ReadinessProbe:
-    """The parts that cannot serve now. The checks run at most a few times a second, whatever the rate of the probes."""
+    """Finds the parts that cannot serve. A result is reused for 0.25 s, whatever the rate of the probes."""
 
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = tuple(checks)
@@ -73,7 +74,7 @@ class ReadinessProbe:
             return self._found
 
     def _note(self, found: list[dict[str, str]]) -> None:
-        """Log a change in the set of failing parts; the reasons alone may differ from one probe to the next."""
+        """Log a change in the list of failing parts; a change of the reasons alone is not logged."""
         if [one["part"] for one in found] == [one["part"] for one in self._found]:
             return
         if found:

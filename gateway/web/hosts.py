@@ -10,13 +10,13 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def default_hosts(public_url: str | None = None) -> tuple[str, ...]:
-    """The hosts that need no configuration: loopback, and the host of the public URL."""
+    """Return the hosts that need no configuration: loopback names, and the host of the public URL."""
     public = None if public_url is None else urlsplit(public_url).netloc.rpartition("@")[2].lower()
     return (*LOOPBACK_HOSTS, public) if public else LOOPBACK_HOSTS
 
 
 class AllowedHosts:
-    """Host names as configured: `name` on every port, `name:port`, `*.example.com` for all names below it."""
+    """Configured host names: `name` on every port, `name:port`, `*.example.com` for all names below `example.com`."""
 
     def __init__(self, names: Iterable[str]) -> None:
         lowered = [name.strip().lower() for name in names]
@@ -49,13 +49,13 @@ class AllowedHosts:
 
 
 class AllowedOrigins:
-    """Origins exactly as configured, and the origin of the request's own host, which is no other site."""
+    """Origins as configured, and the origin of the request's own host, with http or https."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._exact = frozenset(origin.strip().lower().rstrip("/").encode() for origin in origins if origin.strip())
 
     def allows(self, origin: bytes, host: bytes) -> bool:
-        """True if a page of this origin may send requests; `host` has been accepted before."""
+        """True if a page of this origin may send requests; `AllowedHosts` must have accepted `host`."""
         if self.names(origin):
             return True
         scheme, separator, authority = origin.lower().decode("latin-1").partition("://")
@@ -71,7 +71,7 @@ class AllowedOrigins:
 
 
 def split_port(host: str) -> tuple[str, str]:
-    """The name and the port of an authority; the port is empty if there is none."""
+    """Return the name and the port of an authority; the port is empty if there is none."""
     name, colon, port = host.rpartition(":")
     if not colon or port.endswith("]"):
         return host, ""

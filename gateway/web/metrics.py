@@ -1,7 +1,7 @@
-"""`/metrics` for Prometheus, for holders of the metrics key or the operator's key, and the check of both keys.
+"""`/metrics` for Prometheus, and the check of the metrics key and the operator's key, one of which it requires.
 
-The page is on the listener of the admin API and names tenants, so the client's address is not enough. Behind a proxy on
-the same machine every client has a loopback address.
+The page contains names of tenants, so a loopback client address is not sufficient: behind a proxy on the same machine,
+every client has one.
 """
 
 import hashlib
@@ -30,15 +30,15 @@ class MonitoringKeys:
         self._wanted = None if key is None else _digest(key)
 
     def allow(self, request: Request) -> bool:
-        """True if the request has one of them; nothing is looked up, so this works without a database."""
+        """True if the request has one of the two keys; the check needs no database."""
         return self._is_metrics_key(request) or self._credentials.is_operator(authorization_of(request.scope))
 
     async def check(self, request: Request) -> None:
-        """Accept a request that has one of the keys.
+        """Accept a request that has one of the two keys.
 
         Raises:
             Forbidden: the request has another valid credential.
-            Unauthenticated, LimitExceeded: the request has no valid credential.
+            Unauthenticated, LimitExceeded, DatabaseUnavailable: see `authenticate`.
         """
         if not self._is_metrics_key(request):
             caller = await authenticate(request.scope, self._credentials)
@@ -50,7 +50,7 @@ class MonitoringKeys:
 
 
 def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: str | None) -> list[Route]:
-    """Return the route of the page; `key` permits the page and the reasons of `/readyz`, and nothing else."""
+    """Return the route of the page; `key` gives access to the page and to the reasons of `/readyz` only."""
     keys = MonitoringKeys(credentials, key=key)
 
     async def page(request: Request) -> Response:
@@ -61,7 +61,7 @@ def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: str | N
 
 
 def _bearer(request: Request) -> str:
-    """The bearer token of the header; without one the empty text, which is no key."""
+    """Return the bearer token of the header; empty if there is none."""
     header = authorization_of(request.scope) or ""
     return header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
 

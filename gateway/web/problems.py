@@ -1,6 +1,6 @@
 """Problem documents (RFC 9457) for refusals, with one HTTP status for each kind of error.
 
-They contain nothing internal. An unforeseen error becomes a 500 with a correlation id; the log contains the details.
+They contain no internal details. An unforeseen error becomes a 500 with a correlation id.
 """
 
 import json
@@ -62,7 +62,7 @@ _CODES: Mapping[int, str] = {404: "not_found", 405: "http.method_not_allowed", 4
 
 
 def status_of(error: GatewayError) -> int:
-    """The HTTP status of an error: its own, or that of its nearest base class with one."""
+    """Return the HTTP status of an error: the status of its class, or of the nearest base class that has one."""
     return next(_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
 
 
@@ -90,7 +90,7 @@ def problem(error: GatewayError, *, correlation_id: str, instance: str | None = 
 def problem_bytes(
     status: int, code: str, detail: str, correlation_id: str, fields: Mapping[str, Any] | None = None
 ) -> bytes:
-    """Return the document as bytes, for callers that respond without Starlette."""
+    """Return a problem document as bytes."""
     document = {
         "type": f"{PATH}#{code}",
         "title": HTTPStatus(status).phrase,
@@ -102,17 +102,17 @@ def problem_bytes(
     }
     try:
         return orjson.dumps(document)
-    except TypeError:  # half of a surrogate pair, in what the caller sent and the error quotes
+    except TypeError:  # a lone surrogate in a text of the caller that the error quotes
         return json.dumps(document).encode()
 
 
 def problem_handlers() -> dict[Any, Any]:
-    """Return the `exception_handlers` of a Starlette application of ours."""
-    return {GatewayError: _answer_refusal, HTTPException: _answer_http, Exception: _answer_unexpected}
+    """Return the exception handlers for Starlette's `ExceptionMiddleware`; the edge logs and answers other errors."""
+    return {GatewayError: _answer_refusal, HTTPException: _answer_http}
 
 
 def correlation_id_of(scope: Mapping[str, Any]) -> str:
-    """The id that the edge gave to the request; empty without an edge."""
+    """Return the correlation id that the edge assigned to the request; empty without an edge."""
     found = scope.get("correlation_id", "")
     return found if isinstance(found, str) else ""
 
@@ -123,17 +123,12 @@ async def _answer_refusal(request: Request, error: Exception) -> Response:
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:
-    """Respond to a refusal by Starlette itself: no such route, or not with this method."""
+    """Respond to an exception of Starlette, such as an unknown route or method."""
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
     phrase = HTTPStatus(status).phrase
     code = _CODES.get(status, "input.invalid" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal")
     body = problem_bytes(status, code, phrase.lower(), correlation_id_of(request.scope))
     return Response(body, status, headers=headers, media_type=MEDIA_TYPE)
-
-
-async def _answer_unexpected(request: Request, _: Exception) -> Response:
-    """Respond without details; Starlette raises the error again for the edge, which logs it."""
-    return Response(unexpected_bytes(correlation_id_of(request.scope)), 500, media_type=MEDIA_TYPE)
 
 
 def unexpected_bytes(correlation_id: str) -> bytes:

@@ -10,7 +10,7 @@ _MOST_HOPS = 16
 
 
 class Proxies:
-    """The proxies that are trusted to name the client; any other peer may send an arbitrary header."""
+    """The proxies whose `X-Forwarded-For` is trusted; the header of any other peer is ignored."""
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: tuple[Network, ...] = tuple(ipaddress.ip_network(name, strict=False) for name in networks)
@@ -20,12 +20,15 @@ class Proxies:
         return bool(self._networks)
 
     def client_of(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """Return the nearest address that is not a trusted proxy's; it counts as the client."""
+        """Return the client address: the nearest address that does not belong to a trusted proxy.
+
+        The search ends after 16 hops, at a malformed hop or at the end of the header; the last valid address counts.
+        """
         nearest = _address_of(peer)
         if nearest is None or not self._trusts(nearest):
             return peer
-        said = b",".join(value for name, value in headers if name == b"x-forwarded-for")
-        for hop in reversed(said.decode("latin-1").rsplit(",", _MOST_HOPS)):
+        message = b",".join(value for name, value in headers if name == b"x-forwarded-for")
+        for hop in reversed(message.decode("latin-1").rsplit(",", _MOST_HOPS)):
             address = _address_of(hop)
             if address is None:
                 break

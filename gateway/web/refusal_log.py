@@ -1,4 +1,4 @@
-"""Log lines of refused credentials: a bounded number per second, with the count of the omitted ones."""
+"""Log lines about refused credentials: at most 5 per second after a burst of 50, with the number of omitted lines."""
 
 import time
 from collections.abc import Callable
@@ -14,14 +14,14 @@ BURST = 50.0
 
 
 class RefusalLog:
-    """The log of all listeners of a process; `gateway_http_answers_total` counts every refusal."""
+    """The refusal log of all listeners of a process. The metric `gateway_http_answers_total` counts every refusal."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, most=1, clock=clock)
         self._left_out = 0
 
     def note(self, client: str | None, path: str) -> None:
-        """Log a refusal, or count it for the next line."""
+        """Log a refusal, or count it as omitted for the next line."""
         if self._lines.take(""):
             self._left_out += 1
             return

@@ -1,7 +1,7 @@
 """Webhook endpoint `/t/{tenant}/hooks/{id}`: receives signed deliveries of a tenant's systems about changed resources.
 
-Nothing of a body is parsed before its signature is verified. The verification is bounded: size of the body, time, and
-number of concurrent deliveries.
+A body is parsed only after its signature is verified. Limits apply before: size of the body, time to receive it, and
+number of concurrent verifications.
 """
 
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ _WAITING = 256
 
 
 class WebhookEndpoint:
-    """ASGI application behind the URLs of all webhooks."""
+    """The ASGI endpoint of all webhooks."""
 
     def __init__(self, catalog: CatalogContext, limiter: Limiter, once: SingleUse) -> None:
         self._catalog = catalog
         self._limiter = limiter
         self._once = once
         self.places = FairSlotPool("webhook verifications", places=_AT_ONCE, queue=_WAITING)
-        """Keyed by the slug of the path: nothing else of a delivery is known before its signature is verified."""
+        """Keyed by the slug in the path, because the tenant is not verified before the signature is."""
 
     @property
     def route(self) -> Route:
@@ -56,8 +56,8 @@ class WebhookEndpoint:
 
     async def _answer(self, request: Request) -> Response:
         if request.method != "POST":
-            said = problem_bytes(405, "http.method_not_allowed", "POST it", correlation_id_of(request.scope))
-            return Response(said, 405, headers={"allow": "POST"}, media_type=MEDIA_TYPE)
+            message = problem_bytes(405, "http.method_not_allowed", "POST it", correlation_id_of(request.scope))
+            return Response(message, 405, headers={"allow": "POST"}, media_type=MEDIA_TYPE)
         slug, webhook = request.path_params["tenant"], request.path_params["webhook"]
         declared = declared_length(request.scope)
         body = await read_body(request.receive, limit=LARGEST, deadline=_BODY_S, declared=declared)
@@ -72,10 +72,11 @@ class WebhookEndpoint:
 
 
 def read_uris(body: bytes) -> Mapping[str, str]:
-    """Return the resources that a delivery names, by JSON pointer: one as `uri`, several as `uris`; ignore the rest.
+    """Return the URIs in `uri` or `uris` of a delivery, by JSON pointer; other members are ignored.
 
     Raises:
-        InvalidBody: the delivery names none, too many, or one that is not text.
+        InvalidBody: the body is not a JSON object with either `uri` or `uris`, or has more than 100 URIs. Or a URI is
+            empty, not printable, or longer than 2,048 characters.
     """
     content = load_json(body)
     if not isinstance(content, dict):

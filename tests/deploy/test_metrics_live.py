@@ -110,15 +110,17 @@ async def test_open_streams_and_sessions_are_counted_while_they_are_open(measure
     async with measured.gateway.client("acme", measured.key, "legacy") as client:
         await client.list_tools()
         assert await measured.value("gateway_sessions_served") == 1
+
+    async def is_closed() -> bool:
+        return await measured.value("gateway_streams_open") == 0
+
+    await until(is_closed, seconds=PATIENCE_S)  # the session's own stream
     async with (
         measured.gateway.client("acme", measured.key, "2026-07-28") as client,
         client.listen(tools_list_changed=True),
     ):
         assert await measured.value("gateway_streams_open") == 1
         assert await measured.value("gateway_http_requests_open") >= 2
-
-    async def is_closed() -> bool:
-        return await measured.value("gateway_streams_open") == 0
 
     await until(is_closed, seconds=PATIENCE_S)
 

@@ -73,7 +73,7 @@ def month_named(name: str) -> Month | None:
     return Month(name, number, (following - date(2023, number, 1)).days)
 
 
-def tell_weekday(context: Context) -> Result:
+def describe_weekday(context: Context) -> Result:
     """A synchronous handler, which runs in a thread."""
     return success({"weekday": weekday_of(date.fromisoformat(context.arguments["date"]))})
 
@@ -84,9 +84,9 @@ async def count_days(context: Context) -> Result:
     if end < start:
         return error("END_BEFORE_START", "The end is before the start.", {"start": str(start), "end": str(end)})
     await context.progress(1, 2, "counted")
-    told = await context.invoke("weekday_of", {"date": str(end)})
+    text_of_day = await context.invoke("weekday_of", {"date": str(end)})
     await context.progress(2, 2, "looked up")
-    return success({"days": (end - start).days, "ends_on": told["structuredContent"]["weekday"]})
+    return success({"days": (end - start).days, "ends_on": text_of_day["structuredContent"]["weekday"]})
 
 
 def list_months(_: Context) -> str:
@@ -126,7 +126,7 @@ TOOLS = (
             "inputSchema": DATE,
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         },
-        handler=tell_weekday,
+        handler=describe_weekday,
         safety="safe",
     ),
     ExtraTool(

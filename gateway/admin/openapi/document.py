@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the admin API, made from the table of routes and the models that they use."""
+"""The OpenAPI 3.1 document of the admin API, generated from the routes and their models."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -125,7 +125,7 @@ def _tags_of(paths: Mapping[str, Json]) -> set[str]:
 
 
 def statuses_of(route: Route) -> frozenset[int]:
-    """Return the statuses of all refusals of a route."""
+    """Return the statuses of refusals that the document lists for a route."""
     has_body = route.body is not NoBody
     return route.problems.union(
         {400, 401, 403, 429, 500, 503},
@@ -233,7 +233,7 @@ def _by_name(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
 
 
 def _tidy(schema: object) -> object:
-    """Remove what Pydantic generates: titles derived from names, and null as the default of absent fields."""
+    """Remove generated titles, and null defaults, which only mark absent fields."""
     if isinstance(schema, list):
         return [_tidy(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):

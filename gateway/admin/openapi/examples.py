@@ -1,4 +1,4 @@
-"""One example body for each request model; a test validates each against its model."""
+"""One example body for each request model. A test validates each example against its model."""
 
 from collections.abc import Mapping
 

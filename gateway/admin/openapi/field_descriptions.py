@@ -1,6 +1,6 @@
 """Descriptions of request and response fields that have none in their model.
 
-Each name has one meaning, with exceptions by model.
+`OF_FIELDS` describes all fields of one name, unless `OF_MODELS` describes the field of that model.
 """
 
 from collections.abc import Mapping

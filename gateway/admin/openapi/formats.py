@@ -1,4 +1,4 @@
-"""Patterns of names and texts, each with a description in words, so that an error message shows no pattern."""
+"""Patterns of names and texts. `WORDS` describes each pattern in words for error messages."""
 
 LABEL = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

@@ -20,7 +20,7 @@ Paths = Annotated[list[Path], Field(min_length=1, max_length=_MOST_PATHS)]
 
 
 class HintsSent(BodyModel):
-    """A tool's annotations (hints about its effects) for clients; a hint that is not sent is that of the document."""
+    """A tool's annotations for clients (hints about its effects). Hints that are not sent have the document's."""
 
     readOnlyHint: bool | None = None  # noqa: N815  # the protocol's own names
     destructiveHint: bool | None = None  # noqa: N815
@@ -29,9 +29,7 @@ class HintsSent(BodyModel):
 
 
 class ResultSent(BodyModel):
-    """The reduction of a JSON result: first the part at a pointer, then only the paths of `keep`, then without those of
-    `drop`.
-    """
+    """The reduction of a result: `pointer` selects a part, then only paths of `keep` stay, then paths of `drop` go."""
 
     pointer: Pointer | None = None
     keep: Paths | None = None
@@ -41,8 +39,8 @@ class ResultSent(BodyModel):
 class ToolUpdate(PrimitiveUpdate):
     """Changes of a tool; absent fields keep their value.
 
-    `definition` and `handler` are for tools of the tenant's own. The fields from `name` on are for imported tools,
-    whose changes are stored as an override; null restores the document's value.
+    `definition` and `handler` are for the tenant's own tools. The fields from `name` on are for imported tools. Changes
+    of an imported tool are stored as an override; null restores the document's value.
     """
 
     enabled: Annotated[bool | None, Field(description="Whether anybody has it. Null, of imported tools: true.")] = None
@@ -65,7 +63,7 @@ class ToolUpdate(PrimitiveUpdate):
 
 
 OWN_FIELDS = ("definition", "handler")
-"""Fields that only tools of the tenant's own have."""
+"""Fields that only the tenant's own tools accept."""
 
 IMPORTED_FIELDS = ("name", "title", "description", "hidden", "annotations", "pinned", "result")
-"""Fields that only imported tools have."""
+"""Fields that only imported tools accept."""

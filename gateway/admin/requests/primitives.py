@@ -56,7 +56,7 @@ Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
 
 
 class PrimitiveSent(BodyModel):
-    """A primitive of the tenant's own."""
+    """The tenant's own primitive."""
 
     definition: Definition
     handler: HandlerObject
@@ -122,7 +122,7 @@ Rules = Annotated[list[RuleSent], Field(max_length=_MOST_RULES)]
 
 
 class ProfileReplace(BodyModel):
-    """The rules of a profile: it contains what an include rule matches (everything without one) and no exclude rule."""
+    """The rules of a profile. A primitive must match an include rule, if there is any, and no exclude rule."""
 
     description: Prose = ""
     include: Annotated[Rules, Field(default_factory=list[RuleSent])]
@@ -144,7 +144,7 @@ class ProfileUpdate(BodyModel):
 
 
 class CredentialReplace(BodyModel):
-    """A complete credential. No part of the previous one is kept, because its secret is never shown."""
+    """A complete credential. It replaces every part of the previous one, whose secret is never shown."""
 
     place: Annotated[
         CredentialLocation, Field(strict=False, description="`basic` has username and password, the others a value.")

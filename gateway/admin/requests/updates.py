@@ -18,9 +18,7 @@ class WebhookCreate(BodyModel):
 
 
 class WatchCreate(BodyModel):
-    """A watch: a resource whose contents come from a URL. When the content at the URL differs, the resource has
-    changed.
-    """
+    """A watch: the gateway polls a URL. When the content at the URL changes, the resource has changed."""
 
     uri: Annotated[Uri, Field(description="The resource, fixed or of a template.")]
     url: Annotated[Url, Field(description="What is looked at, with GET.")]

@@ -1,4 +1,4 @@
-"""Response models of the admin API. They serialize every response, and the OpenAPI document is generated from them."""
+"""Response models of the admin API. They serialize its responses; the OpenAPI document is generated from them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from gateway.domain.tenancy.tenants import Tenant
 
 
 class ResponseModel(BaseModel):
-    """A response; it cannot contain a field that is not declared."""
+    """A response, which contains only declared fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # see `BodyModel`
 
@@ -80,7 +80,7 @@ class KeyShown(ResponseModel):
 
 
 class KeyMinted(KeyShown):
-    """A key with its text, which no other response contains."""
+    """A key with its text. Only the responses to creation and rotation contain the text."""
 
     key: Annotated[str, Field(description="The key itself; kept nowhere.")]
 
@@ -125,7 +125,7 @@ class CeilingsShown(LimitsShown):
 
 
 class PolicyShown(ResponseModel):
-    """The decision about calls by safety level, and the tenant's limits."""
+    """The decision for calls of each safety level, and the tenant's limits."""
 
     safe: Decision
     moderate: Decision
@@ -246,7 +246,7 @@ class Examined(ResponseModel):
 
 
 class TenantPage(Page[TenantShown]):
-    """One page of the tenants, by slug."""
+    """One page of the tenants."""
 
 
 class KeyPage(Page[KeyShown]):

@@ -36,7 +36,7 @@ class OverrideShown(ResponseModel):
 
 
 class KeptOverrideShown(OverrideShown):
-    """An override of a source, and the tool that it applies to."""
+    """An override of a tool of a source, and the name of that tool."""
 
     tool: Annotated[str | None, Field(description="Null while the document has no such operation.")]
 
@@ -51,19 +51,19 @@ class OverridePage(Page[KeptOverrideShown]):
 
 
 def _facts(override: Override) -> dict[str, Any]:
-    wishes = override.wishes
+    changes = override.changes
     return {
         "id": override.id,
         "operation": override.identity,
-        "name": wishes.name,
-        "title": wishes.title,
-        "description": wishes.description,
-        "hidden": wishes.hidden,
-        "enabled": wishes.enabled,
-        "safety": wishes.safety,
-        "annotations": wishes.annotations,
-        "pinned": wishes.pinned,
-        "result": wishes.result,
+        "name": changes.name,
+        "title": changes.title,
+        "description": changes.description,
+        "hidden": changes.hidden,
+        "enabled": changes.enabled,
+        "safety": changes.safety,
+        "annotations": changes.annotations,
+        "pinned": changes.pinned,
+        "result": changes.result,
         "created_at": override.created_at,
         "updated_at": override.updated_at,
     }

@@ -21,7 +21,7 @@ Json = Mapping[str, object]
 
 
 class PrimitiveShown(ResponseModel):
-    """The fields of primitives of every family."""
+    """The fields that primitives of every family have."""
 
     id: str
     origin: PrimitiveOrigin
@@ -49,7 +49,7 @@ class DocumentShown(ResponseModel):
 
 
 class ToolShown(PrimitiveShown):
-    """A tool: imported, of the tenant's own, or registered by code."""
+    """A tool: imported, the tenant's own, registered by code, or built in."""
 
     name: str
     source: Annotated[str, Field(description="Name of the source that it comes from; empty without one.")]
@@ -108,7 +108,7 @@ class TemplateShown(PrimitiveShown):
 
 
 class PrimitiveValid(ResponseModel):
-    """The primitive that storing would create; nothing was stored."""
+    """The primitive that a request to store it would create; nothing was stored."""
 
     valid: Literal[True] = True
     name: Annotated[str, Field(description="What it would be addressed by.")]
@@ -148,23 +148,23 @@ class TrialShown(ResponseModel):
 
 
 class ToolPage(Page[ToolShown]):
-    """One page of a tenant's tools, by name."""
+    """One page of a tenant's tools."""
 
 
 class PromptPage(Page[PromptShown]):
-    """One page of a tenant's prompts, by name."""
+    """One page of a tenant's prompts."""
 
 
 class ResourcePage(Page[ResourceShown]):
-    """One page of a tenant's resources, by URI."""
+    """One page of a tenant's resources."""
 
 
 class TemplatePage(Page[TemplateShown]):
-    """One page of a tenant's resource templates, by URI template."""
+    """One page of a tenant's resource templates."""
 
 
 def _facts(listed: Listed) -> dict[str, Any]:
-    """The fields of primitives of every family."""
+    """Return the fields that primitives of every family have."""
     item = listed.item
     stored = item if isinstance(item, Primitive) else None
     return {
@@ -185,4 +185,4 @@ def _facts(listed: Listed) -> dict[str, Any]:
 def _declared(listed: Listed) -> Safety | None:
     if isinstance(listed.item, Primitive):
         return listed.item.override
-    return None if listed.override is None else listed.override.wishes.safety
+    return None if listed.override is None else listed.override.changes.safety

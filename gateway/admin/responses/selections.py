@@ -46,7 +46,7 @@ class CountsOfProfile(ResponseModel):
 
 
 class ProfileShown(ResponseModel):
-    """A profile, with the number of its primitives and its present cost in tokens."""
+    """A profile, with the number of its primitives and the current cost of its tool list in tokens."""
 
     id: str
     name: str
@@ -103,11 +103,11 @@ class CredentialShown(ResponseModel):
 
 
 class ProfilePage(Page[ProfileShown]):
-    """One page of a tenant's profiles, by name."""
+    """One page of a tenant's profiles."""
 
 
 class CredentialPage(Page[CredentialShown]):
-    """One page of a tenant's credentials, by name."""
+    """One page of a tenant's credentials."""
 
 
 class SchemaNames(ResponseModel):

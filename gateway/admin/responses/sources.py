@@ -134,7 +134,7 @@ class ChangeShown(ResponseModel):
 
 
 class ChangesShown(ResponseModel):
-    """The differences between the tools and those of the previous version, by method and path."""
+    """The differences from the tools of the previous version, by method and path."""
 
     added: Sequence[ChangeShown]
     removed: Sequence[ChangeShown]
@@ -169,7 +169,7 @@ class OperationRuleShown(ResponseModel):
 
 
 class SourceShown(ResponseModel):
-    """A source; of its credentials, only the names of their security schemes."""
+    """A source. Its credentials are shown only by the names of their security schemes."""
 
     id: str
     name: str
@@ -220,7 +220,7 @@ class SourceImported(SourceShown):
 
 
 class ImportTried(ResponseModel):
-    """The report of a dry run and the changes of the tools that an import would make; nothing was stored."""
+    """The report of a dry run, and the changes of tools that the import would make; nothing was stored."""
 
     name: str
     dry_run: Literal[True] = True
@@ -233,4 +233,4 @@ class SourceChanged(RootModel[SourceImported | ImportTried]):
 
 
 class SourcePage(Page[SourceShown]):
-    """One page of a tenant's sources, by name."""
+    """One page of a tenant's sources."""

@@ -36,7 +36,7 @@ class WebhookShown(ResponseModel):
 
 
 class WebhookMinted(WebhookShown):
-    """A webhook with its newest secret, which no other response contains."""
+    """A webhook with its newest secret. Only the responses to creation and rotation contain the secret."""
 
     secret: Annotated[str, Field(description="Signs deliveries (Standard Webhooks); it is never shown again.")]
 
@@ -47,11 +47,11 @@ class WebhookMinted(WebhookShown):
 
 
 class WebhookPage(Page[WebhookShown]):
-    """One page of a tenant's webhooks, by name."""
+    """One page of a tenant's webhooks."""
 
 
 class WatchShown(ResponseModel):
-    """A watch, and the outcome of its last polls."""
+    """A watch, and the outcome of its polls."""
 
     id: str
     uri: str
@@ -84,4 +84,4 @@ class WatchShown(ResponseModel):
 
 
 class WatchPage(Page[WatchShown]):
-    """One page of a tenant's watches, by URI."""
+    """One page of a tenant's watches."""

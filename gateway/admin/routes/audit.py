@@ -24,7 +24,7 @@ async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, Audi
 
 
 async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Verify that every entry of the tenant's audit trail follows from the one before it."""
+    """Verify the tenant's audit trail: hash chains, anchor, and the heads that are stored outside the database."""
     return AdminResponse(content=TrailVerified.of(await audit.verify_trail(call.tenant, admin.catalog)))
 
 

@@ -1,4 +1,4 @@
-"""Endpoints of the ceilings of a tenant's limits: the tenant's admins read them, the operator sets them."""
+"""Endpoints of the ceilings of a tenant's limits: the tenant's admins can read them, the operator sets them."""
 
 from dataclasses import replace
 

@@ -9,12 +9,12 @@ from gateway.domain.tenancy.egress import Egress
 
 
 async def get_egress(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show the list in force."""
+    """Show the tenant's private upstreams."""
     return _answer(await egress.get_egress(call.tenant, admin.catalog))
 
 
 async def replace_egress(admin: AdminDependencies, call: AdminRequest[EgressReplace, NoQuery]) -> AdminResponse:
-    """Replace the list."""
+    """Replace the tenant's private upstreams."""
     saved = await egress.replace_egress(call.tenant, admin.catalog, call.body.allow, by=call.by, expected=call.expected)
     return _answer(saved)
 

@@ -1,4 +1,4 @@
-"""The routes below `/admin/v1`, built from the endpoint tables of all nouns, and the OpenAPI document of the tables."""
+"""The routes below `/admin/v1` and their OpenAPI document, built from the endpoint tables of all nouns."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ ENDPOINTS: Sequence[Route] = (
     *doctor.ENDPOINTS,
 )
 _LAST = ("name", "id")
-"""The path parameters that can be the last segment of a path."""
+"""The path parameters that can be the last segment of a path and can equal a literal segment."""
 
 
 def admin_routes(
@@ -65,7 +65,7 @@ def admin_routes(
 ) -> list[BaseRoute]:
     """Build the routes to mount at `/admin/v1`, including a fallback for all other paths.
 
-    Calls that an admin tries use the connections and the call pipeline of clients' calls.
+    Calls that an admin tries use the same connections and call pipeline as clients' calls.
     """
     admin = AdminDependencies(
         catalog=catalog,
@@ -88,16 +88,16 @@ def admin_routes(
 def write_document() -> bytes:
     """Serialize the OpenAPI document.
 
-    Cached for the process: it is the same for every gateway, and takes longer to build than all other parts.
+    Cached for the process, because it is the same for every gateway and is slow to build.
     """
     return orjson.dumps(describe(ENDPOINTS, server=ROOT))
 
 
 def collect_paths(endpoints: Sequence[Route]) -> list[tuple[str, Mapping[str, Route], Mapping[str, str]]]:
-    """Group endpoints by path; each path has its methods and the parameter that its last segment shadows.
+    """Group endpoints by path. Return path, methods, and the parameter that a literal last segment replaces.
 
-    A path such as `/tools/validate` also has the methods of `/tools/{name}`, because a tool can have that name. Such
-    paths come first, because the first matching path is used.
+    A path such as `/tools/validate` also has the methods of `/tools/{name}`, because a tool can have the name
+    `validate`. Literal paths come first, because the first matching path is used.
     """
     by_path: dict[str, dict[str, Route]] = defaultdict(dict)
     for endpoint in endpoints:

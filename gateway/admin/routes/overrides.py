@@ -1,4 +1,4 @@
-"""Endpoints that change tools; changes of imported tools are stored as overrides, beside the document."""
+"""Endpoints of tool changes and overrides. A change of an imported tool is stored as an override of its document."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ _NESTED = ("annotations", "result")
 async def update_tool(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[ToolUpdate, NoQuery]
 ) -> AdminResponse:
-    """Change a tool: one of the tenant's own itself, an imported one by its override."""
+    """Change the tenant's own tool directly, or an imported tool by its override."""
     name, sent = call.path["name"], call.body.model_fields_set
     if not await overrides.is_imported(call.tenant, admin.catalog, name):
         await listing.get_listed(call.tenant, admin.catalog, noun.family, name)
@@ -63,14 +63,14 @@ async def delete_override(admin: AdminDependencies, call: Plain) -> AdminRespons
     return AdminResponse(status=204)
 
 
-def _revise(body: ToolUpdate, wishes: OverrideFields) -> OverrideFields:
+def _revise(body: ToolUpdate, changes: OverrideFields) -> OverrideFields:
     """Apply the sent fields to the override; null clears a field."""
     sent = {name: getattr(body, name) for name in _SETTABLE if name in body.model_fields_set}
     for name in _NESTED:
         if name in body.model_fields_set:
             value = getattr(body, name)
             sent[name] = None if value is None else value.model_dump(exclude_none=True)
-    return replace(wishes, **sent)
+    return replace(changes, **sent)
 
 
 def _refuse(fields: list[str], reason: str) -> None:

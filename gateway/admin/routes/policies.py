@@ -12,7 +12,7 @@ from gateway.domain.tenancy.policy import Policy
 
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show the policy in force."""
+    """Show the policy with its stored limits, the limits in force and the ceilings."""
     return _answer(await policies.get_policy(call.tenant, admin.catalog))
 
 

@@ -1,4 +1,4 @@
-"""Request handlers of tools, resources, resource templates and prompts, common to all families."""
+"""Request handlers that tools, resources, resource templates and prompts share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ class PrimitiveNoun:
 async def list_items(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, PrimitiveListQuery]
 ) -> AdminResponse:
-    """List the tenant's primitives of a family, or the one of a URI; an unknown URI gives an empty list."""
+    """List the tenant's primitives of a family, or only the one with the URI; an unknown URI gives an empty list."""
     query = call.query
     if isinstance(query, UriListQuery) and query.uri is not None:
         shown, cursor = await _find(noun, admin, call, query.uri), None
@@ -86,7 +86,7 @@ async def replace_item(
 ) -> AdminResponse:
     """Replace the definition and handler of a primitive, or create it; values that are not sent get their default.
 
-    A request with an id in its path never creates one.
+    A request that addresses the primitive by id does not create one.
     """
     name = _addressed(noun, call)
 
@@ -164,12 +164,12 @@ async def _update(
 
 
 def _addressed(noun: PrimitiveNoun, call: AdminRequest[B, Q]) -> str:
-    """The name, URI or id that the request addresses."""
+    """Return the name, URI or id in the request."""
     return call.query.uri if isinstance(call.query, UriQuery) else call.path[noun.key]
 
 
 def _is_plain(name: str) -> bool:
-    """True if a path can contain the name; a name of dots only would be a relative segment (RFC 3986)."""
+    """True if a path can contain the name unquoted; a name of dots only could be a relative segment (RFC 3986)."""
     return _PLAIN.issuperset(name) and bool(name.strip("."))
 
 

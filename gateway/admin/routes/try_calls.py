@@ -1,6 +1,7 @@
 """Endpoints by which an admin tries a call.
 
-The call passes the same checks as a client's. The response shows the upstream request beside the result.
+The call passes the same checks as a client's call, but also reaches tools that an override hides from clients. The
+response shows the result and the upstream request.
 """
 
 from collections.abc import Mapping
@@ -76,7 +77,7 @@ async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQ
 
 
 async def _stand_in(admin: AdminDependencies, call: AdminRequest[B, Q]) -> Principal:
-    """The principal for the audit trail and the limits: the caller's own key, or `operator`."""
+    """Return the principal for the audit trail and the limits: the caller's key or `operator`, with the MCP scope."""
     caller = call.by.caller
     tenant = await get_tenant(call.tenant, admin.catalog)
     key, subject = (caller.key, caller.subject) if isinstance(caller, Principal) else (KeyId("operator"), "operator")
@@ -115,7 +116,7 @@ async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
         return prepared.summary
     try:
         return await handler.preview(prepared)
-    except CredentialMissing:  # the result contains this error
+    except CredentialMissing:  # the result of the call contains this error
         return prepared.summary
 
 

@@ -9,7 +9,7 @@ from gateway.catalog.updates.resource_updates import report_update
 async def report_resource_update(
     admin: AdminDependencies, call: AdminRequest[ResourceChanged, NoQuery]
 ) -> AdminResponse:
-    """Notify the clients that are subscribed to the resource."""
+    """Publish the update to the clients that are subscribed to the resource."""
     await report_update(call.tenant, admin.catalog, call.body.uri)
     return AdminResponse(status=202)
 

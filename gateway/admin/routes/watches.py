@@ -19,7 +19,7 @@ from gateway.errors import NotFound
 
 
 async def list_watches(admin: AdminDependencies, call: AdminRequest[NoBody, WatchListQuery]) -> AdminResponse:
-    """List the tenant's watches, by default by URI, or the one of a resource."""
+    """List the tenant's watches, by default by URI, or only the watch of one resource."""
     if call.query.uri is not None:
         return AdminResponse(content=WatchPage(items=await _of_uri(admin, call, call.query.uri), next_cursor=None))
     read = partial(watches.page_watches, call.tenant, admin.catalog)

@@ -1,7 +1,7 @@
 """Names of tenants that hide code primitives: looked up when the gateway starts and after each registration.
 
-The result is in the log, in each tenant's audit trail and in `Registrations.hidden`. A registration while the gateway
-serves looks its own name up first, so that the caller receives the result.
+The result is written to the log, to each affected tenant's audit trail and to `Registrations.hidden`. While the gateway
+serves, a registration also looks up its own name first, so that the caller receives the result.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from gateway.store.engine import Store
 log = structlog.get_logger(__name__)
 
 _WITHIN_S: Final = 3.0
-"""Longer than a loaded machine takes; a caller on the event loop blocks it for up to this time."""
+"""Longer than the lookup takes on a loaded machine. A caller on the event loop blocks the loop for up to this time."""
 _RETRY_S: Final = 10.0
 
 
 class HiddenNames:
-    """Follows the registrations of code while it is open; open it while the store and the bus are open."""
+    """Looks up hidden names at the start and after each registration. It needs an open store and an open bus."""
 
     def __init__(self, catalog: CatalogContext, code: Registrations, *, database_url: str) -> None:
         self._catalog = catalog
@@ -78,7 +78,7 @@ class HiddenNames:
 
 
 def blocking_lookup(database_url: str) -> Lookup:
-    """Return a lookup for any thread, with its own thread and connection; it blocks its caller, even the event loop."""
+    """Return a lookup that any thread can call. It runs in a thread with its own connection, and blocks its caller."""
 
     async def find(primitive: PythonPrimitive) -> Sequence[OwnedName]:
         try:

@@ -1,7 +1,7 @@
 """Primitives named in the configuration as `module:attribute`: imported, checked and registered before serving starts.
 
-An attribute is one extra, an iterable of extras, or a `ToolRegistry` whose tools have functions. Any error ends the
-start; its message names the setting, the object and the field.
+An attribute is one extra, an iterable of extras, or a `ToolRegistry` whose tools have functions. Any error prevents the
+start; its message names the setting and the object.
 """
 
 import importlib
@@ -34,10 +34,10 @@ _WANTED: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def load_extras(settings: Settings) -> Registrations:
-    """Load everything that the settings name.
+    """Load the Python objects that the settings name.
 
     Raises:
-        BrokenSetting: something cannot be imported, is no extra, breaks the contract, or has a name that is taken.
+        BrokenSetting: an object cannot be imported, is not an extra, breaks the contract, or has a name that is taken.
     """
     registrations = Registrations()
     for setting, wanted in _WANTED.items():
@@ -47,20 +47,20 @@ def load_extras(settings: Settings) -> Registrations:
                 try:
                     registrations.add(register(extra))
                 except GatewayError as error:
-                    raise BrokenSetting(f"{label}: {_said(error)}") from error
+                    raise BrokenSetting(f"{label}: {_message(error)}") from error
     return registrations
 
 
 def extras_of(registry: ToolRegistry) -> Iterator[ExtraTool]:
-    """Yield the tools of a registry with the functions that were registered beside them.
+    """Yield the tools of a registry with their functions.
 
     Raises:
         HandlerInvalid: a tool has no function.
     """
     for tool in registry:
         if not callable(tool.handler):
-            said = f"the tool {tool.name} was registered without a function"
-            raise HandlerInvalid(said, faults=[Fault(pointer="/handler", reason=said)])
+            text = f"the tool {tool.name} was registered without a function"
+            raise HandlerInvalid(text, faults=[Fault(pointer="/handler", reason=text)])
         yield ExtraTool(definition=tool.definition, handler=cast(ToolFunction, tool.handler))
 
 
@@ -74,7 +74,7 @@ def _import(path: str, place: str) -> object:
             found = getattr(found, part)
     except AttributeError as error:
         raise BrokenSetting(f"{place}: {error}") from error
-    except Exception as error:  # any exception that the operator's module raises on import
+    except Exception as error:  # the operator's module can raise any exception on import
         log.exception("extra_not_imported", path=path)
         raise BrokenSetting(f"{place}: cannot be imported: {type(error).__name__}: {error}") from error
     return cast(object, found)
@@ -107,6 +107,6 @@ def _names(kinds: tuple[type, ...]) -> str:
     return " or ".join(f"an {kind.__name__}" for kind in kinds)
 
 
-def _said(error: GatewayError) -> str:
+def _message(error: GatewayError) -> str:
     places = "; ".join(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)
     return f"{error.message} ({places})" if places and places not in error.message else error.message

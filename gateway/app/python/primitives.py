@@ -1,4 +1,4 @@
-"""Primitives written in Python, one value each: definition, function, tenants and safety level."""
+"""Primitives written in Python. One value contains definition, function, safety level, tenants and timeout."""
 
 import inspect
 import math
@@ -34,7 +34,7 @@ _DECLARED = ("declared where it is registered",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraTool:
-    """A tool; `tenants` holds the slugs of the tenants that have it, None means all."""
+    """A tool; `tenants` contains the slugs of the tenants that have the tool, None means all tenants."""
 
     definition: ToolDefinition | ToolShape
     handler: ToolFunction
@@ -82,10 +82,10 @@ Extra = ExtraTool | ExtraResource | ExtraResourceTemplate | ExtraPrompt
 
 
 def register(extra: Extra) -> Registration:
-    """Check the extra in full and return its registration.
+    """Validate an extra and return its registration.
 
     Raises:
-        DefinitionInvalid: its definition, its function or a declared value beside them breaks the contract.
+        DefinitionInvalid: the definition, a function, the safety level, the tenants or the timeout is invalid.
     """
     family, name, definition = _definition_of(extra)
     safety = Safety.MODERATE if extra.safety is None else _level(extra.safety)
@@ -113,7 +113,7 @@ def register(extra: Extra) -> Registration:
 
 
 def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
-    """Family, name and listed form; a definition that was built in Python is checked like one that was sent."""
+    """Return family, name and listed form. A definition built in Python is validated like one sent to the admin API."""
     match extra:
         case ExtraTool():
             tool = validate_tool_definition(raw_of(extra.definition))
@@ -130,7 +130,7 @@ def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
 
 
 def raw_of(definition: object) -> object:
-    """Return the protocol's own object for a definition in either form."""
+    """Return a definition object in its protocol form; return any other value unchanged."""
     if isinstance(definition, ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition):
         return definition.to_wire()
     return definition
@@ -140,44 +140,44 @@ def _level(declared: Level) -> Safety:
     try:
         return Safety(declared)
     except ValueError:
-        said = f"safety must be one of {', '.join(Safety)}"
-        raise DefinitionInvalid(said, faults=[Fault(pointer="/safety", reason=said)]) from None
+        message = f"safety must be one of {', '.join(Safety)}"
+        raise DefinitionInvalid(message, faults=[Fault(pointer="/safety", reason=message)]) from None
 
 
 def _slugs(tenants: Collection[str]) -> frozenset[str]:
     if isinstance(tenants, str) or not isinstance(cast("object", tenants), Collection):
-        said = "tenants must be a list of slugs, or None for all"
-        raise DefinitionInvalid(said, faults=[Fault(pointer="/tenants", reason=said)])
+        message = "tenants must be a list of slugs, or None for all"
+        raise DefinitionInvalid(message, faults=[Fault(pointer="/tenants", reason=message)])
     for slug in tenants:
         if not isinstance(cast("object", slug), str) or SLUG.fullmatch(slug) is None:
-            said = f"tenants: {slug!r} is no slug of a tenant"
-            raise DefinitionInvalid(said, faults=[Fault(pointer="/tenants", reason=said)])
+            message = f"tenants: {slug!r} is no slug of a tenant"
+            raise DefinitionInvalid(message, faults=[Fault(pointer="/tenants", reason=message)])
     return frozenset(tenants)
 
 
 def _check_timeout(timeout_s: object) -> None:
     is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
-    if not (is_number and 0 < cast("float", timeout_s) < math.inf):  # no comparison holds for a NaN
-        said = "timeout_s must be a number of seconds above 0"
-        raise HandlerInvalid(said, faults=[Fault(pointer="/timeout_s", reason=said)])
+    if not (is_number and 0 < cast("float", timeout_s) < math.inf):  # every comparison with NaN is false
+        message = "timeout_s must be a number of seconds above 0"
+        raise HandlerInvalid(message, faults=[Fault(pointer="/timeout_s", reason=message)])
 
 
 def _check_function(function: object, field: str) -> None:
     """Refuse a function that cannot be called with one argument, before its first call."""
-    said = f"{field} must be a function of one argument"
+    message = f"{field} must be a function of one argument"
     if not callable(function):
-        raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
+        raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        said = f"{field} must return its answer; a generator function has none"
-        raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
+        message = f"{field} must return its answer; a generator function has none"
+        raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     try:
         inspect.signature(function).bind(None)
     except TypeError:
-        raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)]) from None
-    except ValueError:  # a C function without a signature: its first call will show
+        raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)]) from None
+    except ValueError:  # a C function without a signature cannot be checked before its first call
         return
 
 
 def _is_async(function: Callable[..., object]) -> bool:
-    """True if calling it makes a coroutine; an object may be called by a method of its class."""
+    """True if calling `function` returns a coroutine; for a callable object, `__call__` of its class is checked."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -1,7 +1,7 @@
-"""Registrations of Python primitives: the primitives, as catalogs show them, and the functions behind them.
+"""Registrations of Python primitives: the primitives that catalogs list, and their functions.
 
-One object for a process, filled before it serves and changed while it does. A reader always gets a whole state, never
-half a change, whichever thread changes it. Primitives of one name for different tenants are different primitives.
+Each gateway has one `Registrations`. It can change while the gateway serves, from any thread: a change replaces the
+whole mapping, so a reader never sees half a change. Primitives of one name for different tenants are independent.
 """
 
 import threading
@@ -30,7 +30,7 @@ Tenants = Collection[str] | None
 """The slugs of the tenants that have a primitive; None means all tenants."""
 
 Lookup = Callable[[PythonPrimitive], Sequence[OwnedName]]
-"""Finds the names of tenants that would hide a primitive; blocks, and raises Unavailable without the database."""
+"""Finds the tenants' own names that would hide a primitive. Blocks; raises Unavailable without the database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +43,16 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """The outcome of a registration: the slugs of the tenants whose own primitive of that name hides it.
+    """The outcome of a registration: the slugs of the tenants whose own primitive hides the registered one.
 
-    They are unknown before the gateway serves; `Gateway.hidden` lists them once it does.
+    Empty if the gateway does not serve yet; `Gateway.hidden` contains the names once it serves.
     """
 
     hidden_for: tuple[str, ...] = ()
 
 
 class Registrations:
-    """All registrations: `PythonPrimitives` for the catalog, `PythonHandlers` for handlers."""
+    """All registrations. Implements `PythonPrimitives` for the catalog and `PythonHandlers` for handlers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Registrations:
         self._listeners: dict[object, Callable[[], object]] = {}
         self._lookups: dict[object, Lookup] = {}
         self.hidden: Sequence[OwnedName] = ()
-        """The names of tenants that hide primitives, as last looked up."""
+        """The tenants' own names that hide primitives, from the last lookup."""
 
     @property
     def generation(self) -> int:
@@ -69,7 +69,7 @@ class Registrations:
         return self._generation
 
     def primitives(self) -> Sequence[PythonPrimitive]:
-        """The primitives that are registered now."""
+        """The registered primitives."""
         return [kept.primitive for several in self._kept.values() for kept in several]
 
     def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
@@ -78,12 +78,13 @@ class Registrations:
         return next((kept.handler for kept in several if _overlap(kept.primitive.tenants, {slug})), None)
 
     def add(self, registration: Registration) -> Registered:
-        """Add a registration; while the gateway serves, its name is looked up in the tenants' catalogs first.
+        """Add a registration; while the gateway serves, its name is first looked up in the tenants' catalogs.
 
         Raises:
-            NameTaken: the name is registered already for one of its tenants, is the gateway's own, or is taken by every
-                tenant that it is for. Existing registrations stay.
-            Unavailable: the names of the tenants cannot be looked up now.
+            NameTaken: the name is already registered for one of the tenants, or is a name of the gateway's own tools.
+                Or `tenants` is given, and each of these tenants has its own primitive of this name. Existing
+                registrations stay.
+            Unavailable: the tenants' catalogs cannot be read now.
         """
         primitive = registration.primitive
         place = primitive.family, primitive.name
@@ -95,15 +96,15 @@ class Registrations:
         with self._lock:
             _refuse_taken(primitive, self._kept)
             self._change({**self._kept, place: (*self._kept.get(place, ()), registration)})
-        self._tell()
+        self._notify()
         return Registered(hidden_for=hidden_for)
 
     def remove(self, name: str, family: Family | None = None, *, tenants: Tenants = None) -> None:
         """Remove the registration of this name; `family` and `tenants` select one of several.
 
         Raises:
-            NotFound: there is none.
-            Conflict: there are several.
+            NotFound: no registration matches.
+            Conflict: several registrations match.
         """
         wanted = None if tenants is None else frozenset(tenants)
         with self._lock:
@@ -121,21 +122,21 @@ class Registrations:
             left = tuple(kept for kept in self._kept[place] if kept is not found[0])
             others = {other: several for other, several in self._kept.items() if other != place}
             self._change({**others, place: left} if left else others)
-        self._tell()
+        self._notify()
 
     def consult(self, look_up: Lookup) -> Callable[[], None]:
-        """Look names up with this function from now on; the returned function ends that."""
+        """Look up names with this function in each `add`; the returned function removes it."""
         return _kept_in(self._lookups, look_up)
 
     def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
-        """Call the listener after each change, in the thread that made it; the returned function ends that."""
+        """Call the listener after each change, in the thread of the change; the returned function removes it."""
         return _kept_in(self._listeners, listener)
 
     def _change(self, kept: Mapping[_Place, Sequence[Registration]]) -> None:
         self._kept = kept
         self._generation += 1
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in tuple(self._listeners.values()):
             listener()
 
@@ -156,14 +157,14 @@ def _refuse_taken(primitive: PythonPrimitive, kept: Mapping[_Place, Sequence[Reg
 
 def _owned_by_tenants(primitive: PythonPrimitive, owned: Sequence[OwnedName]) -> NameTaken:
     first = owned[0]
-    said = (
+    message = (
         f"the tenant {first.slug} has a {_NOUNS[primitive.family]} named '{primitive.name}' already ({first.owner});"
         " register it under another name, or have the tenant rename its own"
     )
     conflicts = [NameConflict(name=one.name, owner=f"{one.slug}: {one.owner}") for one in owned]
     if primitive.family is Family.TOOL:
-        return DuplicateToolError(primitive.name, said, conflicts=conflicts)
-    return NameTaken(said, conflicts=conflicts)
+        return DuplicateToolError(primitive.name, message, conflicts=conflicts)
+    return NameTaken(message, conflicts=conflicts)
 
 
 def _ambiguous(name: str, found: Sequence[PythonPrimitive]) -> Conflict:

@@ -1,4 +1,4 @@
-"""Definitions as typed dictionaries with the protocol's own members, so that a type checker finds a wrong one."""
+"""Definitions as typed dictionaries with the members of the protocol, so that a type checker reports wrong members."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict

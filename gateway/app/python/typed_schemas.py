@@ -1,7 +1,7 @@
-"""JSON Schemas as dictionaries, typed at every depth, so that a type checker finds a wrong keyword or value.
+"""JSON Schemas as typed dictionaries at every depth, so that a type checker reports a wrong keyword or value.
 
-The types know the keywords of the three dialects and `x-mcp-header`. A schema with other keywords is passed as a
-definition: `validate_tool_definition` takes any object. Every schema is checked in full when it is registered.
+The types contain the keywords of the three dialects and `x-mcp-header`. For other keywords, pass the result of
+`validate_tool_definition`, which accepts any object. Registration validates every schema completely.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,6 +114,6 @@ AnySchema = TypedDict(
     },
     total=False,
 )
-"""A JSON Schema of any type; an empty one takes every value."""
+"""A JSON Schema of any type; an empty schema accepts every value."""
 
 Schema: TypeAlias = AnySchema | ObjectSchema | bool

@@ -1,8 +1,8 @@
 """Hardened HTTP protocol: time limits of a TCP connection for a slow header, a slow reader and a dead peer.
 
-uvicorn has none of these limits. A connection that sends no header in time is closed; one whose peer does not read is
-aborted. The kernel detects dead peers by itself. The time for a body is limited further in
-(`gateway.web.body_timeout`), where a response is still possible.
+uvicorn has none of these limits. A connection is aborted if its header does not arrive in time, or if the client does
+not read the response. The kernel detects dead peers. `gateway.web.body_timeout` limits the time for a body, because a
+response is still possible there.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 HEADER_S: Final = 10.0
 STALL_S: Final = 20.0
 STALL_BYTES: Final = 16 * 1024
-"""The least bytes that a reader has to take within `STALL_S`."""
+"""Minimum number of bytes that a client must read within `STALL_S`."""
 
 MAX_CONNECTIONS: Final = 12_000
 _GONE_MS = 30_000
@@ -30,7 +30,7 @@ _FULL = (
 
 
 class HardenedHttpProtocol(IgnoredUpgrades):
-    """uvicorn's connection with these time limits."""
+    """uvicorn's HTTP protocol with these time limits and a limit on the number of connections."""
 
     header_s: float = HEADER_S
     stall_s: float = STALL_S
@@ -44,7 +44,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         self._unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Start the header timer; above the limit of connections, respond with 503 and close."""
+        """Start the header timer; above `MAX_CONNECTIONS`, respond with 503 and close the connection instead."""
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             log.warning("connection_refused", open=len(self.connections))
@@ -60,7 +60,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes. The header timer runs unless they belong to a request that is being answered."""
+        """Parse bytes. The header timer runs while a header is incomplete; between requests, uvicorn's timer runs."""
         super().data_received(data)
         if self._is_in_header or self._is_between:
             self._expect_header()
@@ -74,7 +74,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add one header; the parser leaves trailing whitespace in a value, which is no part of it (RFC 9110 §5.5)."""
+        """Add one header without the trailing whitespace that the parser leaves in the value (RFC 9110 §5.5)."""
         super().on_header(name, value.rstrip(b" \t"))
 
     def on_headers_complete(self) -> None:
@@ -87,13 +87,13 @@ class HardenedHttpProtocol(IgnoredUpgrades):
             self.cycle.transport = JoinedWrites(self.transport, self.loop)  # type: ignore[assignment]  # all that it uses
 
     def pause_writing(self) -> None:
-        """Start the stall timer: the client reads more slowly than we write."""
+        """Start the stall timer, because the client reads more slowly than the gateway writes."""
         super().pause_writing()
         if self._stall_timer is None:
             self._await_reader()
 
     def resume_writing(self) -> None:
-        """Cancel the stall timer: the client has read."""
+        """Cancel the stall timer, because the client has read enough."""
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
@@ -133,10 +133,11 @@ class HardenedHttpProtocol(IgnoredUpgrades):
 
 
 class JoinedWrites:
-    """Transport of one response: the head is sent together with the first part of the body, by one system call.
+    """Transport of one response: sends the head and the first part of the body with one system call.
 
-    A proxy written in Go can cut a response whose head arrives alone (caddyserver/caddy#5431). At the head its server
-    closes the request's body; if its client side still waits for the end of that body, it drops the connection.
+    They are joined if both are written in one turn of the event loop. A proxy written in Go can cut a response whose
+    head arrives alone (caddyserver/caddy#5431): it then closes the request body, and drops the connection if it still
+    waits for the end of that body.
     """
 
     __slots__ = ("_head", "_loop", "_transport")
@@ -147,7 +148,7 @@ class JoinedWrites:
         self._head: bytes | None = None
 
     def write(self, data: bytes) -> None:
-        """Hold the first write until the second one, or until the next turn of the event loop."""
+        """Delay the first write until the second write or the next turn of the event loop."""
         if self._head is None:
             self._head = data
             self._loop.call_soon(self._flush)
@@ -160,7 +161,7 @@ class JoinedWrites:
         return self._transport.is_closing()
 
     def close(self) -> None:
-        """Write the held head, then close."""
+        """Write a delayed head, then close."""
         self._flush()
         self._transport.close()
 
@@ -171,7 +172,7 @@ class JoinedWrites:
 
 
 def _keep_watch(transport: asyncio.Transport) -> None:
-    """Have the kernel detect a dead peer: by keep-alive probes, or by unacknowledged data."""
+    """Configure the kernel to detect a dead peer, by keep-alive probes and by a time limit for unacknowledged data."""
     raw: socket.socket | None = transport.get_extra_info("socket")
     if raw is None or raw.family not in {socket.AF_INET, socket.AF_INET6}:
         return

@@ -1,8 +1,8 @@
-"""Ignored protocol upgrades: a request to change to another protocol is served as it is.
+"""Ignored protocol upgrades: a request with an `Upgrade` header is served as if it had none.
 
 Java's HTTP client requests HTTP/2 with each request over plain HTTP. RFC 9110 §7.8 lets a server ignore that, and
-uvicorn does. But its parser takes the bytes after such a header for the other protocol, so the request would lose its
-body. Here a second parser continues; it receives only the headers that frame the body.
+uvicorn does. But its parser treats the bytes after such a header as the other protocol, so the request would lose its
+body. Here a second parser reads the body; it first receives the headers that delimit the body.
 """
 
 import sys
@@ -16,13 +16,13 @@ _NOTHING: Final = memoryview(b"")
 
 
 class IgnoredUpgrades(HttpToolsProtocol):
-    """uvicorn's connection, for clients that request an upgrade."""
+    """uvicorn's HTTP protocol, for clients that request an upgrade."""
 
     _reading: bytes | memoryview = _NOTHING
     _rest = _NOTHING
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes, in one more pass for each upgrade that they request."""
+        """Parse bytes; each requested upgrade takes one more pass over the remaining bytes."""
         self._reading = data
         super().data_received(data)
         while self._rest:
@@ -31,7 +31,7 @@ class IgnoredUpgrades(HttpToolsProtocol):
         self._reading = _NOTHING
 
     def on_message_complete(self) -> None:
-        """End the request. After an upgrade header the parser reports this without a look at the body."""
+        """End the request unless its body follows: after an upgrade header the parser reports the end too early."""
         if not (self.parser.should_upgrade() and self._framing):
             super().on_message_complete()
 
@@ -41,9 +41,9 @@ class IgnoredUpgrades(HttpToolsProtocol):
         return [field for field in self.headers if field[0] in _FRAMING]
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Continue after the upgrade. uvicorn calls this inside the handler of the parser's exception.
+        """Continue after the upgrade. uvicorn calls this method while it handles the parser's exception.
 
-        The exception holds the position up to which the parser has read.
+        The exception contains the position up to which the parser has read.
         """
         raised, reading = sys.exception(), memoryview(self._reading)  # a view: not copied for each upgrade
         read: int = raised.args[0] if isinstance(raised, httptools.HttpParserUpgrade) else len(reading)
@@ -57,7 +57,7 @@ class IgnoredUpgrades(HttpToolsProtocol):
 
 
 class _Reader:
-    """Callbacks of the second parser: ignores the header that it parses again, and passes everything after it on."""
+    """Callbacks of the second parser: they ignore the repeated header and pass on everything after it."""
 
     def __init__(self, connection: IgnoredUpgrades) -> None:
         self._connection = connection
@@ -71,7 +71,7 @@ class _Reader:
             self._connection.on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Pass on a part of its target."""
+        """Pass on a part of the request target."""
         if self.is_past_header:
             self._connection.on_url(url)
 
@@ -81,6 +81,6 @@ class _Reader:
             self._connection.on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Pass on the end of its header."""
+        """Pass on the end of the header."""
         if self.is_past_header:
             self._connection.on_headers_complete()

@@ -1,7 +1,8 @@
-"""The listeners of one process: MCP, and the admin API if it has a port of its own; one drain ends both.
+"""The listeners of one process: MCP, and the admin API if it has a port of its own. One drain stops all listeners.
 
-Each listener has a uvicorn server, and with it connection limits of its own. On SIGTERM or SIGINT readiness fails
-first. After the notice time no listener accepts connections any more; calls in flight finish within the drain time.
+Each listener has its own uvicorn server and its own connection limit. On SIGTERM or SIGINT readiness fails first. After
+the notice time no listener accepts connections; calls in flight may finish within the drain time. Each further
+signal ends the current wait.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ class BoundListener:
 
 
 def bind(settings: Settings) -> tuple[BoundListener, BoundListener | None]:
-    """Bind the listener of MCP, and the admin API's own if one is configured.
+    """Bind the listener of MCP, and the admin API's own listener if it is configured.
 
     Raises:
         BrokenSetting: an address cannot be bound.
@@ -74,7 +75,7 @@ def bind(settings: Settings) -> tuple[BoundListener, BoundListener | None]:
 async def serve_listeners(
     served: Sequence[tuple[ASGIApp, BoundListener]], settings: Settings, readiness: Readiness, *, on_started: Started
 ) -> None:
-    """Serve each application on its listener until a signal; `on_started` is called once when all respond."""
+    """Serve each application on its listener until a signal; call `on_started` once when all of them respond."""
     (first, listener), *others = served
     main = _Server(_config(first, settings), on_started=on_started)
     beside = [(_Server(_config(app, settings), on_started=_nothing), other) for app, other in others]
@@ -86,7 +87,7 @@ async def serve_listeners(
 
 @asynccontextmanager
 async def _serving(server: "_Server", listener: BoundListener) -> AsyncGenerator[None]:
-    """A second server for as long as the block runs; it responds before the block begins."""
+    """Run a second server while the block runs; it responds before the block begins."""
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener.socket]))
         await server.answers.wait()
@@ -101,19 +102,19 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         app,
         loop="uvloop",
         http=HardenedHttpProtocol,
-        lifespan="off",  # opened around the servers, so that a failure there is our error and not an exit of uvicorn's
+        lifespan="off",  # opened around the servers: its failure raises our error, uvicorn would exit
         access_log=False,
         log_config=None,
         server_header=False,
         date_header=True,
         proxy_headers=False,  # the edge reads them, from trusted proxies only
-        timeout_keep_alive=75,  # longer than load balancers keep theirs, or they send into a connection just closed
+        timeout_keep_alive=75,  # longer than load balancers reuse a connection, or they use one that was just closed
         timeout_graceful_shutdown=max(1, round(settings.drain_s)),
     )
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server with a notification when it responds; signals are handled for all servers together."""
+    """uvicorn's server with a callback when it responds. `_Signals` handles the signals of all servers."""
 
     def __init__(self, config: uvicorn.Config, *, on_started: Started) -> None:
         super().__init__(config)
@@ -121,14 +122,14 @@ class _Server(uvicorn.Server):
         self.answers = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then notify."""
+        """Start, then call `on_started`."""
         await super().startup(sockets)
         if self.started:
             self.answers.set()
             await self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop, and let cancelled requests send their last bytes while their connections are still open."""
+        """Stop; then wait up to 3 s, so that cancelled requests send their last bytes while connections are open."""
         await super().shutdown(sockets)
         if self.server_state.tasks:
             await asyncio.wait(self.server_state.tasks, timeout=_PARTING_S)
@@ -140,7 +141,7 @@ class _Server(uvicorn.Server):
 
 
 class _Signals:
-    """Turns SIGINT and SIGTERM into one drain of all servers; unlike uvicorn, does not raise them again afterwards."""
+    """Turns SIGINT and SIGTERM into one drain of all servers. Unlike uvicorn, it does not raise the signal again."""
 
     def __init__(self, servers: Sequence[_Server], readiness: Readiness, *, notice_s: float) -> None:
         self._servers = servers

@@ -1,6 +1,6 @@
-"""One gateway process from start to exit: its backends, its keys, its listeners (`gateway.app.server.listeners`).
+"""One gateway process from start to exit: backends, keys and listeners (`gateway.app.server.listeners`).
 
-After a drain the process exits with 0.
+`serve` returns after a drain, so the process exits with 0.
 """
 
 import gc
@@ -30,7 +30,7 @@ class Running:
 
     url: str
     admin_url: str
-    """URL of the admin API: `url`, unless it has a listener of its own."""
+    """URL of the admin API: equal to `url`, unless the admin API has a listener of its own."""
     operator_key: str
     operator_key_is_new: bool
     data_dir: Path
@@ -38,20 +38,21 @@ class Running:
 
 
 _COLLECT_AT = (10_000, 20, 20)
-"""Thresholds of the garbage collector: a call leaves hardly any cycles, and holds some 130 containers while it runs.
+"""Thresholds of the garbage collector. A call leaves hardly any cycles, but about 130 container objects exist while it
+runs.
 
-With lower thresholds, the containers of many concurrent calls would be scanned again and again.
+With lower thresholds, the collector would scan the containers of many concurrent calls repeatedly.
 """
 _OPEN_FILES = 65_536
-"""More than twice the connections that one replica accepts: a call may hold one to its upstream."""
+"""More than twice the connections that one replica accepts: a call can also use a connection to its upstream."""
 
 Ready = Callable[[Running], Awaitable[None]]
 
 
 async def serve(settings: Settings, *, ready: Ready | None = None, code: Registrations | None = None) -> None:
-    """Serve until a signal; `ready` is called once the gateway responds.
+    """Serve until a signal; call `ready` once the gateway responds.
 
-    Without `code`, the primitives registered in Python are those that the settings name.
+    Without `code`, the Python primitives that the settings name are loaded.
 
     Raises:
         BrokenSetting: the configuration does not permit a start.
@@ -94,7 +95,10 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
 
 
 def _allow_open_files() -> None:
-    """Raise the limit of open files to what the machine permits: the usual 1,024 are far below our connections."""
+    """Raise the soft limit of open files to 65,536, or to the hard limit if that is lower.
+
+    The usual soft limit of 1,024 is below the number of connections that a replica accepts.
+    """
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
     if now != resource.RLIM_INFINITY and now < wanted:

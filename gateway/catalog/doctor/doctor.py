@@ -1,7 +1,7 @@
 """Runs all checks of the doctor on one installation. Each finding that is not OK names a remedy.
 
-A part that does not respond costs only its own findings. The doctor changes nothing, and no finding contains a secret
-or a URL.
+If PostgreSQL or Redis does not respond, only the findings that depend on it are missing. The doctor changes nothing.
+No finding contains a secret or a connection URL.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -46,7 +46,7 @@ class Doctor:
         self._installation = installation
 
     async def examine(self) -> Sequence[Finding]:
-        """Every finding, in the order in which an operator would fix them."""
+        """Run all checks; return the findings in the order in which an operator would fix them."""
         installation = self._installation
         database = await _look(lambda: examine_database(installation.database_url))
         redis = await _look(lambda: examine_redis(installation.redis_url))
@@ -67,7 +67,7 @@ class Doctor:
         ]
 
     async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
-        """Number of tenants, counted up to two; None if it is not needed or the database does not respond."""
+        """Number of tenants, counted up to two; None if it is not needed or PostgreSQL does not respond."""
         if facts is None or facts.missing or not self._installation.egress_allow:
             return None
         try:
@@ -78,7 +78,7 @@ class Doctor:
             return None
 
     async def _judge_code(self) -> Finding:
-        """Finding on Python primitives that are hidden by a tenant's own names."""
+        """Finding on Python primitives that a name in a tenant's catalog hides."""
         code = self._installation.code
         try:
             with anyio.fail_after(_PATIENCE_S):
@@ -95,7 +95,10 @@ class Doctor:
         return _code(Verdict.WARNING, f"hidden behind names of tenants: {_listed(places)}", mend)
 
     async def _judge_secrets(self) -> Finding:
-        """Open the secrets of one source per tenant, so that a wrong key is found before a call needs it."""
+        """Finding on stored secrets: those of one source per tenant are opened, so a wrong key is found before a call.
+
+        At most 100 tenants are examined, and at most five sources of each.
+        """
         sealer = self._installation.sealer
         if sealer is None:
             return _secrets(Verdict.WARNING, "not opened: there is no secret key here", "set GATEWAY_SECRET_KEYS")
@@ -127,7 +130,7 @@ async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayErr
 
 
 async def _open_some(url: str, sealer: EnvelopeCipher) -> tuple[int, Sequence[str]]:
-    """The number of tenants with secrets that open, and the slugs of tenants with secrets that do not."""
+    """Number of tenants whose secrets open, and slugs of tenants with secrets that do not; 100 tenants at most."""
     opened, broken = 0, list[str]()
     async with Store(url, pool_size=1) as store:
         async with store.unscoped() as db:

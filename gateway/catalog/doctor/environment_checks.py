@@ -19,7 +19,7 @@ _MIB = 1 << 20
 _LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
 """Free bytes below which embedded servers run short of disk space (warning), and out of it (failure)."""
 _LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS = 16 * _MIB, _MIB
-"""The same limits for configured servers: the data folder then contains at most two keys."""
+"""The same limits if the servers are not embedded: the data folder then contains at most two keys."""
 _SMALL_SKEW_S = 1.0
 _LARGE_SKEW_S = 5.0
 _SHORTEST_KEY = 32
@@ -28,7 +28,7 @@ _OLDEST_POSTGRES = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Facts that only the configuration contains; the app reads them from the settings."""
+    """Facts about the installation that the app takes from its settings and its Python registrations."""
 
     database_url: str = field(repr=False)
     redis_url: str = field(repr=False)
@@ -38,17 +38,18 @@ class Installation:
     egress_allow: Sequence[str] = ()
     secret_key_lengths: Sequence[int] = ()
     secret_keys_are_ours: bool = False
-    """True if the gateway generated them into the data folder."""
+    """True if the gateway generated the secret keys into the data folder."""
     operator_key_length: int = 0
-    """0 if there is no key yet."""
+    """Length in characters; 0 if there is no operator key yet."""
     operator_key_is_ours: bool = False
+    """True if the gateway generated the operator key into the data folder."""
     sealer: EnvelopeCipher | None = field(default=None, repr=False)
     code: PythonPrimitives | None = None
     """Primitives registered in Python on this replica."""
 
 
 def judge_keys(installation: Installation) -> Iterable[Finding]:
-    """Findings on the origin and the length of the keys; they never contain a key."""
+    """Findings on the origin and the length of the keys; no finding contains a key."""
     return (
         _keys(
             "secret_keys",
@@ -68,7 +69,7 @@ def judge_keys(installation: Installation) -> Iterable[Finding]:
 def judge_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
     """Finding on private upstreams that `GATEWAY_EGRESS_ALLOW` opens to several tenants.
 
-    `tenants` is their number, None if it is unknown.
+    `tenants` is the number of tenants, None if it is unknown.
     """
     inner = [entry for entry in allowed if not _is_public(entry)]
     if not inner:
@@ -97,26 +98,26 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
             detail="there is no other clock to compare with",
             mend="mend the findings on PostgreSQL and Redis first",
         )
-    said = ", ".join(f"{name} {skew:+.1f} s" for name, skew in skews.items())
+    message = ", ".join(f"{name} {skew:+.1f} s" for name, skew in skews.items())
     worst = max(abs(skew) for skew in skews.values())
     if worst < _SMALL_SKEW_S:
         return _fine("clock", f"agrees with {' and '.join(skews)}")
     status = Verdict.FAILED if worst >= _LARGE_SKEW_S else Verdict.WARNING
     mend = "run a time service (NTP) on every machine"
-    return Finding(check="clock", status=status, detail=f"against this machine: {said}", mend=mend)
+    return Finding(check="clock", status=status, detail=f"against this machine: {message}", mend=mend)
 
 
 def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
-    """Finding on the free bytes of the data folder's file system, by the use of the folder."""
+    """Finding on the free bytes of the data folder's file system; the limits are higher with embedded servers."""
     little, none = (_LITTLE_SPACE, _NO_SPACE) if is_embedded else (_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS)
     place = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(place).free
-    said = f"{free // _MIB:,} MiB are free where the data folder is"
-    said += "" if is_embedded else ", which holds no data of the configured servers"
+    message = f"{free // _MIB:,} MiB are free where the data folder is"
+    message += "" if is_embedded else ", which holds no data of the configured servers"
     if free >= little:
-        return _fine("disk", said)
+        return _fine("disk", message)
     status = Verdict.FAILED if free < none else Verdict.WARNING
-    return Finding(check="disk", status=status, detail=said, mend="make room, or move GATEWAY_DATA_DIR")
+    return Finding(check="disk", status=status, detail=message, mend="make room, or move GATEWAY_DATA_DIR")
 
 
 def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
@@ -135,32 +136,34 @@ def judge_policy() -> Finding:
     """Finding on the levels that a new tenant's policy allows unconfirmed; reported because the default surprises."""
     policy = Policy()
     levels = [level for level in Safety if policy.decision_for(level) is Decision.ALLOW]
-    said = f"in a new tenant {', '.join(levels)} calls run without asking" if levels else "no call runs without asking"
+    message = (
+        f"in a new tenant {', '.join(levels)} calls run without asking" if levels else "no call runs without asking"
+    )
     if len(levels) == len(Safety):
-        said = "every level is allow in a new tenant; its policy can ask for a confirmation, or deny"
-    return _fine("policy", said)
+        message = "every level is allow in a new tenant; its policy can ask for a confirmation, or deny"
+    return _fine("policy", message)
 
 
 def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | None) -> Finding:
     if not lengths:
         mend = f"set {variable}, or start `gateway serve`, which makes one"
         return Finding(check=check, status=Verdict.WARNING, detail="there is none yet", mend=mend)
-    said = f"{len(lengths)} of {', '.join(str(length) for length in lengths)} characters"
+    message = f"{len(lengths)} of {', '.join(str(length) for length in lengths)} characters"
     if min(lengths) < _SHORTEST_KEY:
         mend = f"set {variable} to at least {_SHORTEST_KEY} random characters"
-        return Finding(check=check, status=Verdict.FAILED, detail=f"{said}: short enough to be guessed", mend=mend)
+        return Finding(check=check, status=Verdict.FAILED, detail=f"{message}: short enough to be guessed", mend=mend)
     if folder is not None:
         return Finding(
             check=check,
             status=Verdict.WARNING,
-            detail=f"{said}, made by the gateway and kept in {folder}: good for one machine",
+            detail=f"{message}, made by the gateway and kept in {folder}: good for one machine",
             mend=f"set {variable} before there is a second replica, and keep a copy elsewhere",
         )
-    return _fine(check, f"{said}, configured")
+    return _fine(check, f"{message}, configured")
 
 
 def _is_public(entry: str) -> bool:
-    """True if the entry is a public address, so that it only adds a port. A name may resolve to any address."""
+    """True if the entry is a public IP address. A host name counts as private: it may resolve to any address."""
     address = read_address(entry.rpartition(":")[0].strip("[]"))
     return address is not None and is_public(address)
 

@@ -1,6 +1,6 @@
-"""Doctor check for stored handlers that would be refused today, because no call of them can return a valid result.
+"""Doctor check for stored handlers that can return no valid result; a new handler of this kind is refused.
 
-An older gateway stored them. Each call of such a handler fails cleanly until its tenant replaces it.
+An older gateway stored such a handler. Each call of it fails with an error until its tenant replaces the handler.
 """
 
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 async def judge_handlers(url: str) -> Finding:
-    """Finding on all stored handlers of all tenants, checked against their output contracts like new ones.
+    """Finding on the stored handlers of all tenants, checked against their output contracts like new handlers.
 
-    The examination takes at most 15 s.
+    After 15 s the remaining tenants are skipped, and the finding reports this.
     """
     examined, broken = 0, list[str]()
     try:

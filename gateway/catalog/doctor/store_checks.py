@@ -1,4 +1,4 @@
-"""Doctor checks of PostgreSQL and Redis: derives findings with remedies from their facts."""
+"""Doctor checks of PostgreSQL and Redis: turn the facts that were read from each server into findings."""
 
 from collections.abc import Iterable, Sequence
 

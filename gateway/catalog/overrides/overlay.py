@@ -1,6 +1,7 @@
 """Applies overrides to imported tools: members of an override replace those of the document's definition.
 
-This happens when a catalog is composed or listed, never in a call. A tool without an override keeps its bytes.
+This happens when a catalog is composed or listed, and when levels are computed, never in a call. A tool without an
+override keeps the bytes of its definition.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ _encode = msgspec.json.encode
 def settle_operations(operations: Sequence[LoadedOperation]) -> Sequence[LoadedOperation]:
     """The enabled operations, each with its effective tool."""
     return [
-        one if one.override is None else replace(one, tool=overlay(one.tool, one.override.wishes))
+        one if one.override is None else replace(one, tool=overlay(one.tool, one.override.changes))
         for one in operations
         if is_enabled(one)
     ]
@@ -29,34 +30,34 @@ def settle_operations(operations: Sequence[LoadedOperation]) -> Sequence[LoadedO
 
 def is_enabled(operation: LoadedOperation) -> bool:
     """True unless an override disables the operation."""
-    return operation.override is None or operation.override.wishes.enabled is not False
+    return operation.override is None or operation.override.changes.enabled is not False
 
 
 def is_shown(operation: LoadedOperation) -> bool:
-    """True if clients see the operation as a tool."""
+    """True if clients see the enabled operation as a tool."""
     return operation.is_listed and not is_hidden(operation)
 
 
 def is_hidden(operation: LoadedOperation) -> bool:
     """True if an override hides the operation from lists."""
-    return operation.override is not None and operation.override.wishes.hidden is True
+    return operation.override is not None and operation.override.changes.hidden is True
 
 
-def overlay(tool: Tool, wishes: OverrideFields) -> Tool:
+def overlay(tool: Tool, changes: OverrideFields) -> Tool:
     """The effective tool. Pinned names that are not (or no longer) arguments of the operation are ignored."""
-    arguments = arguments_of(tool.definition) if wishes.pinned else frozenset[str]()
-    pinned = {name: value for name, value in (wishes.pinned or {}).items() if name in arguments}
+    arguments = arguments_of(tool.definition) if changes.pinned else frozenset[str]()
+    pinned = {name: value for name, value in (changes.pinned or {}).items() if name in arguments}
     changed = replace(
         tool,
-        definition=_define(tool, wishes, frozenset(pinned)),
+        definition=_define(tool, changes, frozenset(pinned)),
         pinned=_encode(pinned) if pinned else b"",
-        result=_encode(wishes.result) if wishes.result else b"",
+        result=_encode(changes.result) if changes.result else b"",
     )
-    if wishes.safety is None:
+    if changes.safety is None:
         return changed
     method = tool.identity.partition(" ")[0]
     reason = f"declared by an override; by its method, {method}, it would be {tool.safety}"
-    return replace(changed, safety=wishes.safety, safety_reasons=(reason,))
+    return replace(changed, safety=changes.safety, safety_reasons=(reason,))
 
 
 def arguments_of(definition: bytes) -> frozenset[str]:
@@ -65,21 +66,21 @@ def arguments_of(definition: bytes) -> frozenset[str]:
     return frozenset(cast("Mapping[str, object]", schema.get("properties", {})))
 
 
-def _define(tool: Tool, wishes: OverrideFields, pinned: frozenset[str]) -> bytes:
-    """The listed definition. Members without an override stay byte for byte."""
+def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> bytes:
+    """The listed definition. Members that no override concerns stay byte for byte."""
     stored = _decode(tool.definition)
     members: dict[str, object] = {"name": tool.name}
-    if "title" in stored or wishes.title is not None:
-        members["title"] = stored.get("title") if wishes.title is None else wishes.title
+    if "title" in stored or changes.title is not None:
+        members["title"] = stored.get("title") if changes.title is None else changes.title
     members |= {name: value for name, value in stored.items() if name not in members}
-    if wishes.description is not None:
-        members["description"] = wishes.description
+    if changes.description is not None:
+        members["description"] = changes.description
     if pinned:
         members["inputSchema"] = _without(msgspec.json.decode(stored["inputSchema"]), pinned)
-    if wishes.annotations:
+    if changes.annotations:
         known = stored.get("annotations", msgspec.Raw(b"{}"))
-        members["annotations"] = {**msgspec.json.decode(known, type=dict[str, object]), **wishes.annotations}
-    if wishes.result:
+        members["annotations"] = {**msgspec.json.decode(known, type=dict[str, object]), **changes.annotations}
+    if changes.result:
         members.pop("outputSchema", None)  # it describes results before the override cuts them
     return _encode(members)
 
@@ -101,7 +102,7 @@ def _without(schema: dict[str, Any], pinned: frozenset[str]) -> dict[str, Any]:
 
 
 def _reached(schema: object, shared: Mapping[str, object]) -> frozenset[str]:
-    """Names of the `$defs` that this schema reaches; all of them if a reference cannot be resolved."""
+    """Names of the `$defs` that this schema references, directly or through others; all if a name is unknown."""
     found: set[str] = set()
     waiting = list(_references(schema))
     while waiting:
@@ -115,7 +116,7 @@ def _reached(schema: object, shared: Mapping[str, object]) -> frozenset[str]:
 
 
 def _references(value: object) -> Iterator[str]:
-    """The names in every string that may be a reference into `$defs`."""
+    """The `$defs` names in all strings that may be references."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -1,6 +1,6 @@
-"""Overrides of imported tools: the tenant's deviations from the document, stored apart from it.
+"""Overrides of imported tools: a tenant's changes to tools, stored separately from the document.
 
-An override belongs to an operation by its identity. It applies whenever a document of its source contains that
+An override names its operation by identity. The override applies while the source's active document has that
 operation, and is removed with the source.
 """
 
@@ -30,7 +30,7 @@ _UPDATE, _RESET = "tool.override", "tool.reset"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOverride:
-    """An override and the effective name of its tool; None while no document contains the operation."""
+    """An override and the effective name of its tool; None while its operation is missing from the source."""
 
     override: Override
     tool: str | None
@@ -42,7 +42,7 @@ class KeptOverride:
 
 
 async def is_imported(tenant: TenantId, catalog: CatalogContext, name: str) -> bool:
-    """True if an imported tool has this name or id."""
+    """True if an imported tool has this name or id, and none of the tenant's own tools has it."""
     async with catalog.store.reading(tenant) as db:
         return await _find(tenant, db, name) is not None
 
@@ -56,28 +56,28 @@ async def override_tool(
     by: Author,
     expected: Expected = None,
 ) -> Listed:
-    """Replace the override of an imported tool. After a rename, the old name can be called for a while.
+    """Replace the override of an imported tool. After a rename, the old name can be called for 30 days.
 
     Raises:
         NotFound: the tenant has no imported tool of this name or id.
         PreconditionFailed: the current version matches no expected tag.
-        ToolValidationError: the override does not fit the tool; the faults point at each member.
-        NameTaken: another tool has the wanted name.
+        ToolValidationError: the override does not fit the tool; the faults point at the first 20 members at fault.
+        NameTaken: another tool or override has the requested name.
         LimitExceeded: the tenant has as many overrides as its limit of primitives.
         Conflict: the tool was changed at the same time; nothing was stored.
     """
     async with catalog.store.reading(tenant) as db:
         seen = await _find_imported(tenant, db, name)
     check_tag(show_operation(seen).tag, expected)
-    wishes = revise(_wishes_of(seen))
-    wishes = await anyio.to_thread.run_sync(validate_override, wishes, seen.tool.definition)
+    changes = revise(_fields_of(seen))
+    changes = await anyio.to_thread.run_sync(validate_override, changes, seen.tool.definition)
     entry = CatalogChange(action=_UPDATE, target=seen.tool.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, seen.tool.operation)
         if current is None or current != seen:
             raise Conflict("the tool was changed at the same time; read it again")
-        entry.detail = _detail(current, wishes)
-        await _write(tenant, catalog, db, current, wishes)
+        entry.detail = _detail(current, changes)
+        await _write(tenant, catalog, db, current, changes)
         return show_operation(await _find_imported(tenant, db, seen.tool.operation))
 
 
@@ -120,7 +120,7 @@ async def get_override(tenant: TenantId, catalog: CatalogContext, source: str, o
     """One override of a source.
 
     Raises:
-        NotFound: the source has none of this id.
+        NotFound: the tenant has no such source, or the source has no override of this id.
     """
     async with catalog.store.reading(tenant) as db:
         return await _find_kept(tenant, db, source, override)
@@ -132,7 +132,7 @@ async def remove_override(
     """Remove an override of a source, even if the document no longer contains its operation.
 
     Raises:
-        NotFound: the source has none of this id.
+        NotFound: the tenant has no such source, or the source has no override of this id.
         PreconditionFailed: the current version matches no expected tag.
         NameTaken: another tool has the document's name by now.
     """
@@ -150,27 +150,27 @@ async def remove_override(
 
 
 async def _write(
-    tenant: TenantId, catalog: CatalogContext, db: Db, current: LoadedOperation, wishes: OverrideFields
+    tenant: TenantId, catalog: CatalogContext, db: Db, current: LoadedOperation, changes: OverrideFields
 ) -> None:
     """Store or delete the override of an operation, and rename its tool accordingly."""
     tool, now = current.tool, datetime.now(UTC)
-    name = wishes.name or operations.document_name(tool.definition)
+    name = changes.name or operations.document_name(tool.definition)
     if name != tool.name:
         await refuse_tool_name(tenant, catalog, db, name)
         await operations.rename(tenant, db, tool.operation, name)
         await tool_aliases.add(tenant, db, tool.source, {tool.identity: tool.name})
-    if wishes.is_empty:
+    if changes.is_empty:
         if current.override is not None:
             await overrides.remove(tenant, db, current.override.id)
     elif current.override is not None:
-        await overrides.save(tenant, db, replace(current.override, wishes=wishes, updated_at=now))
+        await overrides.save(tenant, db, replace(current.override, changes=changes, updated_at=now))
     else:
         await _refuse_too_many(tenant, catalog, db)
         made = Override(
             id=new_override_id(),
             source=tool.source,
             identity=tool.identity,
-            wishes=wishes,
+            changes=changes,
             created_at=now,
             updated_at=now,
         )
@@ -184,7 +184,7 @@ async def _refuse_too_many(tenant: TenantId, catalog: CatalogContext, db: Db) ->
 
 
 async def _find(tenant: TenantId, db: Db, name: str) -> LoadedOperation | None:
-    """The operation of this name or id; None if one of the tenant's own tools has it, because that takes precedence."""
+    """The operation of this name or id; None if one of the tenant's own tools has the name, and so precedence."""
     if await primitives.get(tenant, db, Family.TOOL, name) is not None:
         return None
     return await operations.find_named(tenant, db, name)
@@ -206,25 +206,25 @@ async def _find_kept(tenant: TenantId, db: Db, source: str, override: str) -> Ke
     return KeptOverride(override=kept, tool=tools.get(kept.identity))
 
 
-def _wishes_of(operation: LoadedOperation) -> OverrideFields:
-    return NOTHING if operation.override is None else operation.override.wishes
+def _fields_of(operation: LoadedOperation) -> OverrideFields:
+    return NOTHING if operation.override is None else operation.override.changes
 
 
-def _detail(current: LoadedOperation, wishes: OverrideFields) -> dict[str, object]:
+def _detail(current: LoadedOperation, changes: OverrideFields) -> dict[str, object]:
     """Detail of the audit entry: the changed members, the safety level before and after, and a new name.
 
-    It contains the names of pinned arguments, never their values.
+    Pinned arguments appear by name, without their values.
     """
-    before, tool = _wishes_of(current), current.tool
-    changed = [one.name for one in fields(OverrideFields) if getattr(before, one.name) != getattr(wishes, one.name)]
+    before, tool = _fields_of(current), current.tool
+    changed = [one.name for one in fields(OverrideFields) if getattr(before, one.name) != getattr(changes, one.name)]
     detail: dict[str, object] = {
         "source": tool.source_name,
         "operation": tool.identity,
         "changed": changed,
-        "safety": [(before.safety or tool.safety).value, (wishes.safety or tool.safety).value],
-        "hidden": wishes.hidden is True,
-        "enabled": wishes.enabled is not False,
-        "pinned": sorted(wishes.pinned or {}),
+        "safety": [(before.safety or tool.safety).value, (changes.safety or tool.safety).value],
+        "hidden": changes.hidden is True,
+        "enabled": changes.enabled is not False,
+        "pinned": sorted(changes.pinned or {}),
     }
-    name = wishes.name or operations.document_name(tool.definition)
+    name = changes.name or operations.document_name(tool.definition)
     return detail if name == tool.name else detail | {"name": name}

@@ -1,4 +1,4 @@
-"""Validation of overrides: each member by itself, and pinned arguments against the operation."""
+"""Validation of overrides: each member by itself, and pinned arguments against the operation's input schema."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,31 +21,32 @@ _LONGEST_NAME = 64
 _TEXTS = ("name", "title", "description")
 _OBJECTS = ("annotations", "result")
 _LARGEST_PINNED = 64 * 1024
-_MOST_TOLD = 20
+_MAX_FAULTS = 20
 _MOST_NAMED = 50
 
 
-def validate_override(wishes: OverrideFields, definition: bytes) -> OverrideFields:
+def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFields:
     """The override in stored form, without members that change nothing.
 
     Raises:
-        ToolValidationError: the override does not fit the tool of this definition; the faults point at each member.
+        ToolValidationError: the override does not fit the tool of this definition; the faults point at the first 20
+            members at fault.
     """
-    faults = [*_faults_of_members(wishes), *find_faults_of_pinned(definition, wishes.pinned or {})]
+    faults = [*_faults_of_members(changes), *find_faults_of_pinned(definition, changes.pinned or {})]
     if faults:
-        raise ToolValidationError(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MOST_TOLD])
+        raise ToolValidationError(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])
     return replace(
-        wishes,
-        hidden=wishes.hidden or None,
-        enabled=None if wishes.enabled is not False else False,
-        annotations=wishes.annotations or None,
-        pinned=wishes.pinned or None,
-        result=wishes.result or None,
+        changes,
+        hidden=changes.hidden or None,
+        enabled=None if changes.enabled is not False else False,
+        annotations=changes.annotations or None,
+        pinned=changes.pinned or None,
+        result=changes.result or None,
     )
 
 
 def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Sequence[Fault]:
-    """Faults of pinned arguments: names that the tool lacks, or values that its input schema refuses."""
+    """Faults of pinned arguments: more than 64 KiB, names that the tool lacks, or values that its schema refuses."""
     if not pinned:
         return ()
     try:
@@ -60,14 +61,14 @@ def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Se
     missing = [name for name in pinned if name not in known]
     if missing:
         reason = f"the operation has no such argument; it has: {there}"
-        return [Fault(pointer=point("pinned", name), reason=reason) for name in missing[:_MOST_TOLD]]
+        return [Fault(pointer=point("pinned", name), reason=reason) for name in missing[:_MAX_FAULTS]]
     alone = {name: value for name, value in schema.items() if name != "required"}
     validator = compile_input(msgspec.json.encode({"inputSchema": alone}))
     return [replace(fault, pointer=f"/pinned{fault.pointer}") for fault in find_faults(validator, pinned)]
 
 
-def _faults_of_members(wishes: OverrideFields) -> Sequence[Fault]:
-    sent = {name: getattr(wishes, name) for name in (*_TEXTS, *_OBJECTS)}
+def _faults_of_members(changes: OverrideFields) -> Sequence[Fault]:
+    sent = {name: getattr(changes, name) for name in (*_TEXTS, *_OBJECTS)}
     faults = Faults()
     form = FieldReader(
         {name: value for name, value in sent.items() if value is not None}, tuple(sent), where="", faults=faults

@@ -1,7 +1,7 @@
-"""Checks of a primitive against its tenant's catalog: its name, the limit, and everything that its handler names.
+"""Checks of a primitive against its tenant's catalog: name, limit, and the objects that its handler names.
 
-A caller that stores the primitive checks it inside the same change, under the lock on the tenant's row. So the result
-stays true until the commit.
+A caller that stores the primitive runs the checks inside the same change, under the lock on the tenant's row. So the
+result stays true until the commit.
 """
 
 import re
@@ -40,9 +40,10 @@ async def check_fit(
     """Refuse a primitive that cannot be stored; `own` is the primitive that it replaces.
 
     Raises:
-        NameTaken: another primitive has the name.
+        NotFound: the tenant does not exist.
+        NameTaken: another primitive has the name, or another template has the same shape.
         LimitExceeded: the tenant has reached its limit of primitives.
-        ReferenceMissing: its handler names something missing or not allowed; the faults point at each.
+        ReferenceMissing: the handler names a missing or forbidden object; the faults point at the first 20.
     """
     code = await code_of(tenant, catalog, db)
     policy = await policy_in_force(tenant, db, catalog.ceilings)
@@ -60,7 +61,7 @@ async def check_fit(
 async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
     """Refuse `wanted` more primitives if they exceed the policy's limit for all families and imports together.
 
-    The `freed` ones of those stored no longer count.
+    The caller removes `freed` stored primitives, which do not count.
 
     Raises:
         LimitExceeded: they would exceed the limit.
@@ -75,7 +76,7 @@ async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, na
     """Refuse a tool name that is taken.
 
     Raises:
-        NameTaken: a tool has it, enabled or not, or an override reserves it for a missing operation.
+        NameTaken: a tool has the name, enabled or not; or an override or the gateway reserves it.
     """
     owner = await _tool_owner(tenant, db, name)
     if owner is None and any(
@@ -104,7 +105,7 @@ async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence
 
 
 def shape_of(uri_template: str) -> str:
-    """The template with its variable names masked, except those that appear in URIs (`;`, `?`, `&`).
+    """The template with its variable names masked, except after `;`, `?` and `&`, where URIs contain the names.
 
     Two templates of the same shape match the same URIs.
     """
@@ -124,7 +125,7 @@ async def _refuse_taken(
 
 
 async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: PrimitiveId | None) -> str | None:
-    """The owner of the name: `builtin`, `source:NAME`, `custom`, or `custom:TEMPLATE`, a template of the same shape."""
+    """The owner of the name: `builtin`, `source:NAME` or `custom`; `custom:TEMPLATE` for a template of equal shape."""
     if ready.family is Family.TOOL and (owner := await _tool_owner(tenant, db, ready.name)) is not None:
         return owner
     if ready.family is not Family.TEMPLATE:
@@ -145,7 +146,7 @@ async def _tool_owner(tenant: TenantId, db: Db, name: str) -> str | None:
 
 
 class _TenantNames:
-    """The objects that a handler names and the tenant has."""
+    """Objects of the tenant against which the references of a handler are checked."""
 
     def __init__(self) -> None:
         self.tools: set[str] = set()
@@ -205,7 +206,7 @@ def _judge_operation(reference: PinnedOperation, known: _TenantNames) -> Sequenc
 
 
 def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
-    """Each filled-in name must be an argument of the operation; otherwise the operation would refuse every call."""
+    """Faults for filled-in names that are no arguments of the operation, if the operation refuses unknown arguments."""
     taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
     known = as_object(taken.get("properties")) or {}
     if taken.get("additionalProperties") is not False:

@@ -42,7 +42,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """Result of a dry run: the primitive that storing the draft would make, and the id of the one it would replace."""
+    """Result of a dry run: the primitive that the draft describes, and the id of the one it would replace."""
 
     listed: Listed
     replaces: PrimitiveId | None
@@ -64,7 +64,7 @@ async def create_primitive(
         made = _compose(ready, draft)
         await primitives.insert(tenant, db, made)
         listed, entry.detail = await _settled_with_detail(tenant, catalog, db, made)
-    await _tell(tenant, catalog, family, [made.name])
+    await _publish(tenant, catalog, family, [made.name])
     return listed
 
 
@@ -94,7 +94,7 @@ async def update_primitive(
 ) -> Listed:
     """Replace a primitive with the revised draft; its id stays, even under another name.
 
-    A change of only `enabled` or the declared safety level does not check what the handler names.
+    If only `enabled` or the declared safety level changes, the handler and its references are not checked again.
 
     Raises:
         NotFound: the tenant has none of this name or id.
@@ -123,7 +123,7 @@ async def update_primitive(
         later = replace(revised, version=current.version + 1)
         saved, detail = await _settled_with_detail(tenant, catalog, db, later)
         entry.detail = detail | ({} if revised.name == current.name else {"name": revised.name})
-    await _tell(tenant, catalog, family, [seen.name, revised.name])
+    await _publish(tenant, catalog, family, [seen.name, revised.name])
     return saved
 
 
@@ -146,13 +146,13 @@ async def remove_primitive(
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id}
         await primitives.remove(tenant, db, current.id)
-    await _tell(tenant, catalog, address.family, [current.name])
+    await _publish(tenant, catalog, address.family, [current.name])
 
 
-async def _tell(tenant: TenantId, catalog: CatalogContext, family: Family, names: Iterable[str]) -> None:
-    """Announce that the content at these resources or templates was created, changed or removed.
+async def _publish(tenant: TenantId, catalog: CatalogContext, family: Family, names: Iterable[str]) -> None:
+    """Announce that these resources or templates were created, changed or removed; other families need no event.
 
-    A removal counts too: a template may then provide the content of the removed URI.
+    A removal is announced because a template may then provide the content of the removed URI.
     """
     for name in dict.fromkeys(names):
         if family is Family.RESOURCE:
@@ -245,7 +245,7 @@ def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive 
 
 
 def _detail(primitive: Primitive) -> dict[str, object]:
-    """Detail of the audit entry, with both levels; never the handler, because it contains the tenant's texts."""
+    """Detail of the audit entry, with both levels. The handler is left out: it contains texts of the tenant."""
     override = None if primitive.override is None else primitive.override.value
     detail: dict[str, object] = {
         "id": primitive.id,

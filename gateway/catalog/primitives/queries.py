@@ -1,4 +1,4 @@
-"""Lists a tenant's primitives of a family: of every origin, visible to clients or not."""
+"""Reads a tenant's primitives for the admin API: all origins, including disabled and hidden primitives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class Listed:
 
     @property
     def id(self) -> str:
-        """The id, which does not change with the name; a built-in tool has only its name."""
+        """The id. The id of a Python primitive is made of its name; a built-in tool has its name as id."""
         return self.item.id if isinstance(self.item, Primitive) else self.item.operation or self.item.name
 
     @property
@@ -66,15 +66,15 @@ class Listed:
 
     @property
     def is_enabled(self) -> bool:
-        """True unless it is disabled."""
+        """False if the tenant has disabled the primitive or, by an override, the imported tool."""
         if isinstance(self.item, Primitive):
             return self.item.enabled
-        return self.override is None or self.override.wishes.enabled is not False
+        return self.override is None or self.override.changes.enabled is not False
 
     @property
     def is_hidden(self) -> bool:
-        """True if an override hides it from clients' lists."""
-        return self.override is not None and self.override.wishes.hidden is True
+        """True if an override hides the imported tool from clients' lists."""
+        return self.override is not None and self.override.changes.hidden is True
 
 
 async def page_primitives(
@@ -82,7 +82,7 @@ async def page_primitives(
 ) -> Sequence[Listed]:
     """One page of the tenant's primitives of a family, by default in order of names.
 
-    Tools are ordered by name only, because imported ones have no time of creation.
+    Tools can be ordered by name only, because imported tools have no time of creation.
     """
     place = partial(_place, order=order)
     async with catalog.store.reading(tenant) as db:
@@ -92,7 +92,7 @@ async def page_primitives(
         imported = await _imported(tenant, db, after=after, limit=limit, order=order) if family is Family.TOOL else ()
         builtin = [tool for tool in await _builtin(tenant, db, family) if follows((tool.name,), after, order)]
         taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
-        if of_code and order.by is not None:  # what hides a Python primitive may be on another page
+        if of_code and order.by is not None:  # the primitive that hides a Python primitive may be on another page
             taken.update(await primitives.names(tenant, db, family))
         added = [one for one in of_code if one.name not in taken and follows(place(Listed(item=one)), after, order)]
         settled = await with_effective_levels(tenant, db, [*own, *added], code)
@@ -111,7 +111,7 @@ def show_operation(loaded: LoadedOperation) -> Listed:
     """An effective imported tool, with its override and the tool that its document defines."""
     if loaded.override is None:
         return Listed(item=_explain(loaded.tool))
-    tool = overlay(loaded.tool, loaded.override.wishes)
+    tool = overlay(loaded.tool, loaded.override.changes)
     return Listed(item=_explain(tool), override=loaded.override, document=_explain(loaded.tool))
 
 
@@ -155,7 +155,7 @@ async def _builtin(tenant: TenantId, db: Db, family: Family) -> Sequence[Tool]:
 
 
 def _explain(tool: Tool) -> Tool:
-    """The tool with the reasons of its safety level: the HTTP method, or the document's own level."""
+    """The tool with the reason for its safety level: the HTTP method, or a level that the document declares."""
     if tool.safety_reasons:
         return tool
     method = tool.identity.partition(" ")[0]

@@ -48,7 +48,7 @@ class PinnedOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request to an origin, with a credential or without."""
+    """A request to an origin, with or without a credential."""
 
     pointer: str
     origin: str

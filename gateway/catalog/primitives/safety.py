@@ -1,8 +1,8 @@
-"""Effective safety levels of primitives: the level of a handler, combined with the levels of all that it calls.
+"""Effective safety levels of primitives: the level of a handler, combined with the levels of the tools it calls.
 
-Stored with a primitive are the level of its handler alone, and the names of what it calls. The levels of those may
-change independently, so they are combined whenever the catalog is read. An import that turns a read into a delete
-raises every `steps` handler that calls it.
+A primitive is stored with the level of its handler alone, and with references to the tools and operations it calls.
+Their levels may change independently, so the levels are combined whenever the catalog is read. An import that turns a
+read into a delete raises each `steps` handler that calls the operation, unless a level is declared on the way.
 """
 
 from collections import defaultdict
@@ -50,7 +50,7 @@ def settle_levels(primitives: Iterable[Primitive], imported: Levels) -> Sequence
 
 
 def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safety]:
-    """The level of each of the tenant's own tools: the declared one, else the highest that its calls can reach."""
+    """The level of each tool: that of `_count` if a level is declared, otherwise the highest level its calls reach."""
     levels = {
         name: _alone(tool, tools, imported) if tool.override is None else _count(tool, tool.override, imported)
         for name, tool in tools.items()
@@ -71,7 +71,7 @@ def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safet
 
 
 def _alone(tool: Primitive, tools: Mapping[str, Primitive], imported: Levels) -> Safety:
-    """The highest level of a tool and its calls, without calls of the tenant's own tools."""
+    """The highest level of a tool and its calls, without its calls of other tools in `tools`."""
     others = [imported.get(one, _UNKNOWN) for one in called_by(tool) if one not in tools]
     return highest([tool.assessed, *others])
 
@@ -84,21 +84,23 @@ def _settle(primitive: Primitive, levels: Levels) -> Primitive:
     reasons = (*primitive.safety_reasons, *(_reason(reference, level) for reference, level in called))
     if primitive.override is None:
         return replace(primitive, safety=assessed, assessed=assessed, safety_reasons=reasons)
-    said = [f"declared beside the definition; by itself it would be {assessed}"]
+    message = [f"declared beside the definition; by itself it would be {assessed}"]
     counted = _count(primitive, primitive.override, levels)
     if counted is not primitive.override:
-        said.append(f"policy counts it as {counted}, the level of the operation that it runs; declare that level there")
+        message.append(
+            f"policy counts it as {counted}, the level of the operation that it runs; declare that level there"
+        )
     return replace(
         primitive,
         assessed=assessed,
         safety=primitive.override,
         counted=None if counted is primitive.override else counted,
-        safety_reasons=(*said, *reasons),
+        safety_reasons=(*message, *reasons),
     )
 
 
 def _count(primitive: Primitive, declared: Safety, levels: Levels) -> Safety:
-    """The declared level, but at least that of each operation that the handler is an alias of."""
+    """The declared level, but at least the level of an operation that the handler runs directly."""
     operations = [one for one in called_by(primitive) if one.startswith(OPERATION)]
     return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])
 

@@ -29,7 +29,7 @@ async def with_effective_levels(
 
 
 async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mapping[str, Safety]:
-    """Effective levels of the imported tools that can be called by these names, old names included."""
+    """Effective levels of the imported tools with these names; old names count while they can be called."""
     found = dict(await operations.levels(tenant, db, names))
     others = [name for name in names if name not in found]
     if not others:
@@ -40,7 +40,7 @@ async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mappi
 
 
 def _reachable(found: Iterable[Primitive], tools: Mapping[str, Primitive]) -> frozenset[str]:
-    """All references that calls from these primitives can reach."""
+    """References to the tools and operations that these primitives call, directly or through other tools."""
     seen: set[str] = set()
     waiting = [reference for primitive in found for reference in called_by(primitive)]
     while waiting:

@@ -1,6 +1,6 @@
 """Validation of a primitive by itself: its definition, its handler, and their consistency.
 
-Everything here is pure and may take long, so callers run it in a thread, before any transaction.
+The functions have no side effects and may take long, so callers run them in a thread, before any transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ class PrimitiveDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPrimitive:
-    """A primitive that is valid by itself; `level` is that of its handler without the primitives that it calls."""
+    """A primitive that is valid by itself. `level` is the level of its handler, without the primitives it calls."""
 
     family: Family
     name: str
@@ -121,7 +121,7 @@ def _address(definition: Definition) -> str:
 
 
 def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
-    """Refuse a valid handler that could never return a valid result."""
+    """Refuse a well-formed handler that can return no valid result."""
     faults = Faults()
     for fault in find_faults(definition, spec):
         faults.add(fault.pointer, fault.reason)
@@ -129,7 +129,7 @@ def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
 
 
 def _joined(*refusals: DefinitionInvalid | None) -> DefinitionInvalid:
-    """One error with the faults of all, and the message of the first."""
-    said = [refusal for refusal in refusals if refusal is not None]
-    faults = [fault for refusal in said for fault in refusal.faults]
-    return type(said[0])(said[0].message, faults=faults)
+    """One error with the faults of all, and with the type and message of the first."""
+    text = [refusal for refusal in refusals if refusal is not None]
+    faults = [fault for refusal in text for fault in refusal.faults]
+    return type(text[0])(text[0].message, faults=faults)

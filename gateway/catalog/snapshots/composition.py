@@ -1,4 +1,4 @@
-"""Composes the effective primitives of a tenant from the stored ones and those registered in Python."""
+"""Composes the effective primitives of a tenant from stored primitives and Python primitives."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _CALLS = "what it calls is judged by itself, as if its own tool had been called"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renamed:
-    """An imported tool that had another name, and the time until which that name can be called."""
+    """An imported tool that had another name, and the time until which the old name can be called."""
 
     tool: Tool
     until: datetime
@@ -29,7 +29,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
-    """The effective primitives, each family sorted by name, and the operations of every source by all their names."""
+    """The effective primitives, each family sorted by name, and the enabled operations by source and name."""
 
     tools: tuple[Tool, ...]
     resources: tuple[Primitive, ...]
@@ -41,7 +41,7 @@ class Composition:
     unlisted: Mapping[str, Tool]
     """Imported tools by name that an override hides: handlers may call them, clients may not."""
     renamed: Mapping[str, Renamed]
-    """Imported tools by an old name, unless another tool has that name now."""
+    """Imported tools by old name. A name that another tool has now is left out."""
 
 
 def compose(
@@ -52,9 +52,9 @@ def compose(
     with_queries: bool = False,
     aliases: Sequence[Alias] = (),
 ) -> Composition:
-    """Compose all enabled primitives. A name taken in the tenant, enabled or not, hides a Python primitive.
+    """Compose the enabled primitives; `with_queries` adds the query tools.
 
-    `with_queries` adds the query tools.
+    A Python primitive is hidden if the tenant has a primitive of the same name, even a disabled one.
     """
     builtin = query_tools() if with_queries else ()
     taken = [(primitive.family, primitive.name) for primitive in own]
@@ -116,9 +116,9 @@ def tool_of(primitive: Primitive) -> Tool:
 def index_operations(
     operations: Sequence[LoadedOperation], renamed: Mapping[str, Renamed] | None = None
 ) -> Mapping[str, Mapping[str, Tool]]:
-    """Operations by source name, then by operationId, identity, tool name or old name; the first takes precedence.
+    """Operations by source name, then by operationId, identity, tool name and old name, in this order of precedence.
 
-    An operationId that a document contains twice finds nothing, because the choice would be arbitrary.
+    An operationId that a document contains twice is left out, because the choice would be arbitrary.
     """
     found: dict[str, dict[str, Tool]] = {}
     for old, one in (renamed or {}).items():
@@ -142,14 +142,14 @@ def index_operations(
 
 
 def called_by_any(primitives: Iterable[Primitive]) -> frozenset[str]:
-    """All references to tools and operations that these primitives call."""
+    """References to all tools and operations that these primitives call."""
     return frozenset(reference for primitive in primitives for reference in called_by(primitive))
 
 
 def levels_of(
     references: Iterable[str], imported: Mapping[str, Tool], operations: Mapping[str, Mapping[str, Tool]]
 ) -> Levels:
-    """Levels of those references that are imported; `imported` contains tools by the names that can be called."""
+    """Safety levels of the referenced imported tools and operations; `imported` contains tools by callable name."""
     found: dict[str, Safety] = {}
     for reference in frozenset(references):
         tool = imported.get(reference.removeprefix(TOOL)) if reference.startswith(TOOL) else None

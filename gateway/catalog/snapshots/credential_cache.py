@@ -1,6 +1,7 @@
-"""Cache of opened credentials for calls: those of sources and named ones, kept until the catalog changes.
+"""Cache of opened credentials for calls: credentials of sources, and named credentials.
 
-While the database is unreachable, credentials read within the last 60 s stay in use, as snapshots do.
+A value is used for 15 s, unless the tenant's catalog changes earlier. While the database is unreachable, a value stays
+in use until it is 60 s old.
 """
 
 import time
@@ -25,7 +26,7 @@ _Value = TypeVar("_Value")
 
 
 class CredentialCache:
-    """The opened credentials of this replica. They leave this object only for requests to upstreams."""
+    """The opened credentials of this replica, for requests to upstreams."""
 
     def __init__(self, store: Store, sealer: EnvelopeCipher, *, capacity: int = 4096) -> None:
         self._of_sources = _CachedCredential(store, partial(_open_source, sealer), capacity=capacity)
@@ -35,8 +36,8 @@ class CredentialCache:
         """The source's credentials by security scheme.
 
         Raises:
-            SecretUnreadable: no configured key opens one of them.
-            DatabaseUnavailable: they cannot be read now.
+            SecretUnreadable: a credential was changed, or no configured key opens it.
+            DatabaseUnavailable: PostgreSQL does not respond, and no value of the last 60 s is cached.
         """
         return await self._of_sources.get(tenant, source)
 
@@ -44,8 +45,8 @@ class CredentialCache:
         """The tenant's credential of this name; None when there is none.
 
         Raises:
-            SecretUnreadable: no configured key opens it.
-            DatabaseUnavailable: it cannot be read now.
+            SecretUnreadable: the credential was changed, or no configured key opens it.
+            DatabaseUnavailable: PostgreSQL does not respond, and no value of the last 60 s is cached.
         """
         return await self._named.get(tenant, name)
 
@@ -80,7 +81,7 @@ class _CachedCredential(Generic[_Name, _Value]):
         self._changes = 0
 
     async def get(self, tenant: TenantId, name: _Name) -> _Value:
-        """The value of this name. None is a value as well, and is cached."""
+        """The value of this name. The result None (no such credential) is cached, too."""
         found = self._kept.get(tenant, name)
         if found is not None and _age(found) < _FRESH_S:
             return found[1]
@@ -89,7 +90,7 @@ class _CachedCredential(Generic[_Name, _Value]):
             async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
                 read = await self._read(tenant, db, name)
         except DatabaseUnavailable:
-            kept = self._kept.get(tenant, name)  # it may have been forgotten meanwhile
+            kept = self._kept.get(tenant, name)  # `forget` may have dropped it meanwhile
             if kept is None or _age(kept) > _KEPT_S:
                 raise
             return kept[1]
@@ -113,5 +114,5 @@ def _age(read: tuple[float, object]) -> float:
 
 
 def _hurry(kept: tuple[float, object] | None) -> float | None:
-    """Deadline for PostgreSQL if a kept value can replace the response; None without such a value."""
+    """Deadline in seconds for PostgreSQL if a cached value is there as a fallback; None (no deadline) otherwise."""
     return PROMPT_S if kept is not None and _age(kept) <= _KEPT_S else None

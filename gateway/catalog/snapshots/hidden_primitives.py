@@ -1,4 +1,4 @@
-"""Python primitives hidden by tenants' names: found for all tenants at once, recorded in their audit trails."""
+"""Finds the Python primitives that names in tenants' catalogs hide, and records them in the audit trails."""
 
 from collections.abc import Sequence
 
@@ -35,12 +35,13 @@ async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequenc
 
 
 async def record_hidden(catalog: CatalogContext, hidden: OwnedName) -> bool:
-    """Record in the tenant's audit trail that its name hides a Python primitive; False if the last change did so.
+    """Record in the tenant's audit trail that a name of the tenant hides a Python primitive.
 
-    Every replica finds the same names at every start. So an entry is written only after another change of that name.
+    Every replica finds the same names at every start. So nothing is recorded, and the result is False, if the last
+    entry for that name is such a record. The result is False for a removed tenant, too.
 
     Raises:
-        Unavailable: it could not be recorded.
+        Unavailable: PostgreSQL does not respond.
     """
     tenant = hidden.tenant
     async with catalog.store.reading(tenant) as db:

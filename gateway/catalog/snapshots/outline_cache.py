@@ -28,7 +28,7 @@ class _CachedOutline:
 
 
 class OutlineCache:
-    """The outlines of this replica by tenant, source and version; the least recently used are dropped first."""
+    """The outlines of this replica by tenant, source and version; the least recently used one is dropped first."""
 
     def __init__(self, store: Store, *, room: int = _ROOM) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class OutlineCache:
         """The outline of one version of a source.
 
         Raises:
-            NotFound: that version no longer exists.
+            NotFound: that version has no outline or no longer exists.
             Unavailable: the database is unreachable.
         """
         key = (tenant, source.id, source.version)
@@ -76,7 +76,7 @@ class OutlineCache:
         return DocumentIndex(outline, size)
 
     def _make_room(self, newest: _Key) -> None:
-        """Drop the tenant's oldest outlines until it is within its share, then the oldest of all tenants."""
+        """Drop the oldest outlines of the tenant down to its share, then the oldest of all tenants; never `newest`."""
         sizes = {key: entry.api.size for key, entry in self._entries.items() if entry.api is not None}
         self._drop_oldest(
             {key: size for key, size in sizes.items() if key[0] == newest[0]}, newest, share_of(self._room)

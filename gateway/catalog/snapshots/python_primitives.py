@@ -24,7 +24,7 @@ class PythonPrimitive:
 
 
 class PythonPrimitives(Protocol):
-    """Everything that is registered in Python; `generation` rises with every change."""
+    """Registry of the Python primitives; `generation` rises with every change."""
 
     @property
     def generation(self) -> int:

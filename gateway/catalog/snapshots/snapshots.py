@@ -1,8 +1,8 @@
 """Snapshots: one tenant's catalog at one revision, loaded once and shared by all its connections on this replica.
 
 A snapshot is replaced whole, never changed. Events announce newer revisions. Because events can be lost, a revision is
-also compared with the database once its last comparison is 5 s old. One query compares all revisions that are due or
-soon will be, so a replica with many tenants does not query once per tenant.
+also compared with the database before its use if the last comparison is 5 s old. One query compares all revisions that
+are due now or soon, so a replica with many tenants does not query once per tenant.
 """
 
 import time
@@ -36,23 +36,24 @@ log = structlog.get_logger(__name__)
 
 _CHECK_S = 5.0
 _TAKEN_ALONG = 0.5
-"""Fraction of that age from which a revision is compared together with another tenant's."""
+"""Fraction of `_CHECK_S`: revisions of this age are compared in the same query as another tenant's."""
 
 _STALE_S = 60.0
+"""Age of the last comparison up to which a snapshot stays in use while the database is unreachable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One tenant's catalog at one revision; immutable.
 
-    Every family is sorted by name and contains the effective primitives: those stored and enabled, and Python
-    primitives.
+    Each family is sorted by name and contains the effective primitives: enabled stored ones, Python primitives that no
+    name hides, and among the tools the query tools.
     """
 
     tenant: TenantId
     revision: int
     policy: Policy
-    """Its limits are the effective ones: never above their ceilings."""
+    """The policy with its limits capped by their ceilings."""
     tools: tuple[Tool, ...]
     by_name: Mapping[str, Tool]
     slug: str = ""
@@ -63,11 +64,11 @@ class Snapshot:
     code: int = 0
     """Generation of the Python primitives."""
     http_origins: frozenset[str] | None = None
-    """The only origins that declared `http` handlers may call; None: all that the gateway may dial."""
+    """The only origins that declared `http` handlers may call; None allows all origins that the gateway may dial."""
     egress: AllowList = NOTHING
     """Private upstreams that the operator lets this tenant reach."""
     operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
-    """Operations of every source, query-only ones included, by source name, then by each of their names."""
+    """Enabled operations of all sources, query-only sources included, by source name, then by each of their names."""
 
     queried: tuple[QueriedSource, ...] = ()
     """The sources that the query tools show, sorted by name."""
@@ -82,7 +83,7 @@ class Snapshot:
         return self.revision, self.code
 
     def operation(self, source: str, key: str) -> Tool | None:
-        """The operation of a source by its operationId, its `METHOD path` or its tool name."""
+        """The operation of a source by its operationId, its `METHOD path`, its tool name or an old tool name."""
         return self.operations.get(source, {}).get(key)
 
     def called(self, old: str) -> Tool | None:
@@ -93,7 +94,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class _Entry:
-    """The state of one tenant: its snapshot, the newest known revision, and the lock of the task that loads."""
+    """The state of one tenant: its snapshot, the newest known revision, and a lock for loading."""
 
     snapshot: Snapshot | None = None
     newest: int = 0
@@ -108,8 +109,8 @@ class _Entry:
         """True if a change may have been missed since the last comparison."""
         return self.doubts != self.doubts_at_check
 
-    def hear(self, revision: int, *, asked_at: float, doubts: int) -> None:
-        """Note the revision in the database, with the time of the query and the doubts that it settles."""
+    def note_revision(self, revision: int, *, asked_at: float, doubts: int) -> None:
+        """Note the revision in the database. If it is the snapshot's, note also the query's time and settled doubts."""
         self.newest = max(self.newest, revision)
         if self.snapshot is not None and self.snapshot.revision == revision:
             self.checked_at = max(self.checked_at, asked_at)
@@ -148,7 +149,7 @@ class Snapshots:
 
         Raises:
             NotFound: the tenant does not exist.
-            Unavailable: the database is unreachable, and the kept snapshot is missing or too old.
+            Unavailable: the database is unreachable, and there is no snapshot or its last comparison is over 60 s old.
         """
         entry = self._entries.get(tenant)
         if entry is None:
@@ -160,7 +161,7 @@ class Snapshots:
         return _current(entry, self.generation) or await self._renew(tenant, entry)
 
     def note(self, tenant: TenantId, revision: int) -> None:
-        """Note a revision of the tenant's catalog; older ones are ignored."""
+        """Note a revision of the tenant's catalog, if it is newer and this replica has an entry for the tenant."""
         entry = self._entries.get(tenant)
         if entry is not None and revision > entry.newest:
             entry.newest = revision
@@ -234,7 +235,7 @@ class Snapshots:
         if tenant not in found:
             raise NotFound("no such tenant")
         for known, revision in found.items():
-            kept[known].hear(revision, asked_at=asked_at, doubts=doubts[known])
+            kept[known].note_revision(revision, asked_at=asked_at, doubts=doubts[known])
 
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
         code = self.generation  # read before the primitives: a registration during the load causes another load
@@ -298,7 +299,7 @@ def _current(entry: _Entry, code: int) -> Snapshot | None:
 
 
 def _kept(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snapshot:
-    """The kept snapshot while the database is unreachable; raises the error if it is missing or too old."""
+    """The snapshot to use while the database is unreachable; raises the error without one, or if it is too old."""
     snapshot = entry.snapshot
     if snapshot is None or _age(entry) > _STALE_S:
         raise error

@@ -1,4 +1,4 @@
-"""Token costs of profiles: the primitives that each shows now, and the size of its list of tools."""
+"""Token costs of profiles: the number of primitives that each profile shows, and the size of its list of tools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

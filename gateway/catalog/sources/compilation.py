@@ -1,4 +1,4 @@
-"""Obtains and compiles the document of an import, before anything of the import is stored."""
+"""Obtains and compiles the document of an import, before the import stores anything."""
 
 import json
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from gateway.openapi.options import ImportOptions
 from gateway.upstream.document_fetch import fetch_document
 
 _PIECES_DEPTH = 3
-"""Depth of the pieces: down to each path and each schema of a document."""
+"""Depth to which `_write` splits a document: each operation and each schema is encoded by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentOrigin:
-    """The origin of an import's document: one of the three members, or none for the stored document."""
+    """The origin of an import's document. At most one member is set; without one, the stored document is used."""
 
     document: Mapping[str, object] | str | bytes | None = None
     url: str | None = None
@@ -46,7 +46,7 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, origin: Docume
     """The document or archive that was sent, or the document fetched from the URL.
 
     Raises:
-        DocumentTooLarge: it exceeds the limit.
+        DocumentTooLarge: the document exceeds the limit.
         FetchFailed, EgressDenied, UpstreamError: the URL returned no document.
     """
     if origin.archive is not None:
@@ -66,9 +66,11 @@ async def compile_source(
     """Compile the document and return both; an archive is replaced by the one document made of its files.
 
     Raises:
-        InvalidDocument: it cannot be read; a fault points at the location.
-        DocumentTooLarge: it exceeds the limits of documents, or of the resources for reading one.
+        InvalidDocument: the document cannot be read.
+        DocumentTooLarge: the document exceeds a limit of documents, or the time or memory for reading one.
+        BadInput: the options are invalid.
         LimitExceeded: too many documents wait to be read.
+        Unavailable: the worker process did not start.
     """
     archive = content.archive
     document = content.document if archive is None else archive

@@ -1,7 +1,7 @@
-"""Scope of a source's credentials: credentials stored for some origins are not sent to new ones unnoticed.
+"""Scope of a source's credentials: an update that adds origins must send the credentials again.
 
-Stored credentials can be written and never read. A caller that may change a source could still redirect them to a host
-of its own. So a change that adds origins requires the credentials again.
+The API never returns stored credentials. Without this rule, a caller that may change a source could redirect them to
+its own host.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ class _TokenScheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Destination:
-    """The part of a request plan that names its receivers."""
+    """The part of a request plan that names the receivers of its requests and secrets."""
 
     origin: str
     security: tuple[tuple[_TokenScheme, ...], ...] = ()
@@ -54,7 +54,7 @@ def check_destinations(current: Source, before: frozenset[str], compilation: Com
     """Refuse new origins for a source with stored credentials.
 
     Raises:
-        InvalidBody: calls would go to new origins; the request must contain `credentials` for them.
+        InvalidBody: calls would go to new origins; the request must contain `credentials`.
     """
     after = {origin for operation in compilation.operations for origin in _origins(operation.plan)}
     added = sorted(after - before)

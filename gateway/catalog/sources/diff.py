@@ -7,7 +7,7 @@ from gateway.domain.tools import Tool
 
 
 def compare(before: Iterable[Tool], after: Iterable[StoredOperation]) -> ImportChanges:
-    """Added, removed, renamed and changed operations, matched by identity."""
+    """Added, removed, renamed and changed operations, matched by identity. A renamed one is not compared further."""
     known = {tool.identity: tool for tool in before}
     added: list[OperationChange] = []
     renamed: list[OperationChange] = []

@@ -1,4 +1,4 @@
-"""Drafts of imports, and all that needs no transaction: rows, checks, clean text."""
+"""Drafts of imports, and the steps of an import that need no transaction: checks, rows, clean text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,20 +40,20 @@ class SourceDraft:
     exclude: tuple[OperationRule, ...] = ()
     output_schemas: bool = False
     credentials: Mapping[str, Credential] | None = None
-    """None keeps the stored ones."""
+    """None keeps the stored credentials."""
     dry_run: bool = False
     allow_removals: bool = False
     """Allows an update to remove existing tools."""
 
     @property
     def origin(self) -> DocumentOrigin:
-        """The origin of its document."""
+        """The origin of the document."""
         return DocumentOrigin(document=self.document, url=self.url, archive=self.archive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedImport:
-    """A compiled import that is ready for the transaction, which checks and stores it."""
+    """A compiled import. The transaction checks and stores it."""
 
     draft: SourceDraft
     content: Content
@@ -153,7 +153,7 @@ def check_credentials(credentials: Mapping[str, Credential], compilation: Compil
 
 
 def detail_of(ready: PreparedImport) -> dict[str, object]:
-    """Detail of an import's audit entry; never a secret, nor a URL that may contain one."""
+    """Detail of an import's audit entry. It names the host of the URL only, because a URL may contain a secret."""
     report = ready.compilation.report
     url = ready.content.url
     return {
@@ -187,7 +187,7 @@ def clean_report(report: ImportReport) -> ImportReport:
 
 
 def _clean(text: str) -> str:
-    """Text of a document in a form that can be stored and shown: without NUL and lone surrogates."""
+    """The text without NUL and lone surrogates, so that it can be stored and shown."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 

@@ -1,7 +1,7 @@
-"""Imports: a document becomes a source with tools, completely or not at all.
+"""Imports: a document becomes a source with tools, in one transaction.
 
-Fetching and compiling happen before the transaction. Inside it, under the lock on the tenant's row, names and limits
-are checked against what is stored.
+Fetching and compiling happen before the transaction. Inside the transaction, under the lock on the tenant's row, names
+and limits are checked against the stored catalog.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ from gateway.store.engine import Db
 
 _OWN_ORIGIN = "source:"
 _ROWS_AT_ONCE = 100
-"""Rows of one insert. Preparing them blocks the event loop, so their number is bounded."""
+"""Rows per insert. Preparing the rows blocks the event loop, so their number is bounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +60,10 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
     """Create a source with its tools; with `dry_run`, return only the report.
 
     Raises:
-        InvalidDocument: the document cannot be read.
         InvalidBody: a credential is for a scheme that the document does not declare.
         NameTaken: the name of the source or of a tool is taken; nothing was stored.
-        LimitExceeded: the tools exceed the tenant's limit of primitives.
-        FetchFailed, EgressDenied, UpstreamError: the URL returned no document.
+        LimitExceeded: the tools exceed the tenant's limit of primitives, or no worker is free in time.
+        UpstreamError, InvalidDocument, BadInput, Unavailable: as for `read_content` and `compile_source`.
     """
     content = await read_content(tenant, catalog, draft.origin)
     ready = await _compile(tenant, catalog, draft, content, known_names={}, source=new_source_id())
@@ -91,14 +90,17 @@ async def update_source(
     by: Author,
     expected: Expected = None,
 ) -> Imported:
-    """Import another document or other options, active at once. Operations that remain keep their names.
+    """Import another document or other options; with `dry_run`, return only the report and the changes.
+
+    The new version is active from the commit. Operations that remain keep their tool names if the prefix stays.
 
     Raises:
         NotFound: the tenant has no such source.
         PreconditionFailed: the current version matches no expected tag.
         Conflict: it was changed at the same time; nothing was stored.
         RemovalsRefused: tools would be removed, and `allow_removals` is not set; nothing was stored.
-        InvalidDocument, InvalidBody, NameTaken, LimitExceeded, UpstreamError: as for a first import.
+        InvalidBody: calls would go to new origins, and the draft has no credentials; or as for a first import.
+        InvalidDocument, BadInput, NameTaken, LimitExceeded, UpstreamError, Unavailable: as for a first import.
     """
     async with catalog.store.transaction(tenant) as db:
         current = await find_source(tenant, db, name)
@@ -185,7 +187,7 @@ async def _compile(
 async def _check(
     tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedImport, *, own: Source | None
 ) -> ImportReport:
-    """Refuse an import that conflicts with what is stored; return its report."""
+    """Refuse an import that conflicts with the stored catalog; return its report."""
     stored = await operations.names(tenant, db)
     mine = f"{_OWN_ORIGIN}{own.name}" if own is not None else ""
     wanted = await wanted_names(tenant, db, but="" if own is None else own.name)

@@ -19,24 +19,25 @@ _MOST_WARNINGS = 50
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
-    """Names that operations keep, by identity; under other keys, names that no new tool may have.
+    """Tool names that are taken for the compiler: names that operations keep, by identity, and names of overrides.
 
-    A name that an override wants is reserved for it, even while its operation is missing.
+    A name of an override has a key that is no identity. So no new tool gets the name, even while the override's
+    operation is missing.
     """
     kept: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
     found = await overrides.of_source(tenant, db, source)
-    wanted = {f" {one.id}": one.wishes.name for one in found.values() if one.wishes.name is not None}
+    wanted = {f" {one.id}": one.changes.name for one in found.values() if one.changes.name is not None}
     return {**kept, **wanted}
 
 
 async def wanted_names(tenant: TenantId, db: Db, *, but: str) -> Mapping[str, str]:
-    """The owner of each name that an override wants, except overrides of the source `but`."""
+    """The owner of each name that an override gives its tool, without overrides of the source `but`."""
     found = await overrides.names(tenant, db)
     return {name: f"source:{source}" for name, source in found.items() if source != but}
 
 
 async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedImport:
-    """The import with the names that overrides want, and a report on each override."""
+    """The import with the tool names of the overrides, and with a report on each override."""
     found = await overrides.of_source(tenant, db, ready.source)
     return await anyio.to_thread.run_sync(partial(_reapply, ready, found)) if found else ready
 
@@ -51,7 +52,7 @@ async def leave_aliases(
 
 
 def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedImport:
-    names = {identity: one.wishes.name for identity, one in found.items() if one.wishes.name is not None}
+    names = {identity: one.changes.name for identity, one in found.items() if one.changes.name is not None}
     renamed = [replace(one, tool=names.get(one.identity, one.tool)) for one in ready.operations]
     called = {before.tool: after.tool for before, after in zip(ready.compilation.operations, renamed, strict=True)}
     compiled = tuple(replace(one, tool=called[one.tool]) for one in ready.compilation.operations)
@@ -76,12 +77,12 @@ def _judge(override: Override, defined: tuple[str, bytes] | None) -> OverrideRep
         reason = "the document has no such operation any more, or it is not taken"
         return OverrideReport(identity=identity, applies=False, reasons=(reason,))
     tool, definition = defined
-    faults = find_faults_of_pinned(definition, override.wishes.pinned or {})
+    faults = find_faults_of_pinned(definition, override.changes.pinned or {})
     reasons = tuple(f"{fault.pointer}: {fault.reason}" for fault in faults)
     return OverrideReport(identity=identity, applies=True, tool=tool, reasons=reasons)
 
 
 def _warnings(judged: Sequence[OverrideReport]) -> Sequence[str]:
-    said = [f"override for {one.identity}: {reason}" for one in judged for reason in one.reasons]
-    more = len(said) - _MOST_WARNINGS
-    return said if more <= 0 else [*said[:_MOST_WARNINGS], f"and {more} more about overrides"]
+    message = [f"override for {one.identity}: {reason}" for one in judged for reason in one.reasons]
+    more = len(message) - _MOST_WARNINGS
+    return message if more <= 0 else [*message[:_MOST_WARNINGS], f"and {more} more about overrides"]

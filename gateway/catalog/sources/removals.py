@@ -16,7 +16,7 @@ _MOST_NAMED = 20
 
 
 async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) -> ImportChanges:
-    """The changes with the number of calls of each removed tool in the last seven days."""
+    """The changes with each removed tool's number of calls in the last seven days, among the last 100,000 entries."""
     if not changes.removed:
         return changes
     names = [removed.tool for removed in changes.removed]
@@ -26,7 +26,7 @@ async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) ->
 
 
 def refuse_removals(removed: Sequence[OperationChange]) -> None:
-    """Refuse an update that would remove tools; the faults name the most called ones first.
+    """Refuse an update that would remove tools; the faults name the 20 most called of these tools.
 
     Raises:
         RemovalsRefused: there are removed tools.

@@ -1,4 +1,4 @@
-"""Import reports in stored form, and the warnings on the tenant's policy that the gateway adds."""
+"""Stored form of import reports, and the warnings that the gateway adds about the tenant's policy."""
 
 from dataclasses import replace
 

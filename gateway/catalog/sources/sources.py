@@ -32,10 +32,10 @@ async def page_sources(
 
 
 async def read_report(tenant: TenantId, catalog: CatalogContext, name: str) -> tuple[Source, ImportReport]:
-    """The import report on every operation of the active document.
+    """The source and the import report of its active document.
 
     Raises:
-        NotFound: the tenant has no such source.
+        NotFound: the tenant has no such source, or the report is missing.
     """
     async with catalog.store.transaction(tenant) as db:
         source = await find_source(tenant, db, name)
@@ -48,7 +48,7 @@ async def read_report(tenant: TenantId, catalog: CatalogContext, name: str) -> t
 async def remove_source(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Remove the source with its tools, documents and credentials.
+    """Remove the source with its tools, overrides, documents and credentials.
 
     Raises:
         NotFound: the tenant has no such source.

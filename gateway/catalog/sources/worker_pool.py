@@ -1,7 +1,7 @@
-"""Worker processes that read and compile documents: few at once, tenants in turn, each with limits.
+"""Worker processes that read and compile documents: two at once per replica, with tenants taking turns.
 
-Documents are untrusted, so nothing of them is parsed in this process. A worker receives one task, and no environment,
-open file or other data. It is killed when it exceeds its time, or when its caller is cancelled.
+Documents are untrusted, so only workers parse them. A worker receives one task, and inherits neither the environment
+nor open files. It has limits on memory and CPU time. It is killed when its time is over or its caller is cancelled.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ CONCURRENT_WORKERS = 2
 
 _WAITING = 16
 _PATIENCE_S = 90.0
-"""Longest wait for a worker: each of the documents ahead may use its whole time."""
+"""Longest wait for a worker, because each of the documents ahead may take up to 30 s."""
 
 _CPU_GRACE_S = 5
 
@@ -58,7 +58,7 @@ class UploadedArchive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledDocument:
-    """The compilation of a document; `bundle` is the one document made of an archive."""
+    """The compilation of a document; `bundle` is the document made of an archive's files, None without an archive."""
 
     compilation: Compilation
     bundle: bytes | None = None
@@ -91,13 +91,13 @@ class WorkerPool:
     async def compile(
         self, document: bytes | UploadedArchive, options: ImportOptions, *, tenant: TenantId | None = None
     ) -> CompiledDocument:
-        """Compile a document, or the one that an archive contains.
+        """Compile a document, or the document that an archive contains.
 
         Raises:
-            InvalidDocument: it cannot be read; a fault points at the location.
-            DocumentTooLarge: it exceeds a limit of documents, or the time or memory for one.
+            InvalidDocument: the document or archive cannot be read, or the compiler failed on it.
+            DocumentTooLarge: the document exceeds a limit of documents, or the time or memory for one.
             BadInput: the options are invalid.
-            LimitExceeded: no worker is free in time for this tenant.
+            LimitExceeded: no worker is free in time for this tenant, or too many documents wait.
             Unavailable: the process did not start.
         """
         if isinstance(document, UploadedArchive):
@@ -121,9 +121,10 @@ class WorkerPool:
         """Run one task in a worker and return its complete answer.
 
         Raises:
-            BadInput: the worker refused the content, as `BadInput` or a subclass such as InvalidDocument.
-            DocumentTooLarge: it takes more time or memory than the limits.
-            LimitExceeded: no worker is free in time for this tenant.
+            BadInput: the worker refused the content, as `BadInput` or a subclass such as `InvalidDocument`.
+            InvalidDocument: the worker failed on the content.
+            DocumentTooLarge: reading the content takes more time or memory than the limits.
+            LimitExceeded: no worker is free in time for this tenant, or too many documents wait.
             Unavailable: the process did not start.
         """
         limits = self._limits
@@ -174,13 +175,13 @@ class WorkerPool:
 
 
 async def _converse(process: Process, task: Task, content: bytes) -> WorkerAnswer:
-    """Send the task and receive the answer; the process may end either early."""
+    """Send the task and receive the answer. If the process ends early, the answer is incomplete."""
     source, sink = process.stdin, process.stdout
     if source is None or sink is None:  # both are requested
         raise Unavailable("The compiler of documents has no pipes.")
     answer = WorkerAnswer()
     async with anyio.create_task_group() as group:
-        group.start_soon(_tell, source, task, content)
+        group.start_soon(_send_task, source, task, content)
         try:
             await _listen(sink, answer)
         finally:
@@ -188,12 +189,15 @@ async def _converse(process: Process, task: Task, content: bytes) -> WorkerAnswe
     return answer
 
 
-async def _tell(stream: ByteSendStream, task: Task, content: bytes) -> None:
+async def _send_task(stream: ByteSendStream, task: Task, content: bytes) -> None:
     await send_all(stream, await anyio.to_thread.run_sync(write_frame, task), content)
 
 
 async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
-    """Receive messages until the answer is complete or the process ends. Each is small and is decoded in a thread."""
+    """Receive messages until the answer is complete, the process ends, or a message is longer than `LONGEST`.
+
+    Messages are decoded in a thread.
+    """
     buffered = BufferedByteReceiveStream(stream)
     with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
         while not answer.is_complete:

@@ -15,7 +15,7 @@ from gateway.errors import NotFound, RedisUnavailable, ResourceValidationError
 from gateway.store import primitives
 from gateway.store.engine import Db
 
-_TELL_S = 5.0
+_NOTIFY_TIMEOUT_S = 5.0
 
 
 async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> None:
@@ -23,7 +23,7 @@ async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> 
 
     Raises:
         NotFound: the tenant has neither a resource of this URI nor a template that matches it.
-        RedisUnavailable: some replicas may have missed the event, and no later comparison will make up for it.
+        RedisUnavailable: some replicas may have missed the event; the caller has to retry.
     """
     async with catalog.store.transaction(tenant) as db:
         known = await is_known(tenant, catalog, db, uri)
@@ -33,7 +33,7 @@ async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> 
 
 
 async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> Sequence[int]:
-    """Positions of the URIs for which the tenant has neither a resource nor a template."""
+    """Positions of the URIs that no resource of the tenant has and no template matches."""
     async with catalog.store.transaction(tenant) as db:
         wanted = await _lacking(tenant, catalog, db, uris)
         templates = await _templates(tenant, catalog, db) if wanted else ()
@@ -48,7 +48,7 @@ async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Seque
         RedisUnavailable: some replicas may have missed an event.
     """
     try:
-        with anyio.fail_after(_TELL_S):
+        with anyio.fail_after(_NOTIFY_TIMEOUT_S):
             for uri in dict.fromkeys(uris):
                 await catalog.publish(ResourceUpdated(tenant=tenant, uri=uri))
     except TimeoutError:
@@ -56,13 +56,16 @@ async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Seque
 
 
 async def is_known(tenant: TenantId, catalog: CatalogContext, db: Db, uri: str) -> bool:
-    """True if a resource or template has the URI, enabled or not: subscriptions decide on notifications."""
+    """True if a resource has the URI or a template matches it.
+
+    Disabled primitives count, because subscriptions alone decide which clients are notified.
+    """
     wanted = await _lacking(tenant, catalog, db, [uri])
     return not wanted or not await _unmade(await _templates(tenant, catalog, db), wanted)
 
 
 async def _lacking(tenant: TenantId, catalog: CatalogContext, db: Db, uris: Sequence[str]) -> Set[str]:
-    """Those of the URIs that no resource has."""
+    """The URIs that no resource has."""
     code = {one.name for one in await code_of(tenant, catalog, db) if one.family is Family.RESOURCE}
     lacking: set[str] = set()
     for uri in set(uris) - code:
@@ -78,12 +81,12 @@ async def _templates(tenant: TenantId, catalog: CatalogContext, db: Db) -> Seque
 
 
 async def _unmade(templates: Sequence[str], uris: Set[str]) -> Set[str]:
-    """Those of the URIs that no template matches. Many templates take long, so a thread compares them."""
+    """The URIs that no template matches. With many templates this takes long, so it runs in a thread."""
     return uris - await anyio.to_thread.run_sync(made_by, templates, uris) if uris else uris
 
 
 def made_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:
-    """Those of the URIs that one of the templates matches. An invalid template matches none."""
+    """The URIs that one of the templates matches. An invalid template matches no URI."""
     wanted = frozenset(uris)
     left = set(wanted)
     for text in templates:

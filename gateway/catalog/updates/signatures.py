@@ -26,7 +26,7 @@ def sign(secret: str, *, delivery: str, at: str, body: bytes) -> str:
 
 
 def is_signed(header: str, signing: SigningSecrets, *, delivery: str, at: str, body: bytes) -> bool:
-    """True if one of the header's signatures was made with one of the secrets; compared in constant time."""
+    """True if one of the header's first 16 signatures was made with one of the secrets; compared in constant time."""
     given = list(_macs(header.split(" ", _MOST_SIGNATURES)[:_MOST_SIGNATURES]))
     is_good = False
     for secret in (signing.current, signing.previous):

@@ -1,7 +1,7 @@
 """Watches: tenants declare which URL the gateway polls for which resource.
 
-`gateway.jobs` polls; this module contains what it reads and writes. A replica that begins a poll holds its lease until
-a deadline. So one replica makes each poll, and another one makes it if that replica dies.
+`gateway.jobs` polls, and calls `begin_poll` and `end_poll`. A replica that begins a poll holds a lease until a
+deadline. So one replica makes each poll, and if that replica dies, another one repeats the poll.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class WatchDraft:
 class Poll:
     """One poll to be made: its tenant, its watch and the end of its lease.
 
-    `origins` are the only ones that the tenant's policy allows (None: any). `is_known` is True if the resource still
+    `origins` are the origins that the tenant's policy allows; None allows any. `is_known` is True if the resource still
     exists.
     """
 
@@ -65,8 +65,10 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
     """Create a watch. Its first poll is due within 2 s and only stores the current state.
 
     Raises:
+        InvalidBody: the URL is no absolute http or https URL.
         NameTaken: the resource has a watch.
-        ReferenceMissing: there is no such resource or credential, or the policy does not allow the URL.
+        ReferenceMissing: the resource is missing, or the credential is for another origin or missing, or the policy
+            does not allow the URL.
         LimitExceeded: the tenant has reached its limit of watches.
     """
     now = datetime.now(UTC)
@@ -102,11 +104,13 @@ async def update_watch(
     by: Author,
     expected: Expected = None,
 ) -> Watch:
-    """Replace a watch with the one that `revise` returns. A new URL discards the state seen at the old one.
+    """Replace a watch with the one that `revise` returns. A new URL discards the state seen at the old URL.
+
+    The next poll is due within 2 s.
 
     Raises:
-        NotFound: the tenant has none.
-        ReferenceMissing: there is no such credential, or the policy does not allow the URL.
+        NotFound: the tenant has no such watch.
+        InvalidBody, ReferenceMissing: as for a new watch.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="watch.update", target=name)
@@ -134,10 +138,10 @@ async def update_watch(
 
 
 async def get_watch(tenant: TenantId, catalog: CatalogContext, name: str) -> Watch:
-    """The watch of this id or resource.
+    """The watch of this id or resource URI.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such watch.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find(tenant, db, name)
@@ -157,7 +161,7 @@ async def remove_watch(
     """Delete a watch and its job.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such watch.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="watch.delete", target=name)
@@ -189,7 +193,7 @@ async def begin_poll(catalog: CatalogContext, due: Job, *, until: datetime) -> P
 
 
 async def end_poll(catalog: CatalogContext, look: Poll, seen: Sighting, *, again_at: datetime) -> bool:
-    """Store what was seen and the time of the next poll; False if the watch was changed or the lease lost."""
+    """Store the result of a poll and the time of the next; False if the watch changed or the lease expired."""
     tenant, watch = look.tenant, look.watch
     async with catalog.store.transaction(tenant) as db:
         if not await jobs.move(tenant, db, watch.id, seen=look.until, to=again_at):
@@ -198,11 +202,11 @@ async def end_poll(catalog: CatalogContext, look: Poll, seen: Sighting, *, again
 
 
 async def _check(tenant: TenantId, catalog: CatalogContext, db: Db, draft: WatchDraft) -> None:
-    """Refuse a watch that could never be polled."""
+    """Refuse a watch with an unusable URL, resource or credential."""
     origin = find_origin(draft.url)
     if origin is None:
-        said = "must be an absolute http or https URL"
-        raise InvalidBody(f"/url: {said}", faults=[Fault(pointer="/url", reason=said)])
+        message = "must be an absolute http or https URL"
+        raise InvalidBody(f"/url: {message}", faults=[Fault(pointer="/url", reason=message)])
     allowed = (await policies.get(tenant, db)).http_origins
     if allowed is not None and origin not in allowed:
         raise _missing("/url", "the tenant's policy does not allow requests to this origin")

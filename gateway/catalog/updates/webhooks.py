@@ -1,7 +1,7 @@
 """Webhooks through which a tenant's own systems report changed resources: creation, rotation, deliveries.
 
 A delivery is accepted if a secret of this webhook signed it, its time is within five minutes of now, and its id is new.
-After a rotation, the previous secret stays valid for a day.
+Ids are remembered for 24 hours. After a rotation, the previous secret stays valid for a day.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ _LONGEST_ID = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The claims of a request, not yet verified, and its raw body."""
+    """The unverified headers of a delivery, and its raw body."""
 
     id: str
     at: str
@@ -64,7 +64,7 @@ class SingleUse:
 
 
 async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author) -> tuple[Webhook, str]:
-    """Create a webhook and its secret, which is shown only here.
+    """Create a webhook and return it with its secret.
 
     Raises:
         NameTaken: the tenant has a webhook of this name.
@@ -86,10 +86,11 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
 async def rotate_webhook(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> tuple[Webhook, str]:
-    """Give a webhook a new secret, which is shown only here. The previous one stays valid for a day.
+    """Give a webhook a new secret, and return both. The previous secret stays valid for a day.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such webhook.
+        SecretUnreadable: no configured key opens the previous secret.
         PreconditionFailed: the current version matches no expected tag.
     """
     now, secret = datetime.now(UTC), new_secret()
@@ -142,10 +143,10 @@ async def remove_webhook(
 
 
 def check_delivery(delivery: Delivery) -> None:
-    """Refuse a delivery that is invalid under every secret.
+    """Check the headers of a delivery without its secret.
 
     Raises:
-        BadInput: the id or the time is malformed, or the time is over five minutes from now.
+        BadInput: a header is missing or malformed, or the time is over five minutes from now.
     """
     if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isascii() or not delivery.signatures:
         raise BadInput("webhook-id, webhook-timestamp and webhook-signature are required")
@@ -160,7 +161,8 @@ async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, deli
 
     Raises:
         NotFound: there is no such tenant, or it has no such webhook.
-        BadInput: no signature matches this webhook and body, or the time is wrong.
+        BadInput: no signature matches this webhook and body, or `check_delivery` refuses the headers.
+        SecretUnreadable: no configured key opens the webhook's secrets.
     """
     check_delivery(delivery)
     async with catalog.store.unscoped() as db:
@@ -185,14 +187,14 @@ async def take_delivery(
     *,
     once: SingleUse,
 ) -> None:
-    """Announce a delivery's changed resources to all replicas, once per delivery, and only if all of them exist.
+    """Announce a delivery's changed resources to all replicas, once per delivery id, and only if all of them exist.
 
-    `uris` maps pointers into the body to URIs.
+    `uris` maps pointers into the body to URIs. After a failure, the id is free again, so that the sender can retry.
 
     Raises:
-        Conflict: the delivery id was used before.
-        ReferenceMissing: the tenant lacks some of these resources; the faults name them.
-        RedisUnavailable: the id could not be checked, or replicas may have missed events; the sender may retry.
+        Conflict: the delivery id was used in the last 24 hours.
+        ReferenceMissing: the tenant lacks some of these resources; the faults point at them.
+        RedisUnavailable: the id could not be checked, or replicas may have missed events.
     """
     named = f"hook:{webhook}:{hashlib.sha256(delivery.id.encode()).hexdigest()}"
     if not await once.use(tenant, named, REMEMBERED_S):

@@ -22,7 +22,7 @@ _NEXT = {
     "source.removals_refused": "give --yes (REST: allow_removals) if that is meant, or look first with --dry-run",
     "upstream.egress_denied": "the operator opens it with `gateway tenant egress SLUG --allow host:port`",
 }
-"""Remedies by problem code, for refusals whose text cannot name the options of the command line."""
+"""Remedies by problem code, for refusals whose message does not name the options of the command line."""
 
 
 def path_of(*parts: str) -> str:
@@ -59,14 +59,14 @@ class AdminApi:
         return as_object(self._ask("GET", path).json())
 
     def get_with_tag(self, path: str) -> tuple[JsonObject, str | None]:
-        """Return one object and its ETag, for a change that must not overwrite a concurrent one."""
+        """Return one object and its ETag, for a change that must not overwrite a concurrent change."""
         answer = self._ask("GET", path)
         return as_object(answer.json()), answer.headers.get("ETag")
 
     def send(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, if_match: str | None = None
     ) -> JsonObject:
-        """Send a change; return the object of the response, empty if it has none."""
+        """Send a change; return the object in the response, or an empty object if the response has no content."""
         headers = {"If-Match": if_match} if if_match else {}
         content = None if body is None else json.dumps(body).encode()
         return self._change(method, path, content, headers)

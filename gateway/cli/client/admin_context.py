@@ -1,4 +1,4 @@
-"""The context of every admin command: an open admin API, and the output format."""
+"""The context of every admin command: a client of the admin API, the tenant, and the output format."""
 
 import sys
 from collections.abc import Callable
@@ -30,7 +30,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminContext:
-    """An open admin API, the selected tenant, and the output format."""
+    """A client of the admin API, the selected tenant, and the output format."""
 
     admin: AdminApi
     tenant: str | None

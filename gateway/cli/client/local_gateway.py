@@ -58,7 +58,7 @@ def host(settings: Settings, prepare: Callable[[Running], None] | None = None) -
     `prepare` runs in a thread once the gateway accepts requests; its failure stops the gateway.
 
     Raises:
-        Failure: the gateway did not start, or `prepare` raised it.
+        Failure: the gateway did not start or failed, or `prepare` raised the failure.
     """
     failures: list[Failure] = []
 

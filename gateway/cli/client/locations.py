@@ -60,12 +60,13 @@ def segment_of(name: str) -> str:
 
 
 def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
-    """Find the key for the admin API: the given one, the operator's from the environment or, on this machine, its file.
+    """Find the key for the admin API.
 
-    Falls back to `GATEWAY_KEY`.
+    The first of: the given key, `GATEWAY_OPERATOR_KEY`, the file that `GATEWAY_OPERATOR_KEY_FILE` names, the operator
+    key in the data folder if the URL is loopback, `GATEWAY_KEY`.
 
     Raises:
-        Failure: there is no key; the message names the ways to pass one.
+        Failure: there is no key, or it cannot be a header value, or the named file cannot be read.
     """
     key = given or os.environ.get("GATEWAY_OPERATOR_KEY") or _read_named_file() or _read_operator_key(url, folder)
     key = key or os.environ.get("GATEWAY_KEY")
@@ -76,10 +77,10 @@ def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
 
 
 def find_key(given: str | None) -> str:
-    """Find the key for a tenant's MCP URL: the given one, or that of the environment.
+    """Find the key for a tenant's MCP URL: the given key, or `GATEWAY_KEY`.
 
     Raises:
-        Failure: there is no key.
+        Failure: there is no key, or it cannot be a header value.
     """
     key = given or os.environ.get("GATEWAY_KEY")
     if not key:

@@ -1,6 +1,6 @@
 """Loopback addresses that the import of a document needs as upstreams.
 
-Only the user's own input opens them: a local document, or a URL on the command line.
+Only the user's own input permits them: a local document that is not an archive, or a URL on the command line.
 """
 
 import re
@@ -19,9 +19,10 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def find_loopback(document: DocumentArgument, *, base_url: str | None) -> tuple[str, ...]:
-    """Return each loopback `host:port` that the document's servers name, or that the user typed as a URL.
+    """Return each loopback `host:port` of the URLs on the command line, and of the servers in a local document.
 
-    A document fetched from a URL opens none of its servers, because its content is not the user's own input.
+    With `base_url`, the servers in the document are ignored. Servers in a fetched document are not permitted, because
+    its content is not the user's own input.
     """
     typed = [url for url in (base_url, document.url) if url is not None]
     named = [] if base_url is not None else list(_server_urls(document.text))

@@ -47,7 +47,7 @@ def header_value(text: str) -> str:
 
 
 def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return the arguments that the tool's schema requires as `Mcp-Param-…` headers."""
+    """Return the `Mcp-Param-…` headers that the tool's schema requires for these arguments."""
     headers: dict[str, str] = {}
     for name, inner in as_object(pick(schema, "properties")).items():
         value = arguments.get(name)
@@ -97,8 +97,8 @@ class McpClient:
             if names[-1] == name:
                 return tool
         near = get_close_matches(name, names, n=1)
-        said = f"no tool {name!r} at {self._url}"
-        raise Failure(f"{said}; did you mean {near[0]!r}?" if near else said, ExitCode.NOT_FOUND)
+        detail = f"no tool {name!r} at {self._url}"
+        raise Failure(f"{detail}; did you mean {near[0]!r}?" if near else detail, ExitCode.NOT_FOUND)
 
     def call(self, tool: JsonObject, arguments: JsonObject) -> JsonObject:
         """Return the result of a call; the result itself can be an error.

@@ -32,7 +32,9 @@ def ensure_tenant(admin: AdminApi, tenant: str) -> None:
 def ensure_source(
     admin: AdminApi, progress: Progress, *, path: str, fields: JsonObject, document: DocumentArgument
 ) -> JsonObject:
-    """Import the document as the source `fields["name"]` below `path`; return the source with its report.
+    """Import the document as the source `fields["name"]` below `path`, or replace it even if this removes tools.
+
+    Returns the source with its report.
 
     Raises:
         Failure: the gateway refused.
@@ -60,8 +62,7 @@ def find_source(admin: AdminApi, *, path: str, name: str) -> JsonObject | None:
 
 
 def ensure_key(admin: AdminApi, tenant: str, *, kept_in: Path) -> str:
-    """Return a valid key for MCP clients: the one in the file `kept_in`, else a new one, stored there for the next
-    start.
+    """Return a valid key for MCP clients: the key in the file `kept_in`, else a new key, which is stored there.
 
     Raises:
         Failure: the gateway refused.
@@ -95,7 +96,7 @@ def _read(path: Path) -> str | None:
 
 
 def _keep(path: Path, key: str) -> None:
-    """Replace the file by a new one that only its owner can read, from its first byte on."""
+    """Replace the file by a new file, which is created with permissions for its owner only."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:

@@ -95,9 +95,9 @@ def _render_verified(found: JsonObject) -> str:
     chains = as_objects(found.get("writers"))
     bad = [chain for chain in chains if chain.get("ok") is not True]
     writers = [chain for chain in chains if not text_at(chain, "writer").startswith("heads:")]
-    said = f"{count(number_at(found, 'entries'), 'entry', 'entries')} of {count(len(writers), 'writer')}"
+    message = f"{count(number_at(found, 'entries'), 'entry', 'entries')} of {count(len(writers), 'writer')}"
     is_whole = found.get("ok") is True
-    lines = [f"ok: {said}, each follows from the one before" if is_whole else f"NOT ok: {said}"]
+    lines = [f"ok: {message}, each follows from the one before" if is_whole else f"NOT ok: {message}"]
     lines += [_render_anchor(as_object(found.get("anchor")) or {})]
     lines += [_render_store(store) for store in as_objects(found.get("stores") or [])]
     if not bad:
@@ -133,9 +133,9 @@ def _render_anchor(anchor: JsonObject) -> str:
 
 
 def _render_store(store: JsonObject) -> str:
-    said = _STORES.get(text_at(store, "state"), text_at(store, "state"))
+    message = _STORES.get(text_at(store, "state"), text_at(store, "state"))
     counted = {name: number_at(store, name) for name in ("compared", "number", "refused")}
-    return f"{text_at(store, 'store')}: {said.format(**counted)}"
+    return f"{text_at(store, 'store')}: {message.format(**counted)}"
 
 
 def _row(chain: JsonObject) -> list[str]:

@@ -126,13 +126,13 @@ def delete_credential(context: AdminContext, name: str, yes: bool) -> None:
 
 def _fields(options: CredentialOptions) -> JsonObject:
     secret = options["secret"]
-    told = "password" if options["place"] == CredentialLocation.BASIC else "value"
+    field_name = "password" if options["place"] == CredentialLocation.BASIC else "value"
     fields: JsonObject = {
         "name": options["name"],
         "place": options["place"],
         "field": options["field"],
         "username": options["username"],
-        told: None if secret is None else read_secret("--secret", secret),
+        field_name: None if secret is None else read_secret("--secret", secret),
         "origins": list(options["origins"]) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -27,7 +27,7 @@ from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import BrokenSetting, GatewayError
 from gateway.settings import Settings
 
-_SAID = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
+_WORDS = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
 _UNSTARTED = Finding(
     check="database",
     status=Verdict.FAILED,
@@ -45,10 +45,10 @@ def examine() -> None:
     """Examine database, Redis, keys, egress, clock, disk and versions, and print a remedy for each fault.
 
     With --url, the gateway at that URL examines itself; this needs the operator's key. Without it, the settings of this
-    environment are examined here. If a running gateway holds the embedded servers, that gateway examines itself
+    environment are examined here. If a running gateway uses the embedded servers, that gateway examines itself
     instead.
     """
-    if _is_url_said():
+    if _names_url():
         findings, place = _ask(chosen_url()), chosen_url()
     else:
         findings, place = _examine_here()
@@ -57,11 +57,11 @@ def examine() -> None:
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-def _is_url_said() -> bool:
+def _names_url() -> bool:
     """True if the URL was given: before or after the command's name, or by the environment."""
     context: click.Context | None = click.get_current_context()
     while context is not None:
-        if context.get_parameter_source("url") in _SAID:
+        if context.get_parameter_source("url") in _WORDS:
             return True
         context = context.parent
     return False
@@ -75,14 +75,14 @@ def _ask(url: str) -> list[JsonObject]:
 
 
 def _ask_holder(url: str, folder: Path) -> list[JsonObject]:
-    """Request the findings of the gateway that holds the servers here; it can listen at another URL than `url`."""
+    """Request the findings of the gateway that uses the embedded servers; it can listen at another URL than `url`."""
     try:
         return _ask(url)
     except Failure as failure:
         if failure.exit_code is not ExitCode.UNREACHABLE:
             raise
-        said = f"a gateway holds {folder} and does not answer at {url}: give its --url"
-        raise Failure(said, ExitCode.UNREACHABLE) from None
+        message = f"a gateway holds {folder} and does not answer at {url}: give its --url"
+        raise Failure(message, ExitCode.UNREACHABLE) from None
 
 
 def _examine_here() -> tuple[list[JsonObject], str]:
@@ -119,7 +119,7 @@ async def _examine(settings: Settings, database_url: str, redis_url: str) -> Seq
 
 
 def _read_keys(settings: Settings) -> GatewayKeys:
-    """Read the keys that a gateway would run with; unlike a start, this generates none."""
+    """Read the keys that a gateway would use; unlike a start, this generates no key."""
     configured = tuple(key.get_secret_value() for key in settings.secret_keys)
     kept = _read(settings.data_dir / SECRET_KEYS_FILE)
     operator = settings.operator_key
@@ -138,7 +138,7 @@ def _read(path: Path) -> str:
 
 
 def _is_held(folder: Path) -> bool:
-    """True if a running gateway holds the servers of the data folder."""
+    """True if a running gateway uses the embedded servers of the data folder."""
     try:
         with (folder / "servers" / "lock").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -165,6 +165,6 @@ def _render(findings: Sequence[JsonObject], place: str) -> str:
             f"examined {place}",
             "",
             render_table(("status", "check", "detail"), rows),
-            *(["", "to mend:", *(f"  {mending}" for mending in mendings)] if mendings else []),
+            *(["", "to mend:", *(f"  {remedies}" for remedies in mendings)] if mendings else []),
         ]
     )

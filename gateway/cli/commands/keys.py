@@ -24,7 +24,7 @@ def key() -> None:
 @list_options(_NOUN)
 @with_tenant
 def list_keys(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's keys; their secrets are never shown again."""
+    """List a tenant's keys, without their secrets."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("id", "name", "scopes", "expires", "revoked")
     names = ("id", "name", "scopes", "expires_at", "revoked_at")

@@ -94,7 +94,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
 @limit_option
 @with_tenant
 def list_overrides(context: AdminContext, name: str, limit: int | None) -> None:
-    """List the overrides of the tools of source NAME, including those of operations that are gone."""
+    """List the overrides of the tools of source NAME, including overrides of operations that are gone."""
     items = list(context.admin.pages(context.tenant_path("sources", name, "overrides"), limit=limit))
     rows = [
         (text_at(item, "operation"), text_at(item, "tool") or "(gone)", shorten(_summary(item), _WIDTH))
@@ -151,15 +151,15 @@ def _describe(override: JsonObject, name: str) -> str:
     """Render the override, or a line that there is none."""
     if not override:
         return f"{name} is as its document says"
-    return render_pairs([("tool", name), *((member, _say(override, member)) for member in _MEMBERS)])
+    return render_pairs([("tool", name), *((member, _message_of(override, member)) for member in _MEMBERS)])
 
 
 def _summary(item: JsonObject) -> str:
-    return "; ".join(f"{member}: {said}" for member in _MEMBERS if (said := _say(item, member)))
+    return "; ".join(f"{member}: {message}" for member in _MEMBERS if (message := _message_of(item, member)))
 
 
-def _say(override: JsonObject, member: str) -> str:
+def _message_of(override: JsonObject, member: str) -> str:
     value = override.get(member)
     if is_object(value):
-        return ", ".join(f"{name}={said}" for name in value if (said := text_at(value, name)))
+        return ", ".join(f"{name}={message}" for name in value if (message := text_at(value, name)))
     return text_at(override, member)

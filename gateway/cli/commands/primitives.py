@@ -34,7 +34,7 @@ class CommandNoun:
 
     @property
     def metavar(self) -> str:
-        """The metavar of an item's address in help texts."""
+        """The placeholder of an item's address in help texts."""
         return "NAME" if self.member == "name" else "URI"
 
 
@@ -116,7 +116,7 @@ def _creates(noun: CommandNoun) -> click.Command:
     def run(context: AdminContext, file: str) -> None:
         path = context.tenant_path(noun.segment)
         done = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
-        context.show(done, lambda: _tell(noun, "created", done))
+        context.show(done, lambda: _print(noun, "created", done))
 
     return click.command("create", help=f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin).")(
         run
@@ -130,7 +130,7 @@ def _updates(noun: CommandNoun) -> click.Command:
     def run(context: AdminContext, file: str, name: str | None) -> None:
         declarations = read_declarations(file) if name is None else [only_one(read_declarations(file))]
         done = send_all(declarations, lambda body: _put(context, noun, body, name))
-        context.show(done, lambda: _tell(noun, "updated", done))
+        context.show(done, lambda: _print(noun, "updated", done))
 
     about = f"Replace every {noun.words} that FILE declares; {noun.metavar} says which, where the file gives another."
     return click.command("update", help=about)(run)
@@ -141,7 +141,7 @@ def _sets(noun: CommandNoun) -> click.Command:
     @with_tenant
     def run(context: AdminContext, file: str) -> None:
         done = send_all(read_declarations(file), lambda body: _create_or_replace(context, noun, body))
-        context.show(done, lambda: _tell(noun, "set", done))
+        context.show(done, lambda: _print(noun, "set", done))
 
     about = f"Create or replace every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
     return click.command("put" if noun is TOOLS else "set", help=about)(run)  # `tool set` sets overrides
@@ -216,7 +216,7 @@ def _validates(noun: CommandNoun) -> click.Command:
     return click.command("validate", help=f"Judge every {noun.words} that FILE declares; nothing is stored.")(run)
 
 
-def _tell(noun: CommandNoun, verb: str, done: Sequence[JsonObject]) -> str:
+def _print(noun: CommandNoun, verb: str, done: Sequence[JsonObject]) -> str:
     return "\n".join(f"{verb} {text_at(one, noun.shown)} ({_level(one)})" for one in done)
 
 

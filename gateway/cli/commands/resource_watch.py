@@ -43,7 +43,7 @@ def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
     as_json = wants_json()
     with httpx.Client(headers={"Authorization": f"Bearer {find_key(chosen('key'))}"}, trust_env=False) as http:
         follower = ResourceWatcher(
-            http, mcp_url(chosen_url(), tenant), uris, say=lambda text: click.echo(text, err=True)
+            http, mcp_url(chosen_url(), tenant), uris, report=lambda text: click.echo(text, err=True)
         )
         for number, uri in enumerate(follower.updates(), 1):
             at = datetime.now().astimezone().isoformat(timespec="milliseconds")
@@ -53,17 +53,17 @@ def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
 
 
 class ResourceWatcher:
-    """A subscription to some resources, which is renewed whenever its stream ends."""
+    """A subscription to resources, which is renewed when its stream ends."""
 
-    def __init__(self, http: httpx.Client, url: str, uris: tuple[str, ...], *, say: Callable[[str], None]) -> None:
+    def __init__(self, http: httpx.Client, url: str, uris: tuple[str, ...], *, report: Callable[[str], None]) -> None:
         self._http = http
         self._url = url
         self._uris = uris
-        self._say = say
-        self._was_heard = False
+        self._report = report
+        self._has_received = False
 
     def updates(self) -> Iterator[str]:
-        """Yield the URI of each update, without end.
+        """Yield the URI of each update; does not end by itself.
 
         Raises:
             Failure: the first attempt was refused or got no response, or a later one was refused permanently.
@@ -76,12 +76,12 @@ class ResourceWatcher:
                     if message.get("method") == _UPDATED:
                         yield text_at(message, "params", "uri")
             except httpx.TransportError as error:
-                if not self._was_heard:
+                if not self._has_received:
                     raise unanswered(self._url, error) from None
             except Failure as failure:
-                if not self._was_heard or failure.exit_code is not ExitCode.BUSY:
+                if not self._has_received or failure.exit_code is not ExitCode.BUSY:
                     raise
-            self._say("listening again; what changed in between may have been missed")
+            self._report("listening again; what changed in between may have been missed")
             time.sleep(pause)  # no event announces that the gateway is back
             pause = min(pause * 2, _PAUSES_S[1])
 
@@ -97,7 +97,7 @@ class ResourceWatcher:
                     message = _read(line.removeprefix("data:"))
                     self._check(message)
                     yield message
-        if not self._was_heard:
+        if not self._has_received:
             raise Failure(f"{self._url} ended the stream before it said what is followed")
 
     def _check(self, message: JsonObject) -> None:
@@ -109,8 +109,8 @@ class ResourceWatcher:
         missing = [uri for uri in self._uris if uri not in granted]
         if missing:
             raise Failure(f"this key can read no resource {missing[0]!r}", ExitCode.NOT_FOUND)
-        self._was_heard = True
-        self._say(f"following {', '.join(self._uris)}")
+        self._has_received = True
+        self._report(f"following {', '.join(self._uris)}")
 
 
 def _read(text: str) -> JsonObject:

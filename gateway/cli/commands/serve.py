@@ -42,7 +42,7 @@ def migrate_database() -> None:
     except GatewayError as error:
         raise failure_of(error) from None
     text = f"applied {', '.join(applied)}" if applied else "nothing to do: the database is at this version"
-    _tell({"applied": applied}, text, as_json=wants_json())
+    _print({"applied": applied}, text, as_json=wants_json())
 
 
 async def _migrate(settings: Settings) -> list[str]:
@@ -65,14 +65,14 @@ def _announce(running: Running, *, as_json: bool) -> None:
     facts |= {"operator_key": running.operator_key} if running.operator_key_is_new else {}
     pairs = [
         ("gateway", running.url),
-        ("admin API", _tell_admin_url(running)),
+        ("admin API", _print_admin_url(running)),
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
         ("operator key", print_operator_key(running)),
     ]
-    _tell(facts, render_pairs(pairs), as_json=as_json)
+    _print(facts, render_pairs(pairs), as_json=as_json)
 
 
-def _tell(facts: dict[str, object], text: str, *, as_json: bool) -> None:
+def _print(facts: dict[str, object], text: str, *, as_json: bool) -> None:
     """Print the facts as one line if logs are JSON, else in the format that `--json` selects."""
     if logs_json():
         show_line(facts)
@@ -80,13 +80,13 @@ def _tell(facts: dict[str, object], text: str, *, as_json: bool) -> None:
         show(facts, lambda: text, as_json=as_json)
 
 
-def _tell_admin_url(running: Running) -> str:
-    """The URL of the admin API if it differs from that of MCP; admin commands need it as `GATEWAY_URL`."""
+def _print_admin_url(running: Running) -> str:
+    """Return the URL of the admin API if it differs from the URL of MCP; admin commands need it as `GATEWAY_URL`."""
     return "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL for admin commands)"
 
 
 def print_operator_key(running: Running) -> str:
-    """Return the operator key if it was just generated, else the file that holds it; empty if it was configured."""
+    """Return the operator key if it was just generated, else the path of its file; empty if the key is configured."""
     kept = running.data_dir / OPERATOR_KEY_FILE
     if running.operator_key_is_new:
         return f"{running.operator_key} (shown this once, kept in {kept})"

@@ -28,9 +28,10 @@ from gateway.cli.spared_modules import spare_modules
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
 @json_option
 def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
-    """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
+    """Run the gateway until SIGTERM or Ctrl-C; calls in flight have GATEWAY_DRAIN_S seconds to finish.
 
-    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts its own PostgreSQL and Redis below the data folder.
+    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL, the gateway starts its own PostgreSQL and Redis in the data
+    folder.
     With GATEWAY_LOG_FORMAT=json, each line on standard output and standard error is one JSON object.
     """
     import_serving().serve_gateway(address, port, data_dir)
@@ -69,7 +70,7 @@ def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[Impo
 
 
 def import_serving() -> ModuleType:
-    """Import the modules that serve, without dependencies that they never use; return the module with the commands."""
+    """Import the modules that serve, without unused dependencies; return the module with the commands."""
     with paused_collection():
         spare_modules()
         from gateway.cli.commands import serve  # noqa: PLC0415  # 1,400 modules, not needed by `--help`

@@ -124,7 +124,7 @@ def set_source(
     """Import SPEC as source NAME, or replace the document and options of that source.
 
     Credentials are kept if none is given. Any other option that is not given gets its default, as in `add`; `update`
-    keeps those of the source. A change that would remove tools is refused without --yes.
+    keeps the source's value. A change that would remove tools is refused without --yes.
     """
     flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
     answer = _import(context, "PUT", context.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
@@ -204,7 +204,7 @@ def _import(
 
 
 def _replace(context: AdminContext, path: str, named: tuple[str, str | None], wanted: JsonObject) -> JsonObject:
-    """Import another document; options that are not given keep those of the source."""
+    """Import another document; options that are not given keep the source's values."""
     spec, entry = named
     with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")

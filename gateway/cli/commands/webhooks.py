@@ -32,7 +32,7 @@ def webhook() -> None:
 @list_options(_NOUN)
 @with_tenant
 def list_webhooks(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's webhooks; their secrets are never shown again."""
+    """List a tenant's webhooks, without their secrets."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "id", "path", "old_secret_until")
     titles = ("name", "id", "path", "old secret until")
@@ -74,8 +74,8 @@ def rotate_webhook(context: AdminContext, name: str) -> None:
 def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None) -> None:
     """Send a signed delivery that reports a change of URI, as the tenant's own system would."""
     if not secret or not secret.startswith(PREFIX):
-        said = f"no secret: set GATEWAY_WEBHOOK_SECRET to the {PREFIX}… that was shown once"
-        raise Failure(said, ExitCode.USAGE)
+        message = f"no secret: set GATEWAY_WEBHOOK_SECRET to the {PREFIX}… that was shown once"
+        raise Failure(message, ExitCode.USAGE)
     path = text_at(context.admin.get(context.tenant_path(_NOUN, name)), "path")
     delivery = f"test_{secrets.token_hex(12)}"
     _deliver(context.admin.url + path, secret, delivery, json.dumps({"uri": uri}).encode())

@@ -1,4 +1,4 @@
-"""Declaration files: JSON or YAML, one or several documents, each one object to send for a tenant."""
+"""Declaration files: JSON or YAML with one or more documents. Each document is an object to send for a tenant."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def read_declarations(spec: str) -> Sequence[Declaration]:
     """Read the documents of a file, or of standard input for `-`; each element of a top-level JSON array is a document.
 
     Raises:
-        Failure: the file cannot be read, or does not contain JSON or YAML objects.
+        Failure: the file cannot be read, is empty or too large, or does not contain JSON or YAML objects.
     """
     name = name_of(spec)
     text = _read(spec, name)
@@ -51,7 +51,7 @@ def for_each(
     """Send the declarations in order and report each; the first refusal ends the sequence.
 
     Raises:
-        Failure: a declaration was refused. The message names it; those before it were accepted.
+        Failure: a declaration was refused. The message names it; all declarations before it were accepted.
     """
     for declaration in declarations:
         try:
@@ -66,7 +66,7 @@ def only_one(declarations: Sequence[Declaration]) -> Declaration:
     """Return the only document of a file.
 
     Raises:
-        Failure: there are several.
+        Failure: the file has several documents.
     """
     if len(declarations) != 1:
         raise Failure("a name goes with a file of one document", ExitCode.USAGE)
@@ -110,7 +110,7 @@ def _read_json(name: str, text: str) -> list[object]:
 
 
 def _read_yaml(name: str, text: str) -> Iterator[object]:
-    """Yield each document of a YAML stream; a document marker cannot occur inside a text."""
+    """Yield each document of a YAML stream. A document marker at the start of a line cannot be part of a YAML value."""
     start, lines = 0, 0
     for end, after in [*((mark.start(), mark.end()) for mark in _MARK.finditer(text)), (len(text), len(text))]:
         part = text[start:end]

@@ -1,4 +1,4 @@
-"""Commands for items that are declared in files: declarations are sent in order."""
+"""Functions for commands on items that are declared in files: they send the declarations in order."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,18 +14,18 @@ from gateway.cli.input.json_fields import JsonObject, text_at
 def create_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
     """Create the declared items and print each."""
     path = context.tenant_path(noun)
-    _tell(context, "created", send_all(declarations, lambda body: context.admin.send("POST", path, body)))
+    _print(context, "created", send_all(declarations, lambda body: context.admin.send("POST", path, body)))
 
 
 def replace_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Replace the items of the same names and print each."""
-    _tell(context, "updated", send_all(declarations, lambda body: _replace(context, noun, body)))
+    """Replace the items that have the declared names, and print each."""
+    _print(context, "updated", send_all(declarations, lambda body: _replace(context, noun, body)))
 
 
 def set_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Create the declared items or replace those of the same names, and print each."""
+    """Create the declared items, or replace the items that have their names, and print each."""
 
-    _tell(context, "set", send_all(declarations, lambda body: context.admin.send("PUT", *_named(context, noun, body))))
+    _print(context, "set", send_all(declarations, lambda body: context.admin.send("PUT", *_named(context, noun, body))))
 
 
 def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
@@ -80,5 +80,5 @@ def _named(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, Jso
     return context.tenant_path(noun, name), {key: value for key, value in body.items() if key != "name"}
 
 
-def _tell(context: AdminContext, verb: str, done: Sequence[JsonObject]) -> None:
+def _print(context: AdminContext, verb: str, done: Sequence[JsonObject]) -> None:
     context.show(done, lambda: "\n".join(f"{verb} {text_at(one, 'name')}" for one in done))

@@ -13,7 +13,7 @@ from gateway.cli.input.json_fields import JsonObject
 
 _LIMIT = 32 * 1024 * 1024
 _LARGEST_ARCHIVE = 23 * 1024 * 1024
-"""Limit of an archive, which must fit into a request as base64."""
+"""Maximum bytes of an archive; as base64 it must fit into a request."""
 _STANDARD_INPUT = "-"
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
 _TAR_MAGIC = b"ustar"
@@ -46,8 +46,8 @@ def read_document(spec: str, *, entry: str | None = None) -> DocumentArgument:
     `entry` names the outermost file of an archive.
 
     Raises:
-        Failure: the document cannot be read, is too large, or is neither text nor an archive; or `entry` is given
-            without an archive.
+        Failure: the document cannot be read, is empty or too large, or is neither UTF-8 text nor an archive. Or `entry`
+            is given without an archive.
     """
     if spec.lower().startswith(("http://", "https://")):
         found = DocumentArgument(name=spec, url=spec)

@@ -1,4 +1,4 @@
-"""Command line options of an import; sending it is in another module, so `--help` needs no HTTP client."""
+"""Command line options of an import. `import_request` sends the import, so `--help` needs no HTTP client."""
 
 import click
 
@@ -7,7 +7,7 @@ from gateway.domain.sources import Exposure
 
 
 class ImportArguments(SelectionOptions):
-    """The options of an import, beside the document."""
+    """The options of an import, without the document."""
 
     base_url: str | None
     prefix: str | None

@@ -17,14 +17,14 @@ from gateway.cli.output.progress import Progress
 from gateway.cli.output.tables import thousands
 
 REPLACED = ("base_url", "prefix", "expose", "include", "exclude", "output_schemas")
-"""The options that a new document replaces completely."""
+"""The options that a PUT resets if they are not sent."""
 
 _CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """An import request: method, path, body, document, and the version that it may replace."""
+    """An import request: method, path, other fields of the body, document, and the ETag of the version to replace."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ def import_fields(options: ImportArguments) -> JsonObject:
     """Build the fields of an import request from the options.
 
     Raises:
-        Failure: a credential has the wrong form.
+        Failure: a credential has the wrong form, or its file or variable cannot be read.
     """
     given = {
         "base_url": options["base_url"],
@@ -52,7 +52,7 @@ def import_fields(options: ImportArguments) -> JsonObject:
 
 
 def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
-    """Send an import request; progress shows whether it is being sent or handled by the gateway."""
+    """Send an import request; progress shows the stages of sending and waiting."""
     document = request.document
     content = json.dumps(request.body | document.fields()).encode()
 
@@ -67,7 +67,7 @@ def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
 
 
 def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> JsonObject:
-    """Parse the credentials by scheme, with files and variables read: one text, or user name and password.
+    """Parse the credentials by scheme: a text, or user name and password. Files and variables are read.
 
     Raises:
         Failure: a credential has another form, or its file or variable cannot be read.

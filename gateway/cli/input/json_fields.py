@@ -1,4 +1,4 @@
-"""JSON access: strict for user input, lenient for responses, whose form the gateway guarantees."""
+"""JSON access: strict parsing of user input, lenient access to responses, because the gateway guarantees their form."""
 
 import json
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def number_at(value: object, *path: str) -> int:
 
 
 def as_text(value: object) -> str:
-    """Format a JSON value as a table cell: nothing for null, lists with commas."""
+    """Format a JSON value as a table cell: null as an empty text, lists with commas."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
 """The options that commands share: URL, credential, tenant and output format.
 
-They can be before the command's name or after it. The later one takes precedence, and both take precedence over the
+They can be given before or after the command's name. The later option takes precedence; both take precedence over the
 environment.
 """
 
@@ -73,12 +73,12 @@ def chosen_url() -> str:
     """Return the gateway's URL, validated.
 
     Raises:
-        Failure: it is not a URL.
+        Failure: the value is not an http or https URL.
     """
     return check_url(str(_kept("url")))
 
 
 def chosen(name: str) -> str | None:
-    """Return the value of one of the options above; None if it was not given."""
+    """Return the value of one of the options above; None if the option was not given and has no default."""
     value = _kept(name)
     return None if value is None else str(value)

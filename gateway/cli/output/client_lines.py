@@ -10,12 +10,12 @@ from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_tex
 from gateway.cli.output.tables import render_pairs
 
 _MOST_LOOKED_AT = 500
-"""Most tools to search for one that is safe to call."""
+"""Maximum number of tools to search for one that is safe to call."""
 _SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
 
 
 def client_lines(name: str, url: str, key: str) -> Sequence[tuple[str, str]]:
-    """Return each client with the line that connects it."""
+    """Return each client's name with the line that configures it; for curl, a request."""
     return (
         ("Claude Code", claude_code_line(name, url, key)),
         ("Cursor", cursor_line(name, url, key)),
@@ -84,7 +84,7 @@ def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] |
 
 
 def _sample_arguments(schema: JsonObject) -> JsonObject | None:
-    """Return a value for each required argument, preferably from the schema; None if one has no certain value."""
+    """Return a value for each required argument, preferably from the schema; None if one has no known value."""
     arguments: JsonObject = {}
     for name in as_list(schema.get("required")):
         inner = as_object(pick(schema, "properties", as_text(name)))

@@ -13,7 +13,7 @@ _BEAT_S = 0.1
 class Progress:
     """Shows one stage after another: a spinner with the elapsed time on a terminal, one line per stage elsewhere.
 
-    There is no percentage, because the amount of work is unknown.
+    There is no percentage, because the amount of work is unknown. A silent progress writes nothing.
     """
 
     def __init__(self, stream: TextIO | None = None, *, is_silent: bool = False) -> None:

@@ -30,12 +30,12 @@ def clean(text: str) -> str:
 
 
 def drop_controls(text: str) -> str:
-    """Remove control characters except line breaks and tabs; others could control the terminal."""
+    """Remove control characters except line breaks and tabs, because they could control the terminal."""
     return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) != "Cc")
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text that is wider than `width`, with an ellipsis; each character is measured once."""
+    """Put a text on one line and cut it with an ellipsis if it is wider than `width`; measure each character once."""
     line = " ".join(clean(text).split())
     widths = list(accumulate(_cells(sign) for sign in line))
     if not widths or widths[-1] <= width:

@@ -1,4 +1,4 @@
-"""Validation of answers against the protocol: content blocks, resource contents and prompt messages."""
+"""Validation of results against the protocol: content blocks, resource contents and prompt messages."""
 
 import base64
 import binascii
@@ -49,17 +49,17 @@ def validate_content(raw: object) -> tuple[dict[str, object], ...]:
     """Return the content blocks of a tool's result, validated.
 
     Raises:
-        ToolValidationError: a block does not have one of the protocol's forms.
+        ToolValidationError: the value is not a list of at most 1,000 valid content blocks.
     """
     return _read_all(raw, ToolValidationError, "content", _check_block)
 
 
 def validate_contents(raw: object, *, uri: str, mime_type: str | None) -> tuple[dict[str, object], ...]:
-    """Return the contents of a resource, validated. Contents without URI or MIME type get those of the resource.
+    """Return the contents of a resource, validated. An element without URI or MIME type gets the resource's.
 
     Raises:
-        ResourceValidationError: an element does not have the protocol's form, or neither it nor the resource has a MIME
-            type.
+        ResourceValidationError: the value is not a list of at most 1,000 valid contents, or neither an element nor the
+            resource has a MIME type.
     """
 
     def check(item: object, where: str, faults: Faults) -> dict[str, object]:
@@ -76,16 +76,16 @@ def validate_messages(raw: object) -> tuple[dict[str, object], ...]:
     """Return the messages of a prompt, validated.
 
     Raises:
-        PromptValidationError: a message does not have the protocol's form, or its role is neither user nor assistant.
+        PromptValidationError: the value is not a list of at most 1,000 valid messages with the role user or assistant.
     """
     return _read_all(raw, PromptValidationError, "messages", _check_message)
 
 
 def declare_contents(raw: object) -> tuple[dict[str, object], ...]:
-    """Return contents as a handler declares them, validated. URI and MIME type may be left to the resource.
+    """Return contents of a declared handler, validated. URI and MIME type may be missing: the resource has them.
 
     Raises:
-        ResourceValidationError: an element breaks the protocol's form in another way.
+        ResourceValidationError: the value is not a list of at most 1,000 contents that are valid otherwise.
     """
 
     def check(item: object, where: str, faults: Faults) -> dict[str, object]:
@@ -96,10 +96,10 @@ def declare_contents(raw: object) -> tuple[dict[str, object], ...]:
 
 
 def declare_messages(raw: object) -> tuple[dict[str, object], ...]:
-    """Return messages as a handler declares them, validated. An embedded resource may be only named by its URI.
+    """Return messages of a declared handler, validated. An embedded resource may have neither text nor blob.
 
     Raises:
-        PromptValidationError: a message breaks the protocol's form in another way.
+        PromptValidationError: the value is not a list of at most 1,000 messages that are valid otherwise.
     """
 
     def check(item: object, where: str, faults: Faults) -> dict[str, object]:

@@ -23,11 +23,13 @@ _FORMATS = ("email", "uri", "date", "date-time")
 _MOST_CHOICES = 500
 _MEMBER = "requestedSchema"
 _COMPILED = 256
-"""Limit on cached compiled forms; compiling one takes tens of microseconds."""
+"""Number of compiled schemas in the cache; compiling one takes tens of microseconds."""
 
 
 def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -> None:
-    """Add a fault for each part of the schema that a client could not show as a form."""
+    """Add faults for the parts of the schema that a client could not show as a form.
+
+    Bounds such as `minLength` and the `default` are not checked."""
     form = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
     form.choice("type", ("object",), required=True)
     properties = form.members("properties", required=True) or {}
@@ -45,7 +47,7 @@ def compile_ask_schema(schema: object) -> Validator:
     """Return the validator for the values that a user enters.
 
     Raises:
-        ValueError: the schema cannot be checked here, for example because a pattern uses look-around.
+        ValueError: the schema cannot be compiled, for example because a pattern uses look-around.
     """
     try:
         return _compile(msgspec.json.encode({_MEMBER: schema}))

@@ -85,7 +85,7 @@ def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
 
 
 def read_meta(form: FieldReader) -> Mapping[str, object] | None:
-    """Read `_meta`. Keys with a reserved prefix are faults: the protocol's, and our own `gateway`."""
+    """Read `_meta`, at most 16 KiB of JSON. The prefixes of the protocol and our own `gateway` are refused in keys."""
     meta = form.members("_meta")
     for key in meta or {}:
         found = _META_KEY.fullmatch(key)

@@ -1,4 +1,4 @@
-"""Validation of `x-mcp-header` marks (arguments mirrored into headers). Clients ignore a tool with one invalid mark."""
+"""Validation of `x-mcp-header` marks (arguments mirrored into headers). Clients ignore a tool with an invalid mark."""
 
 import re
 

@@ -42,7 +42,7 @@ class PromptDefinition:
         return tuple(argument.name for argument in self.arguments or () if argument.required)
 
     def to_wire(self) -> dict[str, object]:
-        """Return the protocol's object. Its containers are copies, which the caller may change."""
+        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
         fields: dict[str, object] = {
             "name": self.name,
             "title": self.title,
@@ -55,11 +55,11 @@ class PromptDefinition:
 
 
 def validate_prompt_definition(raw: object) -> PromptDefinition:
-    """Return the prompt that an object of the protocol's form describes.
+    """Return the prompt definition in an object of the protocol, validated.
 
     Raises:
-        PromptValidationError: the object breaks the contract. The message names the first field; the faults point at
-            each position.
+        PromptValidationError: the object breaks the contract. The message names the first wrong field; each fault has
+            a JSON Pointer.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)

@@ -39,7 +39,7 @@ class ResourceDefinition:
     meta: Mapping[str, object] | None = None
 
     def to_wire(self) -> dict[str, object]:
-        """Return the protocol's object. Its containers are copies, which the caller may change."""
+        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
         return _wire({"uri": self.uri, "name": self.name, "size": self.size}, self)
 
 
@@ -62,16 +62,16 @@ class ResourceTemplateDefinition:
         return UriTemplate.parse(self.uri_template)
 
     def to_wire(self) -> dict[str, object]:
-        """Return the protocol's object. Its containers are copies, which the caller may change."""
+        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
         return _wire({"uriTemplate": self.uri_template, "name": self.name}, self)
 
 
 def validate_resource_definition(raw: object) -> ResourceDefinition:
-    """Return the resource that an object of the protocol's form describes.
+    """Return the resource definition in an object of the protocol, validated.
 
     Raises:
-        ResourceValidationError: the object breaks the contract. The message names the first field; the faults point at
-            each position.
+        ResourceValidationError: the object breaks the contract. The message names the first wrong field; each fault has
+            a JSON Pointer.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
@@ -94,10 +94,10 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
 
 
 def validate_resource_template_definition(raw: object) -> ResourceTemplateDefinition:
-    """Return the resource template that an object of the protocol's form describes.
+    """Return the resource template definition in an object of the protocol, validated.
 
     Raises:
-        ResourceValidationError: the object breaks the contract, or a URI could match its URI template in several ways.
+        ResourceValidationError: the object breaks the contract, or its URI template does not support matching.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)

@@ -9,7 +9,7 @@ from gateway.errors import DuplicateToolError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A definition and the handler that was registered with it, of any type."""
+    """A tool definition and its handler, of any type."""
 
     definition: ToolDefinition
     handler: object = None
@@ -36,7 +36,7 @@ class ToolRegistry:
         raw = definition.to_wire() if isinstance(definition, ToolDefinition) else definition
         checked = validate_tool_definition(raw)
         tool = RegisteredTool(definition=checked, handler=handler)
-        if self._tools.setdefault(checked.name, tool) is not tool:  # atomic: several threads may register
+        if self._tools.setdefault(checked.name, tool) is not tool:  # atomic, because several threads may register
             raise DuplicateToolError(checked.name)
         return checked
 

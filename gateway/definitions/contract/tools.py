@@ -1,4 +1,4 @@
-"""The strict contract of tool definitions: required fields, optional fields, and no others."""
+"""The strict contract of tool definitions; unknown fields are refused."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """A tool as clients see it. The schemas are listed unchanged, with every keyword."""
+    """A tool as clients see it. Its schemas are listed unchanged, with all keywords."""
 
     name: str
     description: str
@@ -31,7 +31,7 @@ class ToolDefinition:
     meta: Mapping[str, object] | None = None
 
     def to_wire(self) -> dict[str, object]:
-        """Return the protocol's object. Its containers are copies, which the caller may change."""
+        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
         fields: dict[str, object] = {
             "name": self.name,
             "title": self.title,
@@ -46,11 +46,11 @@ class ToolDefinition:
 
 
 def validate_tool_definition(raw: object) -> ToolDefinition:
-    """Return the tool definition that an object of the protocol's form describes.
+    """Return the tool definition in an object of the protocol, validated.
 
     Raises:
-        ToolValidationError: the object breaks the contract. The message names the first field; the faults point at each
-            position.
+        ToolValidationError: the object breaks the contract. The message names the first wrong field; each fault has a
+            JSON Pointer.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)

@@ -1,1 +1,1 @@
-"""Handler specs: handlers that tenants declare, parsed and rated for safety."""
+"""Specs of the handlers that tenants declare: parser, safety levels and checks."""

@@ -1,4 +1,4 @@
-"""Fields that several kinds of handlers share: templates, trees, names of results, answers with placeholders."""
+"""Readers of fields that several kinds of handlers have: templates, trees, names of results, answers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ LISTED: Mapping[Family, str] = {
     Family.TEMPLATE: "contents",
     Family.PROMPT: "messages",
 }
-"""The field that contains a family's answer in the protocol's form."""
+"""Per family: the answer field with a list of protocol objects."""
 
 
 def read_template(form: FieldReader, name: str, *, required: bool = False) -> Template | None:
@@ -73,7 +73,7 @@ def read_condition(form: FieldReader, name: str) -> Condition | None:
 
 
 def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
-    """Read an answer, in exactly one of the forms that the family allows."""
+    """Read an answer; exactly one of the fields that the family allows contains it."""
     given = [name for name in ("text", "json", "content", "contents", "messages") if form.has(name)]
     allowed = _FORMS[family]
     for name in given:
@@ -96,7 +96,7 @@ def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
 
 
 def refuse_elsewhere(form: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
-    """Add a fault for a field that only other families have."""
+    """Add a fault if the field was sent and the family is not one of `families`."""
     if form.has(name) and family not in families:
         form.refuse(name, f"is nothing that a {family.value} has")
 

@@ -1,7 +1,7 @@
-"""Checks of a declared handler against the output contract of its primitive, as far as possible without arguments.
+"""Checks of a declared handler's answers against the output contract of its primitive, before any call.
 
-Texts with placeholders are open: faults in them or below them are ignored. Everything else is checked as at run time.
-So a handler that is refused here could never return a valid answer.
+A text with placeholders is open: faults in it are ignored, and a `json` tree with open texts is not checked. An answer
+refused here could not be valid for any arguments. Answers of `http` and `openapi` handlers are not checked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,14 +38,14 @@ from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
 _INNER = ("content", "resource")
-"""Members that contain the block of a message, and the resource of a block."""
+"""Members that contain another object: the block of a message, the resource of a block."""
 
 _NO_STRUCTURE = "the definition's outputSchema promises structured content, and this answer never has any; {}"
 _BROKEN = "does not match the definition's outputSchema: {}"
 
 
 def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handler") -> Sequence[Fault]:
-    """Return the faults that make a valid answer impossible, with pointers below `where`; empty if none is found."""
+    """Return the faults of each answer that can never be valid, with pointers below `where`; empty if none is found."""
     match spec.action:
         case StaticSpec() as static:
             return _of_static(definition, static, where)
@@ -58,7 +58,7 @@ def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handle
 
 
 def with_text(block: Mapping[str, object]) -> dict[str, object]:
-    """Return the block with `text` as text, also in nested blocks; a placeholder may have filled in another type."""
+    """Return the block with each `text` as a text, also in inner objects: a placeholder may yield another type."""
     found = dict(block)
     if "text" in found and not isinstance(found["text"], str):
         found["text"] = write_out(found["text"], RenderingBudget(RenderingLimits()))
@@ -107,7 +107,7 @@ def _of_answer(definition: Definition, answer: TemplateSpec, where: str) -> Sequ
 
 
 def _listed(answer: TemplateSpec) -> tuple[str, Tree | None]:
-    """The field with the answer, and its blocks; `("text", None)` if the answer is one text."""
+    """Return the name and the tree of the field with the answer; `("text", None)` if the answer is one text."""
     fields = (("content", answer.content), ("contents", answer.contents), ("messages", answer.messages))
     return next(((name, tree) for name, tree in fields if tree is not None), ("text", None))
 
@@ -119,14 +119,14 @@ def _untyped(definition: Definition, answer: TemplateSpec, where: str) -> Sequen
 
 
 def _promised(definition: Definition, is_error: bool) -> ToolDefinition | None:
-    """The tool whose output schema the answer has to match; None if there is no such schema."""
+    """Return the tool if the answer has to match its output schema; None without a schema, and for error answers."""
     if not isinstance(definition, ToolDefinition) or definition.output_schema is None or is_error:
         return None
     return definition
 
 
 def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
-    """Return the faults of a list of blocks, each validated alone: one error contains at most 20 faults."""
+    """Return the faults of a list of blocks. Each block is validated alone, because one error has at most 20 faults."""
     blocks = as_list(tree.source) or ()
     if len(blocks) > MOST_BLOCKS:
         return [Fault(pointer=where, reason=f"has more than {MOST_BLOCKS} elements")]
@@ -150,7 +150,7 @@ def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fau
 
 
 def _closed(value: object, where: str, places: set[str]) -> object:
-    """Return the value with each open text replaced by an empty one; the pointers of those are added to `places`."""
+    """Return the value with each open text replaced by an empty one; add the pointers of open texts to `places`."""
     members, elements = as_object(value), as_list(value)
     if members is not None:
         return {name: _closed(member, where + point(name), places) for name, member in members.items()}

@@ -1,4 +1,4 @@
-"""Strict parser of handlers declared as JSON. Unknown fields are refused; every fault has a JSON Pointer."""
+"""Strict parser of handlers declared as JSON. Unknown fields are refused; faults have JSON Pointers."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -47,12 +47,13 @@ _DECLARED: Mapping[str, Callable[[object], tuple[dict[str, object], ...]]] = {
 def parse_handler(
     raw: object, family: Family, *, arguments: Collection[str] | None = None, where: str = "/handler"
 ) -> HandlerSpec:
-    """Return the spec of a handler that was declared for a primitive of this family.
+    """Return the spec of a handler that is declared for a primitive of this family.
 
-    `arguments` are the names that completions may be declared for: those of the prompt or the URI template.
+    `arguments` are the names of the prompt's arguments or the URI template's variables. Completions for other names are
+    refused; None allows any name.
 
     Raises:
-        HandlerInvalid: the declaration does not have the form of a known kind. The faults point at each position, below
+        HandlerInvalid: the declaration does not have the form of a known kind. The pointers of its faults begin with
             `where`.
     """
     faults = Faults()

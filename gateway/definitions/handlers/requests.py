@@ -1,4 +1,4 @@
-"""Reader of declared HTTP requests: of an `http` handler, of a step, or of a completion."""
+"""Reader of the HTTP requests in `http` handlers, steps and completions."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _LONGEST_NAME = 64
 
 
 def read_request(form: FieldReader) -> HttpSpec | None:
-    """Read a request; None if its URL is unusable. A completion's lookup has no method and no body, and is a GET."""
+    """Read a request; None if its URL is unusable. The request of a completion has no method or body: it is a GET."""
     is_lookup = not form.has("method") and "method" not in form.known
     method = "GET" if is_lookup else form.choice("method", METHODS, required=True)
     if form.has("body") and method in _BODILESS:

@@ -23,6 +23,9 @@ from gateway.domain.tenancy.policy import Safety
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "QUERY"))
 _METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 _FIELD = re.compile(rf"(?:^|[?&]){METHOD_FIELD}=([^&#]*)")
+_FILLED_NAME = re.compile(r"(?:^|[?&])[^=&#]*\{\{[^{}]*\}\}[^=&#]*=")
+"""A field whose name has a placeholder: the caller can fill in `METHOD_FIELD`."""
+_ANY_METHOD = "*"
 _RANKS = {Safety.SAFE: 0, Safety.MODERATE: 1, Safety.DANGEROUS: 2}
 
 
@@ -31,8 +34,8 @@ def assess(
 ) -> tuple[Safety, tuple[str, ...]]:
     """Return the handler's safety level, the highest of its parts, and the reasons.
 
-    `safety_of` returns the level of a called tool, or of an imported operation, by name. A name it does not know counts
-    as moderate. Without `safety_of` such parts are skipped; the caller rates them.
+    `safety_of` returns the level of a called tool or imported operation by name; None counts as moderate. Without
+    `safety_of`, called tools and operations are skipped; the caller of this function adds their levels.
     """
     parts = list(_parts(spec, safety_of))
     level = max((level for level, _ in parts), key=_RANKS.__getitem__, default=Safety.SAFE)
@@ -84,15 +87,19 @@ def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
 
 
 def _override(spec: HttpSpec) -> str | None:
-    """The declared value of the field from which web frameworks take the method; None if there is none."""
+    """The value of `METHOD_FIELD`, which web frameworks use as the method; `*` if a caller can name the field."""
     body: object = None if spec.body is None else spec.body.source
     members = as_object(body)
     if members is not None and METHOD_FIELD in members:
         return str(members[METHOD_FIELD])
     for text in (spec.url.source, body):
-        found = _FIELD.search(unquote(text)) if isinstance(text, str) else None
+        if not isinstance(text, str):
+            continue
+        found = _FIELD.search(unquote(text))
         if found is not None:
             return found[1]
+        if _FILLED_NAME.search(text):
+            return _ANY_METHOD
     return None
 
 

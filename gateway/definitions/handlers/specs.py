@@ -1,7 +1,7 @@
 """Specs of declared handlers: one frozen value per kind of handler, with compiled templates.
 
-`parser.parse_handler` builds them from JSON. Templates see each argument of the call by its name, and all of them as
-`arguments`. In a list of steps they also see the results that earlier steps stored under `as`.
+`parser.parse_handler` builds them from JSON. The variables of a template are the call's arguments by name, and
+`arguments` with all of them. In a list of steps, results of earlier steps with `as` are variables too.
 """
 
 from collections.abc import Mapping
@@ -39,8 +39,8 @@ class StaticSpec:
 class TemplateSpec:
     """An answer with placeholders; exactly one of `text`, `json`, `content`, `contents` and `messages` is set.
 
-    Trees are validated after they are filled, by `contents.validate_content`, `validate_contents` or
-    `validate_messages`.
+    `content`, `contents` and `messages` are validated after they are filled, by the functions in
+    `contract.contents`.
     """
 
     text: Template | None = None
@@ -63,7 +63,7 @@ class ResultSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSpec:
-    """One request. `credential` names a stored credential; a `body` that is one text is sent as text, else as JSON."""
+    """One request. `credential` names a stored credential; a `body` that renders to one text is sent as text."""
 
     method: str
     url: UrlTemplate
@@ -110,7 +110,7 @@ class SleepStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskStep:
-    """Ask the user through the client; stored as `{"action", "content"}`. With `url` the user is sent there instead."""
+    """Ask the user through the client; the result is `{"action", "content"}`. With `url`, the user opens it."""
 
     key: str
     message: Template
@@ -121,7 +121,7 @@ class AskStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleStep:
-    """Sample the client's model; stored as the result of `sampling/createMessage`."""
+    """Sample the client's model; the result is that of `sampling/createMessage`."""
 
     key: str
     messages: Tree
@@ -133,7 +133,7 @@ class SampleStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootsStep:
-    """Request the client's roots; stored as a list of `{"uri", "name"?}`."""
+    """Request the client's roots; the result is a list of `{"uri", "name"?}`."""
 
     key: str
     keep_as: str | None = None
@@ -144,14 +144,14 @@ Question: TypeAlias = AskStep | SampleStep | RootsStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatherStep:
-    """Send several questions in one round, where the protocol has rounds."""
+    """Send several questions to the client, in one round if the protocol revision supports that."""
 
     questions: tuple[Question, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStep:
-    """Call another tool of the tenant with all checks of a client's call; its result is stored."""
+    """Call another tool of the tenant, with the same checks as a client's call. An error result ends the steps."""
 
     tool: str
     arguments: Tree
@@ -160,7 +160,7 @@ class CallStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpStep:
-    """Send an HTTP request; its projected result is stored."""
+    """Send an HTTP request; the result is the projected response. An error status ends the steps."""
 
     http: HttpSpec
     keep_as: str | None = None
@@ -209,7 +209,7 @@ Action: TypeAlias = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | OpenApiSp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedValues:
-    """A completion from a fixed list: the values that begin with the typed text."""
+    """A completion from a fixed list of values."""
 
     values: tuple[str, ...]
 
@@ -221,7 +221,7 @@ class ListedValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedValues:
-    """A completion by HTTP. Templates see `value` (the typed text) and `arguments` (the arguments chosen before)."""
+    """A completion by HTTP. Its variables are `value` (the typed text) and `arguments` (chosen before)."""
 
     http: HttpSpec
 

@@ -1,4 +1,4 @@
-"""Reader of a list of steps: each is an object with exactly one verb; number, depth and sleep time are bounded."""
+"""Reader of a list of steps. A step is an object with exactly one verb; number, depth and sleep time are bounded."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -98,11 +98,11 @@ class StepsReader:
         if as_object(form.raw("progress")) is None:
             progress = _number(form, "progress")
             return None if progress is None else ProgressStep(progress=progress)
-        told = FieldReader(
+        reader = FieldReader(
             form.raw("progress"), ("progress", "total", "message"), where=form.at("progress"), faults=self._faults
         )
-        progress, total = _number(told, "progress", required=True), _number(told, "total")
-        message = read_template(told, "message")
+        progress, total = _number(reader, "progress", required=True), _number(reader, "total")
+        message = read_template(reader, "message")
         return None if progress is None else ProgressStep(progress=progress, total=total, message=message)
 
     def log(self, form: FieldReader) -> Step | None:
@@ -112,10 +112,10 @@ class StepsReader:
             if text is not None and not isinstance(text.source, str):
                 form.refuse("log", "has to be text, or an object with data")
             return None if text is None else LogStep(level="info", text=text)
-        said = FieldReader(form.raw("log"), ("level", "data", "logger"), where=form.at("log"), faults=self._faults)
-        level = said.choice("level", LEVELS) or "info"
-        logger = said.text("logger", longest=200)
-        data = read_tree(said, "data", required=True)
+        detail = FieldReader(form.raw("log"), ("level", "data", "logger"), where=form.at("log"), faults=self._faults)
+        level = detail.choice("level", LEVELS) or "info"
+        logger = detail.text("logger", longest=200)
+        data = read_tree(detail, "data", required=True)
         return None if data is None else LogStep(level=level, text=data, logger=logger)
 
     def sleep(self, form: FieldReader) -> Step | None:
@@ -208,7 +208,7 @@ class StepsReader:
         return None if when is None else IfStep(when=when, then=then, otherwise=otherwise)
 
     def _key(self, asked: FieldReader, form: FieldReader, verb: str) -> str:
-        """Return the key that identifies the question between gateway and client; unique in the handler."""
+        """Return the key that identifies the question between gateway and client; a repeated key is a fault."""
         key = asked.text("key", longest=64)
         if key is not None and not _KEY.fullmatch(key):
             asked.refuse("key", "may have letters, digits and the characters _ . - only")

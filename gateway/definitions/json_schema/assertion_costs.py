@@ -1,4 +1,4 @@
-"""Costs of single JSON Schema keywords: units of work, and the number of values that their violations copy.
+"""Costs of JSON Schema keywords: units of work, and the number of values that their violations copy.
 
 Measured with jsonschema-rs 0.60 on one core. The expensive keywords compare numbers exactly, compare values part by
 part, or match patterns. `docs/decisions/0018` has the table.
@@ -12,7 +12,7 @@ from gateway.definitions.json_schema.pattern_costs import BYTE, cost_of_pattern
 
 
 class Load(NamedTuple):
-    """Units per object or list, per other value, per 64 bytes; copies by violations per object or list, per value."""
+    """Units per container (object or list), per other value and per 64 bytes; copied values per container and value."""
 
     container: int
     plain: int
@@ -36,7 +36,7 @@ class Load(NamedTuple):
 NOTHING = Load(0, 0, 0, 0, 0)
 
 _VISIT = Load(1, 1, 0, 1, 1)
-"""Visiting a schema. A `false` schema causes one violation."""
+"""Load of a visit to a schema. A `false` schema causes one violation."""
 
 _TEXT = Load(0, 2, BYTE // 8, 0, 1)
 _NUMBER = Load(0, 90, 0, 0, 1)
@@ -51,14 +51,14 @@ _PLAIN: Mapping[str, Load] = {
 }
 _NAME = 2
 _EQUAL_PART = 30
-"""Units to compare one part of a list or object with one of the schema's."""
+"""Units to compare one part of a list or object with a part of the schema's value."""
 _EQUAL_NUMBER = 200
 """Units of an exact comparison with a float, which takes up to 5 µs."""
 _EQUAL_TEXT = 2
 _FINE_STEP = 3_000
 _STEP = 150
 _STEP_BYTE = 20 * BYTE
-"""Units of an exact division: up to 60 µs for a float of many digits; grows with the digits of an integer."""
+"""`multipleOf` divides exactly: up to 60 µs (`_FINE_STEP`) for a fraction; the time grows with the number of digits."""
 _EVERY_PART: Mapping[str, int] = {
     "additionalProperties": 2,
     "contains": 12,
@@ -69,14 +69,14 @@ _EVERY_PART: Mapping[str, int] = {
 }
 _UNIQUE_TEXT = 10
 _UNIQUE = 700
-"""Units per element. Up to fifteen elements are compared pairwise, floats exactly."""
+"""Units per element for `uniqueItems`. Up to fifteen elements are compared pairwise, floats exactly."""
 _PAIRWISE_BYTE = 32 * BYTE
 _PATTERN = 10
 _QUICK = frozenset({"string", "boolean", "null"})
 
 
 def load_of(schema: Object) -> Load:
-    """Cost of a schema's own keywords at the value that it applies to."""
+    """Return the cost of a schema's own keywords at the value to which the schema applies."""
     load = _VISIT
     for keyword, value in schema.items():
         known = _PLAIN.get(keyword)
@@ -92,7 +92,7 @@ def load_of(schema: Object) -> Load:
 
 
 def loads_of_parts(schema: Object) -> Load:
-    """Cost of a schema's own keywords at each part, without the subschemas that apply to the part."""
+    """Return the cost of a schema's own keywords at each part of its value, without subschemas for the part."""
     units = sum(cost for keyword, cost in _EVERY_PART.items() if keyword in schema)
     units += _PATTERN * len(as_object(schema.get("patternProperties")) or ())
     if schema.get("uniqueItems") is True:
@@ -129,7 +129,7 @@ def _const(value: object) -> Load:
 
 
 def _any_of(values: Sequence[object]) -> Load:
-    """Texts alone are looked up in a set. Numbers are compared exactly, one by one; lists and objects part by part."""
+    """Cost of `enum` and `const`: text is found in a set, numbers are compared exactly, containers part by part."""
     parts = sum(_parts(value) for value in values)
     has_containers = any(isinstance(value, dict | list | tuple) for value in values)
     numbers = sum(1 for value in values if is_number(value))
@@ -140,7 +140,7 @@ def _any_of(values: Sequence[object]) -> Load:
 
 
 def _parts(value: object) -> int:
-    """Number of values in a value, including itself and the names of members."""
+    """Number of values in a value, including the value itself and the names of members."""
     count = 0
     left: list[object] = [value]
     while left:

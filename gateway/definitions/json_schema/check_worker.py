@@ -22,7 +22,7 @@ _COURTESY = 10
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of the process, and the division of the rest of its input."""
+    """Limits of the process, and the length of the definition in the rest of the input."""
 
     memory_bytes: int
     cpu_s: int
@@ -42,7 +42,7 @@ _decode_task = msgspec.json.Decoder(CheckTask).decode
 
 
 def main() -> None:
-    """Run one task; the exit status reports a lack of memory."""
+    """Run one task; the exit status is `OUT_OF_MEMORY` after a `MemoryError`."""
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
     except MemoryError:

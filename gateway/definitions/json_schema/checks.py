@@ -22,7 +22,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
 
 
 def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> SchemaTree | None:
-    """Add a fault for each unusable part of the schema. Return its tree; None if it is too large to read."""
+    """Add a fault for each unusable part of the schema. Return the schema's tree; None if the schema is too large."""
     size = len(orjson.dumps(schema))
     if size > LARGEST:
         faults.add(where, f"has {size} bytes of JSON; at most {LARGEST} are allowed")
@@ -41,7 +41,7 @@ def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> Sc
 
 
 def check_root(schema: Mapping[str, object], where: str, faults: Faults) -> None:
-    """Add a fault for each field that an input schema lacks: it has to be an object schema with `properties`."""
+    """Add faults unless the input schema has `type: object` and `properties`."""
     if "type" not in schema:
         faults.add(where + "/type", "is missing; it has to be 'object'")
     elif schema["type"] != "object":

@@ -1,4 +1,4 @@
-"""Supported dialects of JSON Schema and their compilers: no external fetches, patterns in linear time."""
+"""Supported dialects of JSON Schema and their compilers. References are not fetched; patterns run in linear time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ DIALECTS = (
 
 
 def find_dialect(uri: str) -> Dialect | None:
-    """Return the dialect with this identifier. The scheme and an empty fragment are ignored."""
+    """Return the dialect with this identifier, or None. The scheme and an empty fragment are ignored."""
     plain = uri.removesuffix("#").removeprefix("https://").removeprefix("http://")
     return next((dialect for dialect in DIALECTS if dialect.uri.partition("://")[2] == plain), None)
 

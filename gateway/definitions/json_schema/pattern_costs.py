@@ -1,13 +1,14 @@
 """Upper bound of the cost of matching a pattern, per byte of text, derived from the pattern alone.
 
-`regex` builds its automaton lazily and caches a bounded number of states. A pattern with few characters and repetitions
-has few states. Other patterns can make it follow all states at once: about 10 ns per state and byte.
+The Rust crate `regex` builds its automaton lazily and caches a bounded number of states. A pattern with few characters
+and repetitions has few states. Other patterns can make `regex` follow all states at once: about 10 ns per state and
+byte.
 """
 
 import re
 
 BYTE = 64
-"""One unit per byte, in the scale of a load (units per 64 bytes)."""
+"""A cost of one unit per byte; costs are in units per 64 bytes, as in `Load`."""
 
 _FEW = 10
 _MOST = 2**20
@@ -23,13 +24,13 @@ _FREE = frozenset("^$|*+?")
 
 
 def cost_of_pattern(pattern: str) -> int:
-    """Units per 64 bytes of text."""
+    """Return the cost of the pattern in units per 64 bytes of text."""
     states = count_states(pattern)
     return BYTE // 8 if states <= _FEW else BYTE * states
 
 
 def count_states(pattern: str) -> int:
-    """Number of states of the pattern with counted repetitions expanded; at most 2^20."""
+    """Estimate the number of states of the pattern with counted repetitions expanded; at most 2^20."""
     open_groups: list[int] = []
     states = last = 0
     for token in _TOKEN.finditer(pattern):

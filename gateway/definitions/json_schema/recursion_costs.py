@@ -1,7 +1,7 @@
-"""Bound on the recursion of a schema: the number of checks that one part of a value can need.
+"""Bound on the recursion of a schema: the number of checks of one part of a value.
 
 `jsonschema-rs` caches results only where a definition refers directly to itself. Twenty definitions that each refer to
-the next one twice are checked a million times. While it explains a failure, it caches nothing at all.
+the next one twice are checked a million times. While it collects violations, it caches no results.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ MOST_CHECKS = 1_000
 
 
 def most_checks(tree: SchemaTree, *, stop: int = MOST_CHECKS) -> int:
-    """Return the largest number of schemas that apply to one part of a value; counting ends above `stop`."""
+    """Return the largest number of schemas that can apply to one part of a value; counting ends above `stop`."""
     groups = _groups(tree.nodes)
     counted: list[_Counts] = [_Counts()] * len(tree.nodes)
     for number in sorted(range(len(tree.nodes)), key=lambda number: groups[number]):
@@ -24,7 +24,7 @@ def most_checks(tree: SchemaTree, *, stop: int = MOST_CHECKS) -> int:
 
 
 def applies_to_itself(tree: SchemaTree) -> SchemaNode | None:
-    """Return a schema that leads back to itself at the same value, so that its check never ends; None without one."""
+    """Return a schema that applies to itself at the same value, so that its check never ends; None without one."""
     nodes = tree.nodes
     ahead = [[*(edge.target for edge in node.edges if edge.reach is Reach.HERE), *node.refs] for node in nodes]
     groups = components(ahead)
@@ -37,7 +37,7 @@ def applies_to_itself(tree: SchemaTree) -> SchemaNode | None:
 
 
 def multiplies(tree: SchemaTree) -> bool:
-    """True if mutually recursive definitions refer to each other in several ways: costs multiply with each level."""
+    """True if mutually recursive definitions refer to one of them several times, so costs multiply with each level."""
     groups = _groups(tree.nodes)
     meant: dict[int, dict[int, int]] = {}
     for number, node in enumerate(tree.nodes):
@@ -49,12 +49,12 @@ def multiplies(tree: SchemaTree) -> bool:
 
 
 def components(ahead: Sequence[Sequence[int]]) -> list[int]:
-    """The strongly connected component of each node; a component has a higher number than those it leads to."""
+    """Return the strongly connected component of each node; no edge leads to a component with a higher number."""
     return _CostWalk(ahead).components()
 
 
 class _Counts:
-    """Number of checks that one schema causes: at its value, at each named part of it, and at every part."""
+    """Number of checks that one schema causes: at its value, at each named part of the value, and at every part."""
 
     __slots__ = ("every", "here", "most", "parts")
 
@@ -99,7 +99,7 @@ def _count(number: int, nodes: Sequence[SchemaNode], groups: Sequence[int], coun
 
 
 def _groups(nodes: Sequence[SchemaNode]) -> list[int]:
-    """Group numbers of the schemas: those in a cycle share one; a group's number is above those it leads to."""
+    """Return the group number of each schema. Schemas in a cycle share a group; edges never lead to a higher number."""
     return components(
         [[*(edge.target for edge in node.edges if edge.reach is not Reach.NOTHING), *node.refs] for node in nodes]
     )

@@ -1,7 +1,7 @@
 """Tree of all subschemas of a schema: positions, applied values and references. Read once; size and depth are bounded.
 
-The keywords of 2020-12, 2019-09 and draft-07 are read together. A keyword that the dialect does not have only makes the
-tree larger than necessary.
+The keywords of 2020-12, 2019-09 and draft-07 are read together. A keyword that is unknown to the dialect only
+makes the tree larger than necessary.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ class Reach(Enum):
     PARTS = auto()
     """Any member or element of that value."""
     NOTHING = auto()
-    """No value, unless a reference leads to the subschema."""
+    """No value, unless a reference names the subschema."""
 
 
 _ONE: Mapping[str, Reach] = {
@@ -98,7 +98,7 @@ class SchemaTree:
         """Read the schema.
 
         Raises:
-            TooLarge: it has too many subschemas, or they are nested too deeply.
+            TooLarge: the schema has too many subschemas, or they are nested too deeply.
         """
         self._most = most
         self.nodes: list[SchemaNode] = []
@@ -160,7 +160,7 @@ class SchemaTree:
 
 
 def _inside(node: SchemaNode) -> Iterator[tuple[Reach, str | int | None, Place, object]]:
-    """Return the direct subschemas of a schema: reach, part, position and schema of each."""
+    """Return reach, part, position and schema of each direct subschema."""
     for keyword, value in node.schema.items():
         place = (*node.place, keyword)
         elements, members = as_list(value), as_object(value)

@@ -1,11 +1,11 @@
-"""Validators: compiled schemas with an upper bound on the work of checking and explaining, known before either begins.
+"""Validators: compiled schemas with an upper bound on the work of a check, computed before the check begins.
 
-Three ranges apply, in this order. A check of at most `IN_LOOP` units runs at once. A larger one is returned as
-`Costly`, for a child process with limits of its own. One beyond `IN_CHILD` is refused unchecked.
+A check of at most `IN_LOOP` units runs on the event loop. A larger check is returned as `Costly`: the caller runs it in
+a child process with its own limits, or refuses it above `IN_CHILD` units.
 
-`jsonschema-rs` creates all violations before it returns the first, each with a copy of the value that it concerns. So
-it explains only values of at most 16 KiB whose violations hold few copies. For all others, `violations` finds the
-missing and wrong arguments.
+`jsonschema-rs` creates all violations before it returns the first; each contains a copy of the violating value. So it
+collects violations only for values of at most 16 KiB and at most `MOST_COPIES` copies. For other values,
+`summarize_violations` finds the missing and wrong arguments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ IN_LOOP = 1_000_000
 """Units that may be spent on the event loop: at most 40 ms, and 2 to 15 ms for most schemas."""
 
 IN_CHILD = 200_000_000
-"""Units beyond which a check is refused: seconds of work, which the child's CPU limit would interrupt."""
+"""Units above which a check is refused: seconds of work, which the CPU limit of the child process would interrupt."""
 
 MOST_COPIES = 40_000
 """Limit on the values that the violations of one explanation may copy: about 180 bytes and 0.5 µs each."""
@@ -34,7 +34,7 @@ MAX_EXPLAINED_BYTES = 16 * 1024
 
 MOST_CONTAINERS_READ = 50_000
 MOST_VALUES_READ = 200_000
-"""Limits on the JSON that is decoded on the event loop; 20 ms."""
+"""Limits on JSON text that is decoded on the event loop, which takes up to 20 ms."""
 
 _MOST_SCHEMAS = 20_000
 _MOST_MEASURED = 2_000
@@ -52,7 +52,7 @@ class CompiledSchema(Protocol):
         ...
 
     def iter_errors(self, instance: object) -> Any:
-        """Return every violation; all are created before the first is returned."""
+        """Return all violations; all are created before the first is returned."""
         ...
 
 
@@ -74,7 +74,7 @@ class Costly:
 
 
 class Validator:
-    """A compiled schema with its work bound. It keeps the definition's text, which the tool holds anyway."""
+    """A compiled schema with its work bound. It shares the JSON of the definition with the tool."""
 
     __slots__ = ("_compiled", "_free", "_member", "_text", "work")
 
@@ -101,7 +101,7 @@ class Validator:
         return self._explain(instance, raw)
 
     def check_text(self, raw: bytes) -> tuple[Fault, ...] | Costly:
-        """Check a value given as JSON text, like `check`. A text with very many parts is not even decoded here."""
+        """Check a value given as JSON text, like `check`. A text with too many parts is not decoded here."""
         containers, values = _count(raw)
         if containers > MOST_CONTAINERS_READ or values > MOST_VALUES_READ:
             units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
@@ -109,7 +109,7 @@ class Validator:
         return self.check(msgspec.json.decode(raw))
 
     def examine(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
-        """Return the violations, whatever they cost; for a process that can be killed."""
+        """Return the violations without a check of the cost; for a process that can be killed."""
         return () if self._compiled.is_valid(instance) else self._explain(instance, raw)
 
     def _units(self, instance: object, raw: bytes) -> int:
@@ -120,15 +120,15 @@ class Validator:
         return self.work.units(containers=containers, values=values, size=len(raw), depth=min(depth, ENDLESS))
 
     def _explain(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
-        if self._is_told_whole(instance, raw):
+        if self._is_explained_whole(instance, raw):
             return all_violations(self._compiled, instance)
-        return summarize_violations(_read(self._text, self._member), instance, is_told_whole=self._is_small)
+        return summarize_violations(_read(self._text, self._member), instance, is_explained_whole=self._is_small)
 
     def _is_small(self, part: object) -> bool:
-        """True if the violations of one argument can be collected; a part of a schema costs no more than all of it."""
-        return self._is_told_whole(part, msgspec.json.encode(part))
+        """True if the violations of one argument can be collected; the whole schema's bound also holds for a part."""
+        return self._is_explained_whole(part, msgspec.json.encode(part))
 
-    def _is_told_whole(self, instance: object, raw: bytes) -> bool:
+    def _is_explained_whole(self, instance: object, raw: bytes) -> bool:
         if len(raw) > MAX_EXPLAINED_BYTES:
             return False
         _, values = _count(raw)
@@ -136,12 +136,12 @@ class Validator:
 
 
 def compile_input(definition: bytes) -> Validator:
-    """Compile a listed definition's input schema, in its own dialect (patterns linear-time, offline)."""
+    """Compile the input schema of a listed definition."""
     return Validator(definition, "inputSchema")
 
 
 def compile_output(definition: bytes) -> Validator:
-    """Compile a listed definition's output schema."""
+    """Compile the output schema of a listed definition."""
     return Validator(definition, "outputSchema")
 
 
@@ -168,13 +168,13 @@ def depth_of(value: object) -> int:
 
 
 def _count(raw: bytes) -> tuple[int, int]:
-    """Upper bounds of the lists and objects, and of all values: punctuation inside texts is counted too."""
+    """Return upper bounds of the number of containers and of all values: punctuation inside texts is counted too."""
     containers = raw.count(b"{") + raw.count(b"[")
     return containers, containers + raw.count(b",") + 1
 
 
 def _free_size(work: WorkBound) -> int:
-    """Bytes of JSON within which any value fits the budget (a value takes at least two); negative if work grows."""
+    """Return the size in bytes up to which any value costs at most `IN_LOOP`; negative if work grows with depth."""
     if work.growth > 1:
         return -1
     each = 64 * (work.load.container + work.load.plain) + work.load.byte

@@ -1,7 +1,7 @@
-"""Cache of compiled validators for all tools of this replica: one per distinct definition.
+"""Cache of compiled validators for all tools of this replica: one per definition and kind of schema.
 
-Compiling costs tens of microseconds to milliseconds, and a validator holds about 10 kB. So validators are cached by the
-digest of their definition, up to a capacity. Tenants share them, because a schema contains no tenant data.
+Compiling takes tens of microseconds to milliseconds, and a validator uses about 10 kB. So validators are cached by the
+digest of their definition, up to a capacity. Tenants with identical definitions share a validator.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ class Validators:
         self._compiled: OrderedDict[bytes, Validator] = OrderedDict()
 
     async def of(self, definition: bytes) -> Validator:
-        """Return the validator of a definition's input schema; a large one is compiled off the event loop."""
+        """Return the validator of a definition's input schema. One above 8 KiB is compiled in a thread."""
         return await self._find(definition, b"input", compile_input)
 
     async def of_output(self, definition: bytes) -> Validator | None:
-        """Return the validator of a definition's output schema; None if it declares none."""
+        """Return the validator of a definition's output schema; None without an output schema."""
         if b'"outputSchema"' not in definition or "outputSchema" not in msgspec.json.decode(definition):
             return None
         return await self._find(definition, b"output", compile_output)

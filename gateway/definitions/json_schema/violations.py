@@ -1,4 +1,4 @@
-"""Violations of a refused value: all of them if that is cheap, otherwise the missing and wrong arguments."""
+"""Violations of a refused value, at most ten: those of `jsonschema-rs`, or only the missing and wrong arguments."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ class _Collecting(Protocol):
 
 
 def all_violations(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = ()) -> tuple[Fault, ...]:
-    """Return the first violations that `jsonschema-rs` finds; only for values that were found small enough."""
+    """Return the first ten violations that `jsonschema-rs` finds; the caller has checked the value's size."""
     errors = islice(compiled.iter_errors(instance), MOST_FAULTS)
     return tuple(
         Fault(pointer=point(*at, *error.instance_path), reason=_bounded(str(error.message))) for error in errors
@@ -37,12 +37,14 @@ def all_violations(compiled: _Collecting, instance: object, *, at: tuple[str, ..
 
 
 def summarize_violations(
-    schema: Mapping[str, object], instance: object, *, is_told_whole: Callable[[object], bool]
+    schema: Mapping[str, object], instance: object, *, is_explained_whole: Callable[[object], bool]
 ) -> tuple[Fault, ...]:
-    """Return the missing and wrong arguments; violations within an argument only if it is small by itself."""
+    """Return missing and wrong declared arguments, at most ten.
+
+    At most 20 arguments are checked. Violations within an argument are collected only if `is_told_whole`."""
     members = as_object(instance) or {}
     found = [*_missing(schema, members)][:MOST_FAULTS]
-    for fault in _wrong(schema, members, is_told_whole):
+    for fault in _wrong(schema, members, is_explained_whole):
         if len(found) == MOST_FAULTS:
             break
         found.append(fault)
@@ -55,7 +57,7 @@ def _missing(schema: Mapping[str, object], members: Mapping[str, object]) -> Ite
 
 
 def _wrong(
-    schema: Mapping[str, object], members: Mapping[str, object], is_told_whole: Callable[[object], bool]
+    schema: Mapping[str, object], members: Mapping[str, object], is_explained_whole: Callable[[object], bool]
 ) -> Iterator[Fault]:
     known = as_object(schema.get("properties")) or {}
     dialect = dialect_of(schema)
@@ -64,7 +66,7 @@ def _wrong(
     for name in islice((name for name in members if name in known), _MOST_TRIED):
         part = dialect.compile({"$ref": f"{_WHOLE}#{quote(point('properties', name))}"}, registry=registry)
         if not part.is_valid(members[name]):
-            if is_told_whole(members[name]):
+            if is_explained_whole(members[name]):
                 yield from all_violations(part, members[name], at=(name,))
             else:
                 yield Fault(pointer=point(name), reason=_UNEXPLAINED)

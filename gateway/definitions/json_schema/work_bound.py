@@ -1,12 +1,12 @@
 """Upper bound on the work of checking a value against a schema, derived from the schema alone, once per schema.
 
-A unit is about 20 ns of `jsonschema-rs`. `WorkBound` has the units that one object or list, one other value and one
-byte of text can cost at most, whatever the value is. It counts assertions, not only schemas: each name in `required`,
-each value of an `enum`. Three factors multiply and are followed exactly:
+A unit is about 20 ns of `jsonschema-rs`. `WorkBound` contains the most units that one object or list, one other value
+and 64 bytes of text can cost. It counts assertions as well as schemas: each name in `required`, each value of an
+`enum`. Three factors multiply the work:
 
-- a schema that is reached in several ways is counted once for each of them;
-- `unevaluatedProperties` and `unevaluatedItems` check every subschema of the same value a second time, so nested ones
-  double the work per level;
+- a schema that applies in several ways is counted once for each way;
+- `unevaluatedProperties` and `unevaluatedItems` check every subschema of the same value a second time, so
+  nested ones double the work per level;
 - definitions that refer back to each other in several ways multiply the work with the depth of the value (`growth`).
 """
 
@@ -22,7 +22,7 @@ ENDLESS = 10**15
 _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _OF_LISTS = frozenset({"additionalItems", "contains", "items", "unevaluatedItems"})
 _MEMBERS, _ELEMENTS = object(), object()
-"""Keys for every member of an object and every element of a list, besides single ones."""
+"""Keys in `_Expansion.back` for all members of an object and all elements of a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +31,17 @@ class WorkBound:
 
     load: Load
     growth: int = 1
-    """Visits of a part per visit of its container; 1 if nothing multiplies."""
+    """Visits to a part per visit to its container; 1 if no recursion multiplies them."""
     telling_growth: int = 1
-    """Visits of a part per visit of its container while violations are collected, which caches nothing."""
+    """Visits to a part per visit to its container while violations are collected, without cached results."""
 
     def units(self, *, containers: int, values: int, size: int, depth: int) -> int:
-        """Return the most units that checking a value of this size takes."""
+        """Return the most units for the check of a value of this size."""
         once = containers * self.load.container + values * self.load.plain + size * self.load.byte // 64
         return once if self.growth == 1 else min(ENDLESS, once * self.growth**depth)
 
     def copies(self, *, values: int, depth: int) -> int:
-        """Return an upper bound of the values that all violations together copy; each copies its own instance."""
+        """Return an upper bound of the values that all violations together copy; each copies the violating value."""
         once = values * (self.load.telling_container * depth + self.load.telling_plain)
         return once if self.telling_growth == 1 else min(ENDLESS, once * self.telling_growth**depth)
 
@@ -56,7 +56,7 @@ def work_of(tree: SchemaTree) -> WorkBound:
 
 
 class _Expansion:
-    """Work of checking one value: on the value, on each part, on named parts, and back into the cycle."""
+    """Work of checking one value: at the value, at each part, at named parts, and by references back into a cycle."""
 
     __slots__ = ("back", "every", "here", "parts")
 
@@ -76,14 +76,14 @@ class _Expansion:
             self.back[part] = self.back.get(part, 0) + times
 
     def most(self) -> Load:
-        """Return the largest load at one value: this one, or one part of it."""
+        """Return the largest load at one value: at this value, or at one part of it."""
         part = NOTHING
         for load in self.parts.values():
             part = part | load
         return self.here | (self.every + part)
 
     def ways_back(self) -> int:
-        """Return the number of visits of one part by the cycle that contains this schema."""
+        """Return the most visits to one part by schemas in the same cycle as this schema."""
         named = [times for part, times in self.back.items() if isinstance(part, str)]
         placed = [times for part, times in self.back.items() if isinstance(part, int)]
         of_object = self.back.get(_MEMBERS, 0) + max(named, default=0)
@@ -91,7 +91,7 @@ class _Expansion:
 
 
 class _Counting:
-    """One pass over a tree in which a schema is counted after those it leads to."""
+    """One pass over a tree that counts a schema after its subschemas and the schemas it references."""
 
     def __init__(self, tree: SchemaTree) -> None:
         self._tree = tree
@@ -108,8 +108,8 @@ class _Counting:
         self._growth = 1
 
     def _order_nodes(self) -> None:
-        """Number the groups of schemas in a cycle and, within a group, those that apply to the same value."""
-        if not self._tree.has_references:  # a tree, in which subschemas follow the schemas that contain them
+        """Number the groups of schemas in a cycle and, within a group, schemas that apply to the same value."""
+        if not self._tree.has_references:  # subschemas have higher numbers than the schemas that contain them
             self._here = self._groups = range(len(self._nodes), 0, -1)
             self._is_endless = False
             return
@@ -123,7 +123,7 @@ class _Counting:
         self._is_endless = is_circular or any(number in ahead for number, ahead in enumerate(here))
 
     def work(self) -> WorkBound:
-        if self._is_endless:  # it applies to itself at the same value
+        if self._is_endless:  # a schema applies to itself at the same value
             return UNKNOWN
         order = sorted(range(len(self._nodes)), key=lambda number: (self._groups[number], self._here[number]))
         start = 0
@@ -168,7 +168,7 @@ class _Counting:
         self._checked[number], self._marked[number] = checked, marked
 
     def _step(self, number: int, edge: SchemaEdge, keyword: str, into: _Expansion) -> None:
-        """Add the load of a schema for parts. A schema of the same cycle only adds an entry back into the cycle."""
+        """Add the load of a subschema for parts. A subschema in the same cycle is only counted in `back`."""
         part: object = edge.part
         if edge.reach is Reach.PARTS:
             part = _ELEMENTS if keyword in _OF_LISTS else _MEMBERS
@@ -184,7 +184,7 @@ class _Counting:
             into.parts[part] = into.parts.get(part, NOTHING) + load
 
     def _settle(self, group: Sequence[int]) -> None:
-        """Close a group of schemas in a cycle. Any of them may apply to a part, so the most expensive one counts."""
+        """Finish a group of schemas in a cycle. Any of them may apply to a part, so the most expensive one counts."""
         dearest = _dearest(self._checked[number].here for number in group)
         most = NOTHING
         for number in group:

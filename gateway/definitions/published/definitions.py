@@ -1,4 +1,4 @@
-"""Published JSON Schemas of definitions and of primitives' answers, as far as JSON Schema can express the rules."""
+"""Published JSON Schemas of definitions and of primitives' results, as far as JSON Schema can express the rules."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ Schema = dict[str, object]
 
 
 def text(longest: int, **more: object) -> Schema:
-    """Schema of a text that is not empty."""
+    """Schema of a text that is not blank."""
     return {"type": "string", "minLength": 1, "maxLength": longest, "pattern": r"\S", **more}
 
 

@@ -1,7 +1,7 @@
 """Index of the published JSON Schemas for definitions and handlers; each schema is self-contained.
 
-Some rules are left to the validators: templates, URI templates, schemas inside tools, the fields a family may have,
-budgets. They only refuse more than the schemas do.
+The schemas do not express all rules. Only the validators check templates, URI templates, schemas inside tools, the
+fields that a family allows, and budgets.
 """
 
 import copy
@@ -26,7 +26,7 @@ NAMES = tuple(_SCHEMAS)
 
 
 def schema_of(name: str) -> dict[str, object] | None:
-    """Return the published schema of this name, with every definition it refers to; None if there is none."""
+    """Return the published schema of this name with the shared definitions that it uses; None if there is none."""
     schema = _SCHEMAS.get(name)
     if schema is None:
         return None

@@ -1,7 +1,7 @@
-"""Texts and JSON trees with placeholders: Liquid with limits on all resources.
+"""Texts and JSON trees with placeholders: a subset of Liquid with limits on work and output.
 
-Only plain JSON values are in scope, so a template can reach neither Python objects nor secrets. `budget` defines the
-units of work. `Template.render` is bounded by its steps, whatever the template and the variables are.
+The variables are plain JSON values, so a template can access neither Python objects nor secrets. `liquid.budget`
+defines the limits, which hold for any template and any variables.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Template:
 
     @property
     def is_constant(self) -> bool:
-        """True if the template has no outputs and no tags, so its text is always the same."""
+        """True if the parsed template contains only text, so its result is always the same."""
         return all(isinstance(node, TextNode) for node in self.block)
 
     def render(self, variables: Mapping[str, object], *, escape: Escape | None = None) -> str:
@@ -100,9 +100,9 @@ _Node: TypeAlias = "Template | dict[str, _Node] | list[_Node] | str | int | floa
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A JSON value whose texts are templates; filling them never changes its structure.
+    """A JSON value whose texts are templates; names of members are not templates.
 
-    A text that is exactly one `{{ … }}` is replaced by the value, with its type.
+    A text that is exactly one `{{ … }}` is replaced by the value of any type. Filled values cannot change other parts.
     """
 
     source: object
@@ -114,14 +114,14 @@ class Tree:
         """Parse every text of a JSON value.
 
         Raises:
-            TemplateInvalid: a text is not well-formed, or the value is too deep, too large or not JSON. The fault
-                points at it.
+            TemplateInvalid: a text is not well-formed, or the value is too deep, too large or not JSON. The fault has a
+                JSON Pointer.
         """
         reader = _TreeReader()
         return cls(value, reader.read(value, (), _DEEPEST), reader.is_constant)
 
     def render(self, variables: Mapping[str, object]) -> object:
-        """Return the value with its texts filled. A constant tree is returned itself; treat it as read-only.
+        """Return the value with its texts filled. A constant tree returns `source` itself; treat it as read-only.
 
         Raises:
             TemplateFailed: a limit was exceeded, or a value cannot be used.
@@ -138,7 +138,7 @@ def render_tree(tree: object, variables: Mapping[str, object]) -> object:
     """Return a JSON value with its texts filled: `Tree.parse` and `render` in one call.
 
     Raises:
-        TemplateInvalid: a text is not well-formed.
+        TemplateInvalid: a text is not well-formed, or the value is too deep, too large or not JSON.
         TemplateFailed: a limit was exceeded, or a value cannot be used.
     """
     return Tree.parse(tree).render(variables)

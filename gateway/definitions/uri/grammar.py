@@ -10,7 +10,7 @@ from gateway.errors import Fault, ResourceValidationError
 
 LONGEST = 2048
 RESERVED = ":/?#[]@!$&'()*+,;="
-"""Characters that a simply expanded value never contains, because they are percent-encoded in it (RFC 3986, 2.2)."""
+"""Reserved characters (RFC 3986, 2.2). A value in a simple expression `{name}` has them percent-encoded."""
 
 _FUTURE_OPERATORS = "=,!@|"
 _LITERAL = re.compile(r"""(?:%[0-9A-Fa-f]{2}|[^\x00-\x20"%<>\\^`{|}\x7f-\x9f\ud800-\udfff])*""")
@@ -44,7 +44,7 @@ OPERATORS: Mapping[str, ExpressionOperator] = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable in an expression; `prefix` is the number of characters used, `explodes` is the modifier `*`."""
+    """A variable in an expression; `prefix` is the length in the modifier `:n`, `explodes` the modifier `*`."""
 
     name: str
     explodes: bool = False
@@ -61,7 +61,7 @@ class Expression:
 
     @property
     def operator(self) -> ExpressionOperator:
-        """The expansion rules of its operator."""
+        """The expansion rules of the expression's operator."""
         return OPERATORS[self.sign]
 
 

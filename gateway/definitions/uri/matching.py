@@ -1,7 +1,7 @@
-"""Matching of URIs against a template: one pass from left to right, with one possible result.
+"""Matching of URIs against a template: one pass from left to right, with at most one result.
 
-RFC 6570 defines expansion only; most templates could be matched in several ways. Ambiguous templates are refused when
-they are declared. The others need no backtracking, because a simply expanded value never contains a reserved character.
+RFC 6570 defines only expansion; many templates would match a URI in several ways. `make_matcher` refuses ambiguous
+templates. Other templates need no backtracking: a value in a simple expression contains no reserved character.
 """
 
 import re
@@ -31,8 +31,9 @@ class Step:
 class Matcher:
     """The matcher of an unambiguous template.
 
-    `steps` cover the path. `query` contains the variables that follow as `name=value` in any order, beginning with
-    `query_sign`. `fragment` is the variable after `#`.
+    `steps` match the URI up to the query variables. `query` names the variables that follow as `name=value` in any
+    order; `query_sign` is the sign before them. `pairs_before` counts the `&` in the literal query. `fragment` is the
+    variable after `#`.
     """
 
     steps: tuple[Step, ...]
@@ -55,7 +56,7 @@ class Matcher:
         return _decode(found) if is_found else None
 
     def _split(self, uri: str) -> tuple[str, str]:
-        """Return the part that the steps cover, and the undecoded query variables."""
+        """Return the part for the steps, and the undecoded query variables."""
         if self.query_sign == "?":
             path, _, query = uri.partition("?")
             return path, query if query or not uri.endswith("?") else "?"
@@ -81,8 +82,8 @@ def make_matcher(parts: tuple[Part, ...]) -> Matcher:
     """Return the matcher of a template.
 
     Raises:
-        ResourceValidationError: the template could be matched in several ways; the message names the position and an
-            alternative.
+        ResourceValidationError: the template is ambiguous, or has an expression that matching does not support. The
+            message names an alternative.
     """
     maker = _Maker()
     for part in parts:
@@ -94,7 +95,7 @@ def make_matcher(parts: tuple[Part, ...]) -> Matcher:
 
 
 class _Maker:
-    """Builds a matcher and refuses an ambiguous template, with an alternative in the message."""
+    """Builds a matcher; refuses ambiguous and unsupported templates."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -212,7 +213,7 @@ def _written(sign: str, names: Sequence[str]) -> str:
 
 
 def _unexploded(sign: str, names: Sequence[str]) -> str:
-    """Return the alternatives: for one value and, where a path allows it, for several segments."""
+    """Return the alternatives in a message: for one value and, in a path, for several segments."""
     one = _written(sign, names)
     if sign not in {"", "/"} or len(names) > 1:
         return one
@@ -220,7 +221,7 @@ def _unexploded(sign: str, names: Sequence[str]) -> str:
 
 
 def _walk(steps: tuple[Step, ...], path: str, found: dict[str, str]) -> bool:
-    """Match the path step by step; each variable ends where the next literal must begin."""
+    """Match the path step by step. The value of a variable ends where the literal of the next step begins."""
     position = 0
     for step, following in zip(steps, (*steps[1:], None), strict=True):
         if not path.startswith(step.literal, position):
@@ -237,7 +238,7 @@ def _walk(steps: tuple[Step, ...], path: str, found: dict[str, str]) -> bool:
 
 
 def _end_of_value(step: Step, following: Step, path: str, position: int) -> int:
-    """Return the end of the value: the start of the text that must follow it."""
+    """Return the end of the variable's value, where the literal of the next step must begin; -1 if there is none."""
     if step.is_greedy:
         return len(path) - len(following.literal)
     stop = _STOP.search(path, position)

@@ -24,10 +24,11 @@ _TRIPLET = re.compile(r"(%[0-9A-Fa-f]{2})")
 def expand(template: str, variables: Mapping[str, object]) -> str:
     """Return the URI reference for these variables: texts, numbers, booleans, lists and maps of them.
 
-    A value that is null, missing, an empty list or an empty map is undefined and expands to nothing.
+    A null or missing value, an empty list and an empty map are undefined: they expand to nothing.
 
     Raises:
-        ResourceValidationError: the text is not a URI template, or a value cannot be written as it requires.
+        ResourceValidationError: the text is not a URI template, a value has a wrong type or is not valid Unicode, or
+            the result is longer than 64 Ki characters.
     """
     return _expand(parse_parts(template), variables)
 
@@ -46,8 +47,7 @@ class UriTemplate:
         """Parse a template for matching.
 
         Raises:
-            ResourceValidationError: the text is not a URI template, has no variable, or could be matched in several
-                ways.
+            ResourceValidationError: the text is not a URI template, has no variable, or does not support matching.
         """
         parts = parse_parts(text)
         names = [variable.name for part in parts if isinstance(part, Expression) for variable in part.variables]
@@ -58,7 +58,8 @@ class UriTemplate:
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the decoded values of the variables; None if the URI does not match.
 
-        A value never contains a control character. Variables of the query and the fragment may be absent.
+        A URI does not match if a decoded value is not UTF-8 or contains a control character. Variables of the query and
+        the fragment may be absent.
         """
         return self.matcher.match(uri)
 
@@ -66,7 +67,7 @@ class UriTemplate:
         """Return the URI for these values.
 
         Raises:
-            ResourceValidationError: a value cannot be written as the template requires.
+            ResourceValidationError: a value has a wrong type or is not valid Unicode, or the URI is too long.
         """
         return _expand(self.parts, variables)
 
@@ -98,7 +99,7 @@ def _write(expression: Expression, variables: Mapping[str, object]) -> str:
 
 
 def _write_variable(operator: ExpressionOperator, variable: Variable, value: object) -> list[str]:
-    """Return the expansion of one variable: empty, one text, or one text per element if it explodes."""
+    """Return the expansion of one variable: no text, one text, or one text per element if the variable explodes."""
     members = as_object(value)
     elements = as_list(value)
     if members is None and elements is None:

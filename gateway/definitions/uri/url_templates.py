@@ -1,7 +1,7 @@
 """URL templates of declared HTTP requests: a fixed origin, and placeholders in path and query.
 
 Filled values are percent-encoded completely, so a value stays within its segment or parameter. In the path, an empty
-value and one that would make a dot segment are refused.
+value, a dot segment, a backslash and a control character are refused.
 """
 
 import re
@@ -36,8 +36,8 @@ class UrlTemplate:
         """Parse a URL template.
 
         Raises:
-            HandlerInvalid: the origin is missing or not literal, or the text around the placeholders is not valid in a
-                URL.
+            HandlerInvalid: the URL is too long, its origin is missing or not literal, its literal text is not valid in
+                a URL, or its path has dot segments.
             TemplateInvalid: its Liquid is not well-formed.
         """
         origin = _read_origin(text)
@@ -58,7 +58,7 @@ class UrlTemplate:
         """Return the URL for these variables; `check` is called with each value in the path.
 
         Raises:
-            TemplateFailed: a value is not allowed at its position, or the URL is too long.
+            TemplateFailed: a value is not allowed in the URL, or the URL or the rendering exceeds a limit.
         """
         written = self.rest.render(variables, escape=_escape)
         path, mark, query = written.partition("?")
@@ -106,7 +106,7 @@ def _bare(text: str) -> str:
 
 
 def _check_segments(path: str) -> None:
-    """Refuse a path that a server could resolve to another path, even if it decodes a value twice more."""
+    """Refuse a path that a server could resolve to another path, even if the server decodes it three times."""
     form = path
     for _ in range(_DECODINGS):
         form = unquote(form)

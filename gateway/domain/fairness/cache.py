@@ -1,7 +1,8 @@
 """A least-recently-used cache of one replica that a single tenant cannot fill.
 
-One tenant holds at most a quarter of the capacity. Above that its own oldest entry is evicted first, so a tenant with
-many entries evicts itself and not the others. Weights are counts or bytes, as the owner of the cache defines.
+One tenant uses at most a quarter of the capacity, except for a single larger entry. Above its share, its own oldest
+entries are evicted. Above the capacity, the oldest entries of all tenants are evicted. Weights are counts or bytes, as
+the owner of the cache defines.
 """
 
 from collections import OrderedDict
@@ -15,7 +16,7 @@ _Value = TypeVar("_Value")
 
 
 class FairCache(Generic[_Key, _Value]):
-    """Entries by tenant and key. The entry stored last always stays, whatever its weight."""
+    """Entries by tenant and key. `put` never evicts the entry that it stores, whatever its weight."""
 
     def __init__(self, room: int) -> None:
         self.room = room

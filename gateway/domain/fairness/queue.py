@@ -1,7 +1,7 @@
 """Queue of many tenants' items that are processed in batches.
 
 Items are taken round-robin by tenant, first in first out within a tenant, so a busy tenant does not delay the others.
-One tenant fills at most a quarter of the queue. A tenant alone in the queue gets the whole batch.
+One tenant fills at most a quarter of the queue. If only one tenant has items, it gets the whole batch.
 """
 
 from collections import OrderedDict, deque
@@ -55,7 +55,7 @@ class FairQueue(Generic[_Item]):
         self._count += 1
 
     def take(self, most: int) -> list[_Item]:
-        """Remove and return up to `most` items, one of each tenant in turn."""
+        """Remove and return up to `most` items, one per tenant in turn."""
         if len(self._queues) == 1:
             return self._take_alone(most)
         taken: list[_Item] = []

@@ -1,11 +1,10 @@
 """Bounded slots of one replica, shared fairly between tenants.
 
-The bulkhead of every replica-wide pool: workers, threads, database connections, webhook deliveries. One tenant holds at
-most a quarter of the slots (at least one), and at most a quarter of the queue. Freed slots go round-robin to the
-waiting tenants, first in first out within a tenant.
+The bulkhead of replica-wide pools such as workers, threads and database connections. One tenant holds at most a quarter
+of the slots, and at most a quarter of the queue, but at least one of each. Freed slots go round-robin to the waiting
+tenants, first in first out within a tenant.
 
-A wait is bounded in time; a refused or cancelled waiter holds no slot. All calls must come from the event loop's
-thread.
+A wait is bounded in time; a refused or cancelled waiter holds no slot. All calls must run in the event loop's thread.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from typing import Final, TypeAlias
 from gateway.errors import LimitExceeded
 
 SHARE_DIVISOR: Final = 4
-"""Number of tenants that it takes to fill a pool."""
+"""One tenant may use one part in `SHARE_DIVISOR` of a pool."""
 
 _RETRY_S: Final = 5.0
 
@@ -32,8 +31,8 @@ def share_of(size: int) -> int:
 class FairSlotPool:
     """The slots of one pool; `name` is a short plural noun for messages and metrics, such as `document workers`.
 
-    `queue` bounds the waiters of all tenants together, `patience_s` the wait of each. A pool that is not keyed by
-    tenant may use another string that identifies a party, such as a client address.
+    `queue` is the limit on waiters of all tenants together, `patience_s` the longest wait of one. The `tenant` of a
+    call may be another string that identifies a party, such as a client address.
     """
 
     def __init__(self, name: str, *, places: int, queue: int | None = None, patience_s: float = 5.0) -> None:
@@ -49,7 +48,7 @@ class FairSlotPool:
         self._held: dict[str, int] = {}
         self._queues: dict[str, deque[_Waiter]] = {}
         self._turns: OrderedDict[str, None] = OrderedDict()
-        """Waiting tenants below their share, in order of their turns; empty while a slot is free."""
+        """Waiting tenants below their share, in the order of their turns; empty while a slot is free."""
 
     @property
     def busy(self) -> int:
@@ -110,13 +109,13 @@ class FairSlotPool:
         """Count a refusal and return its error."""
         self.refused += 1
         if self.held(tenant) >= self.share:
-            said = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.places})"
+            message = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.places})"
         else:
-            said = f"all {self.name} of this replica are in use ({self.places})"
-        return LimitExceeded(f"{said}; retry later", retry_after_s=_RETRY_S)
+            message = f"all {self.name} of this replica are in use ({self.places})"
+        return LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
 
     def free(self, tenant: str) -> None:
-        """Release a slot; the next waiter in turn holds it before this returns."""
+        """Release a slot and assign it to the next waiter in turn, if there is one."""
         held = self._held[tenant] - 1
         if held:
             self._held[tenant] = held
@@ -132,7 +131,7 @@ class FairSlotPool:
         while self._free and self._turns:
             tenant, _ = self._turns.popitem(last=False)
             waiter = self._leave_queue(tenant)
-            if not waiter.done():  # otherwise it was cancelled, and its task has not run since
+            if not waiter.done():  # a cancelled waiter stays queued until its task runs again
                 waiter.set_result(None)
                 self._free -= 1
                 self._held[tenant] = self.held(tenant) + 1

@@ -1,6 +1,6 @@
-"""Request headers that belong to the connection or to the gateway, so no caller's argument may fill them.
+"""Request headers that no argument of a caller may fill, because the connection or the gateway sets them.
 
-Checked twice: at import, so that they are not offered as arguments, and before a request is sent.
+An import does not offer them as arguments. They are checked again when a request is built.
 """
 
 FRAMING = frozenset(
@@ -19,10 +19,10 @@ FRAMING = frozenset(
         "upgrade",
     }
 )
-"""Headers that describe the message or the connection; only the connection pool writes them."""
+"""Headers that describe the message or the connection; the connection pool sets those that are needed."""
 
 DESCRIBED = frozenset({"accept", "authorization", "content-type"})
-"""Headers that OpenAPI describes elsewhere than among parameters (OpenAPI 3.x, Parameter Object, `in: header`)."""
+"""Headers that OpenAPI does not describe as parameters (OpenAPI 3.x, Parameter Object, `in: header`)."""
 
 PRIVATE = frozenset({"cookie", "forwarded", "set-cookie", "via", "x-real-ip"})
 """Headers that identify the sender or the route of a request."""
@@ -41,13 +41,13 @@ OVERRIDES = frozenset(
         "x-rewrite-url",
     }
 )
-"""Headers from which servers and frameworks take the method or target. Those would differ from the checked ones."""
+"""Headers that replace the method or the target in some servers and frameworks, after the gateway has checked them."""
 
 METHOD_FIELD = "_method"
 """The query or form field from which frameworks take the method."""
 
 
 def is_private(name: str) -> bool:
-    """True for a header that only the gateway may fill; `_` counts as `-`, as in CGI and WSGI."""
+    """True for identity, forwarding and override headers; `_` counts as `-`, as in CGI and WSGI."""
     lower = name.lower().replace("_", "-")
     return lower in PRIVATE or lower in OVERRIDES or lower.startswith(PRIVATE_PREFIXES)

@@ -44,7 +44,7 @@ class BodyKind(StrEnum):
 
 
 class SchemeKind(StrEnum):
-    """Kind of a security scheme: the position of its credential in the request."""
+    """Kind of a security scheme, with the position of an API key in the request."""
 
     API_KEY_HEADER = "apiKey:header"
     API_KEY_QUERY = "apiKey:query"
@@ -57,13 +57,13 @@ class SchemeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
-    """Serialization of one property of a form or multipart body, if it differs from the default.
+    """Serialization of one property of a form or multipart body.
 
-    In a multipart body a field is one part, and a list is one part per member. There, `style` counts only if
-    `is_styled`; otherwise `media_type` selects the encoding and may list several types and ranges, separated by commas.
+    In a multipart body a field is one part, and a list is one part per member. Parts use `style` only if `is_styled`;
+    otherwise `media_type` selects the encoding: types and ranges, separated by commas.
 
-    The members of an array that is itself a multipart body are described by fields without a name, in their order. The
-    last one applies to all further members.
+    If the multipart body is an array, fields without a name describe its members, in order. The last field applies to
+    all further members.
     """
 
     name: str
@@ -75,13 +75,13 @@ class FieldPlan:
     is_list: bool = False
     is_styled: bool = False
     is_verbatim: bool = False
-    """True if texts are already encoded in the media type."""
+    """True if a text value is already encoded in the media type, so it is sent unchanged."""
     headers: tuple[tuple[str, str], ...] = ()
     """Headers of the part with values that the document fixes."""
     xml: int | None = None
     """Index of the field's node among the XML nodes of the body, if it is written as XML."""
     fields: tuple["FieldPlan", ...] = ()
-    """Fields of a part that is itself a body. For nested lists: one field without a name per inner level."""
+    """Fields of a part that is itself a body. A nested list has one field without a name per inner level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +115,8 @@ class XmlKind(StrEnum):
 class XmlNode:
     """Serialization of the values of one schema as XML.
 
-    `members` maps each property to its node and `items` is the node of list members, as indexes into the nodes of the
-    body. So schemas may be recursive. Without `name` the property's name is used.
+    `members` maps each property to its node and `items` is the node of list members, as indexes into `BodyPlan.xml`, so
+    schemas may be recursive. Without `name` the property's name is used.
     """
 
     kind: XmlKind = XmlKind.ELEMENT
@@ -139,7 +139,7 @@ class BodyPlan:
     required: bool = False
     argument: str = "body"
     takes: tuple[str, ...] = ()
-    """JSON types of the values it accepts, if several media types are offered; empty means any."""
+    """JSON types that this media type accepts, if several media types are offered; empty means any."""
     fields: tuple[FieldPlan, ...] = ()
     root: str | None = None
     """Name of the root element of an XML body."""
@@ -163,7 +163,7 @@ class SchemePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPlan:
-    """One operation, ready to be filled with arguments.
+    """The HTTP request of one operation, without the values of its arguments.
 
     `origin` is scheme, host and port. `path` is the encoded path with `{n}` for parameter n of `parameters`, literal
     braces doubled. `query` is the encoded query of the base URL without `?`. `security` lists alternatives, each a set

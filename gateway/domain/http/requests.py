@@ -1,6 +1,6 @@
 """One HTTP request before it is sent, and its response.
 
-Every call creates one of each, so they are structs: created in a tenth of the time of frozen dataclasses.
+Each upstream call creates both. They are structs, because creating a frozen dataclass takes ten times as long.
 """
 
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ import msgspec
 class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request ready to be sent; the URL is absolute and fully encoded.
 
-    `credential` is the digest of its secrets (`upstream.auth.credentials.digest_of`): requests with different secrets
-    use different connections.
+    `credential` is the digest of the request's secrets (`upstream.auth.credentials.digest_of`). Requests with different
+    secrets use different connections.
     """
 
     method: str
@@ -35,9 +35,9 @@ class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     retry_after: str | None = None
     location: str | None = None
-    """Target of a redirect; it is never followed."""
+    """Target of a redirect; the upstream client does not follow it."""
     cut: str | None = None
-    """Description of the missing rest of an unfinished stream; None if the body is complete."""
+    """Reason why the body of a stream is incomplete; None if it is complete."""
 
     def __repr__(self) -> str:
         """Omits the body."""
@@ -46,7 +46,7 @@ class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """A stored secret for one security scheme; a user name only if the scheme has one."""
+    """A stored secret; `username` is set only if the scheme uses one."""
 
     value: str = field(repr=False)
     username: str | None = field(default=None, repr=False)

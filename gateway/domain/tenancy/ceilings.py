@@ -16,8 +16,8 @@ DEFAULT_CEILINGS: Final = Limits(
 )
 """Twice the default limits.
 
-200 calls a second are an eighth of what one replica on two cores serves. A tenant at 400 was measured to triple another
-tenant's median on a busy machine (`python -m benchmarks.fair_share`).
+200 calls a second are an eighth of what one replica on two cores serves. On a busy machine, a tenant at 400 tripled
+another tenant's median latency in a measurement (`python -m benchmarks.fair_share`).
 """
 
 HIGHEST: Final = 1_000_000
@@ -28,7 +28,7 @@ LIMIT_NAMES: Final = tuple(field.name for field in fields(Limits))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
-    """The ceilings that the operator set for one tenant; None: the installation's default."""
+    """The ceilings that the operator set for one tenant; None means the installation's default."""
 
     calls_per_second: float | None = None
     burst: int | None = None
@@ -76,7 +76,7 @@ class BoundedPolicy:
 
 
 def read_ceilings(given: Iterable[str]) -> Limits:
-    """Return the installation's default ceilings: `limit=number` texts that override `DEFAULT_CEILINGS`.
+    """Return the installation's default ceilings: `DEFAULT_CEILINGS`, overridden by texts of the form `limit=number`.
 
     Raises:
         BrokenSetting: a text names no limit, or its value is not a positive number within `HIGHEST`.
@@ -96,6 +96,6 @@ def read_ceilings(given: Iterable[str]) -> Limits:
 
 
 def least(limits: Limits, ceilings: Limits) -> Limits:
-    """Return the smaller of each limit and its ceiling."""
+    """Return the limits, each reduced to its ceiling if it is higher."""
     bounds: Mapping[str, float] = asdict(ceilings)
     return Limits(**{name: min(value, bounds[name]) for name, value in asdict(limits).items()})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Egress:
-    """A tenant's allow-list: exact `host:port` entries, in addition to those of every tenant."""
+    """A tenant's allow-list: exact `host:port` entries, in addition to the entries that apply to every tenant."""
 
     allow: tuple[str, ...] = ()
     """Canonical entries, sorted, without duplicates."""

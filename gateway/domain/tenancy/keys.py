@@ -1,7 +1,7 @@
 """API keys of the form `mcpg_<environment>_<id>_<secret><checksum>`.
 
-The id locates the key and the secret (32 random bytes) proves it. The CRC-32 detects a mistyped key without a database
-query.
+The gateway finds the key by its id and verifies the secret (32 random bytes). The CRC-32 detects a mistyped key without
+a database query.
 """
 
 import re
@@ -37,7 +37,7 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A tenant's API key as stored: without the secret, of which only a digest is kept."""
+    """A tenant's API key as stored; `digest` is a digest of the key text, which is not stored."""
 
     tenant: TenantId
     id: KeyId
@@ -54,14 +54,14 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MintedKey:
-    """A new key in full; its text is shown once and never stored."""
+    """A new key with its text, which is shown once and not stored."""
 
     id: KeyId
     text: str
 
 
 def mint_key(environment: str = "live", *, key: KeyId | None = None) -> MintedKey:
-    """Return a new random key, or a new secret for an existing key id. Only the text form contains the secret."""
+    """Return a new random key, or a new secret for an existing key id. Only `text` contains the secret."""
     random_part = (key or mint("key")).removeprefix("key_")
     secret = urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=").replace("_", "-")
     body = f"mcpg_{environment}_{random_part}_{secret}"

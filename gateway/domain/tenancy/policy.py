@@ -26,7 +26,7 @@ class Decision(StrEnum):
 
 
 WORKING = (Decision.ALLOW, Decision.CONFIRM, Decision.DENY)
-"""The decisions that a policy of this version may contain."""
+"""The decisions that a policy may contain; `approve` is not among them yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

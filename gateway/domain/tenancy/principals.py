@@ -17,7 +17,7 @@ class Principal:
     scopes: frozenset[Scope]
     profile: str | None = None
     version: int = 0
-    """Version of the key. What was opened with an older secret of the key is not valid for the current one."""
+    """Version of the key. Sessions and sealed state of an older secret are not valid for the current secret."""
 
     @property
     def name(self) -> str:
@@ -27,7 +27,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """The holder of the operator key, which runs the gateway and owns no tenant."""
+    """The holder of the operator key, or the gateway itself; belongs to no tenant."""
 
     name: str = "operator"
 

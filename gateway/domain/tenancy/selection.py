@@ -1,4 +1,4 @@
-"""Compiled selection of a profile: its rules, compiled once and applied to each primitive alone."""
+"""Compiled selection of a profile: its rules are compiled once and applied to one primitive at a time."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ def facets_of(item: Tool | Primitive) -> Facets:
 
 
 def _test_of(rule: Rule) -> _Test:
-    """Return a predicate for one rule: all set members must match. No `*` of a pattern backtracks into another."""
+    """Return a predicate for one rule: all set members must match. A pattern does not backtrack between two `*`."""
     patterns = [re.compile(translate(name)) for name in rule.names]
     methods = frozenset(method.upper() for method in rule.methods)
     tags = frozenset(rule.tags)

@@ -7,7 +7,7 @@ from datetime import datetime
 from gateway.domain.identifiers import TenantId
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-"""A DNS label (RFC 1123): lower-case letters, digits, inner hyphens, at most 63."""
+"""A DNS label (RFC 1123): lower-case letters, digits and inner hyphens, at most 63 characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""Previews of requests for the user's confirmation: the request as it will be sent, up to fixed lengths.
+"""Previews of requests for the user's confirmation: method, URL, headers except Accept, and body, up to fixed lengths.
 
-Values under names of credentials are replaced by `***`, and so are stored credentials wherever they occur. Characters
-that are not printable are escaped. So a caller's text can neither imitate another line nor reverse the reading
+Values under names of credentials are replaced by `***`; in JSON, only strings are. Stored credentials are redacted too.
+Unprintable characters are escaped, so that a caller's text can neither imitate another line nor reverse the reading
 direction.
 """
 
@@ -22,14 +22,14 @@ _LONGEST_VALUE = 500
 _MOST_HEADERS = 20
 _MOST_PARTS = 20
 _BYTES_EXAMINED = 8
-"""Bytes of a body escaped per shown character: more than any character has, few enough for the event loop."""
+"""Bytes of a body that are escaped per shown character: enough for any character, few enough for the event loop."""
 _HIDDEN = "***"
 _SECRET = re.compile(
     r"pass(word|wd|phrase|code)|secret|token|authori[sz]ation|credential|cookie|(api|access|private)[-_]?key",
     re.IGNORECASE,
 )
 _MEMBER = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(?:(\s*+:\s*+)"(?:[^"\\]|\\.)*+(?:"|\Z))?', re.DOTALL)
-"""A text and, if it is a name, its value. No character is read twice, however the quotes are placed."""
+"""A JSON string and, if it is the name of a member, the member's string value. The quantifiers never backtrack."""
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _UNREMARKABLE = frozenset({"accept"})
 
@@ -50,8 +50,8 @@ def show_json(written: bytes, longest: int = _LONGEST_BODY) -> str:
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
     """Return the preview with stored credentials redacted, cut to `LONGEST`."""
     if credentials:
-        said = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
-        text = (await redaction.apply(said, credentials)).body.decode("utf-8", "replace")
+        message = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
+        text = (await redaction.apply(message, credentials)).body.decode("utf-8", "replace")
     return cut(text, LONGEST)
 
 
@@ -61,20 +61,20 @@ def escape(text: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return the text up to a length; a cut is marked with the total size."""
+    """Return the text up to a length in characters; a cut text ends with its total length."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
 
 
 def blank_members(text: str) -> str:
-    """Return JSON with the texts of members blanked that are named like credentials."""
+    """Return JSON without the string values of members whose names are those of credentials."""
     return _MEMBER.sub(_blanked, text)
 
 
 def _headers(request: UpstreamRequest) -> Iterator[str]:
     shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
     for name, value in shown[:_MOST_HEADERS]:
-        said = _HIDDEN if _SECRET.search(name) else cut(escape(value), _LONGEST_VALUE)
-        yield f"{escape(name)}: {said}"
+        message = _HIDDEN if _SECRET.search(name) else cut(escape(value), _LONGEST_VALUE)
+        yield f"{escape(name)}: {message}"
     if len(shown) > _MOST_HEADERS:
         yield f"and {len(shown) - _MOST_HEADERS} further headers"
 
@@ -90,8 +90,8 @@ def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
         head = head[: _BYTES_EXAMINED * _LONGEST_VALUE]
         headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
         name = "".join(re.findall(r' name="([^"]*)"', headers)[:1])
-        said = _HIDDEN if _SECRET.search(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
-        yield f"{cut(headers, _LONGEST_VALUE)}: {said}"
+        message = _HIDDEN if _SECRET.search(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
+        yield f"{cut(headers, _LONGEST_VALUE)}: {message}"
     if len(parts) > _MOST_PARTS:
         yield f"and {len(parts) - _MOST_PARTS} further parts"
 

@@ -1,7 +1,7 @@
 """Previews of the requests and calls of a list of steps.
 
-A request whose placeholders need arguments only is shown as it will be sent. One that needs results of earlier steps is
-shown as declared. A called tool is also checked and confirmed by itself.
+A request whose placeholders need arguments only is shown as it will be sent. A request that needs results of earlier
+steps, or cannot be built, is shown as declared. A called tool passes the call pipeline itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from gateway.handlers.response_body.reading import JSON
 _MOST = 20
 """Limit on the requests and calls that are shown."""
 _ROOM, _LEAST_ROOM = 6_000, 300
-"""Characters of the whole preview, and the minimum for each request: a long body hides no later request."""
+"""Characters that the requests share, and the minimum for each, so that a long body hides no later request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class StepPreview:
     way: EgressContext
 
     def show(self, arguments: Mapping[str, object]) -> str:
-        """Return each request and call in order; empty if the list makes none."""
+        """Return the first 20 requests and calls in order, and the number of further ones; empty without any."""
         found = list(_acts(self.spec.steps, frozenset()))
         room = max(_ROOM // max(len(found), 1), _LEAST_ROOM)
         known = variables_of(arguments)
@@ -41,7 +41,7 @@ class StepPreview:
         return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])
 
     async def credentials(self) -> tuple[Credential, ...]:
-        """Return the stored credentials of the requests that the list makes unconditionally.
+        """Return the stored credentials of the requests outside branches.
 
         Raises:
             CredentialMissing: a credential is not stored, or not for its request's origin.
@@ -81,7 +81,7 @@ class _Unknown(Exception):
 
 
 class _Variables(Mapping[str, object]):
-    """The arguments, without those that steps replace."""
+    """The arguments; a name that an earlier step fills raises `_Unknown`."""
 
     def __init__(self, known: Mapping[str, object], unknown: frozenset[str]) -> None:
         self._known = known

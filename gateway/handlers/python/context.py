@@ -20,7 +20,7 @@ _ACTIONS = ("accept", "decline", "cancel")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientReply:
-    """The user's reaction to a question, and the form's values if it was accepted."""
+    """The user's reply to a question, and the values of an accepted form."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any]
@@ -37,11 +37,11 @@ class Context:
     A plain function runs in a thread, where `context.wait(context.progress(0.5))` replaces `await`.
 
     With clients of 2026-07-28 a question ends the request, and the function runs again from its start when the answer
-    arrives. Questions, `invoke` and `http` requests that were answered before are not repeated. Everything else before
-    a question is done again in each round.
+    arrives. Answered questions, completed `invoke` calls and `http` requests with unsafe methods are not repeated.
+    Everything else before a question is done again in each round.
 
-    A function that asks questions must not swallow exceptions it does not know. It must ask the same questions in the
-    same order after the same answers.
+    A function that asks questions must not swallow exceptions it does not know. After the same answers it must make the
+    same questions, calls and requests in the same order.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Context:
         self._is_over = False
         self._waiting: set[concurrent.futures.Future[Any]] = set()
         self.http = HttpClient(upstream, call.principal.tenant, self._memory)
-        """Sends requests through the upstream client, which refuses private addresses unless the operator allows."""
+        """Sends requests through the upstream client, which refuses private addresses not allowed by the operator."""
 
     @property
     def tenant(self) -> str:
-        """The tenant of this call, by its slug."""
+        """The slug of the tenant of this call."""
         return self._call.principal.slug
 
     @property
@@ -86,7 +86,7 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """True if the caller no longer waits for the answer; a plain function should check it from time to time."""
+        """True after the call has ended, such as by a timeout; a plain function should check this from time to time."""
         return self._is_over
 
     def can(self, kind: str) -> bool:
@@ -94,14 +94,14 @@ class Context:
         return self._call.peer.can(kind)
 
     async def end_stream(self) -> None:
-        """End the stream that carries this call's messages; the client of a session reconnects for the rest.
+        """End the stream that carries this call's messages; the client of a session reconnects to resume it.
 
         Does nothing if the client cannot reconnect, as in 2026-07-28.
         """
         await self._call.peer.end_stream()
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Send the client a progress notification; each value must be larger than the one before."""
+        """Send the client a progress notification; a value that does not increase is dropped."""
         await self._call.peer.progress(progress, total, message)
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
@@ -122,7 +122,7 @@ class Context:
 
         Raises:
             NotFound: there is no such tool, or not for this principal.
-            GatewayError: the call was refused.
+            GatewayError: the call was refused, or its result in an earlier round was too large to store.
         """
         self._invoked += 1
         key = f"invoke/{self._invoked}"
@@ -142,7 +142,7 @@ class Context:
         Raises:
             CapabilityMissing: the client cannot ask its user.
             ClientSilent: no answer in time, or one that does not match the schema.
-            HandlerFailed: the schema is not valid.
+            HandlerFailed: the schema is not valid, or the answer has no known action.
         """
         wanted = schema or {"type": "object", "properties": {}}
         answer = await self._ask("elicitation", {"message": message, "requestedSchema": wanted}, key)
@@ -154,6 +154,7 @@ class Context:
         Raises:
             CapabilityMissing: the client cannot ask its user.
             ClientSilent: no answer in time.
+            HandlerFailed: the answer has no known action.
         """
         return _reply(await self._ask("elicitation", {"mode": "url", "message": message, "url": url}, key))
 

@@ -55,8 +55,8 @@ class HttpResponse:
 class HttpClient:
     """Sends requests for one call.
 
-    When the call is run again after a question to the client, a request that may change something is not repeated. The
-    stored first response is returned instead.
+    When the call is run again after a question to the client, a request with an unsafe method is not repeated. Its
+    stored first response is returned instead; if that was too large to store, the request raises HandlerFailed.
     """
 
     def __init__(self, upstream: UpstreamClient, tenant: TenantId, memory: CallMemo) -> None:
@@ -94,6 +94,7 @@ class HttpClient:
 
         Raises:
             EgressDenied: the gateway may not connect to the URL.
+            HandlerFailed: `json` is not JSON, or the response of an earlier round was too large to store.
             UpstreamError: there is no complete response.
         """
         request = _request(method.upper(), url, json=json, content=content, headers=headers or {})

@@ -15,7 +15,8 @@ TIMEOUT_S = 60.0
 class PythonHandler:
     """The function of one primitive; `is_async` is True if it runs on the event loop, otherwise it runs in a thread.
 
-    `complete` completes the arguments of a prompt or the variables of a template. `timeout_s` limits both functions.
+    `complete` completes the arguments of a prompt or the variables of a template. `timeout_s` limits both
+    functions; a completion has at most ten seconds.
     """
 
     function: Callable[[Context], object]
@@ -28,5 +29,5 @@ class PythonHandlers(Protocol):
     """The primitives registered in Python."""
 
     def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
-        """Return the function of a tenant's primitive of this family and name (of resources: URI or URI template)."""
+        """Return the function of a tenant's primitive, or None; `name` of a resource is its URI or URI template."""
         ...

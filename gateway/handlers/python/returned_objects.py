@@ -1,7 +1,7 @@
 """Recognition of protocol result objects that a Python function returned as plain dictionaries.
 
-Only the members are checked here. The call pipeline checks their values, like the content of any other answer. A null
-member counts as absent, because the SDK serializes its objects that way.
+Only the names of members, `resultType` and the types of blocks are checked here. The call pipeline checks the other
+values. A null member counts as absent, because the SDK serializes absent members as null.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
     A mapping with `isError: true` and `content` is a result or is refused: it never becomes a success.
 
     Raises:
-        HandlerFailed: the mapping is a result, but has members that no result has.
+        HandlerFailed: the mapping is a result, but has unknown members or another `resultType` than `complete`.
     """
     if returned.keys().isdisjoint(_TELLING):
         return None
@@ -45,10 +45,10 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
 
 
 def read_contents(returned: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
-    """Return the contents of a resource: those under `contents`, or the mapping itself.
+    """Return the contents of a resource: the member `contents`, or the mapping as the only content.
 
     Raises:
-        HandlerFailed: the mapping is neither.
+        HandlerFailed: the mapping is neither, or has unknown members beside `contents`.
     """
     members = _given(returned)
     if "contents" in members:
@@ -60,10 +60,10 @@ def read_contents(returned: Mapping[str, object]) -> Sequence[Mapping[str, objec
 
 
 def read_messages(returned: Mapping[str, object] | Sequence[object]) -> Messages:
-    """Return the messages of a prompt: a list, or those under `messages` of a mapping, with its own description.
+    """Return the messages of a prompt: a list, or a mapping with `messages` and an optional `description`.
 
     Raises:
-        HandlerFailed: there are no messages, or there are other members.
+        HandlerFailed: there is no list of messages, or there are unknown members.
     """
     members = _given(returned if isinstance(returned, Mapping) else {"messages": returned})
     if "messages" not in members:
@@ -81,7 +81,7 @@ def refuse(returned: object) -> HandlerFailed:
 
 
 def _is_result(members: Mapping[str, object]) -> bool:
-    """True if a mapping is a result: it has only result members and blocks as content, or it is a failure with content.
+    """True if a mapping is a result: only result members with blocks, or a failure with content or only such members.
 
     `is_error` is the Python name under which the SDK's objects may be serialized.
     """
@@ -125,7 +125,7 @@ def _listed(found: object) -> Sequence[Mapping[str, object]]:
 
 
 def _without_nulls(value: object, depth: int) -> Any:
-    """Return the value without null members. `_meta` is not defined by the protocol and stays unchanged."""
+    """Return the value without null members. The protocol does not define the content of `_meta`, so it is kept."""
     members, elements = as_object(value), as_list(value)
     if not depth or (members is None and elements is None):
         return value

@@ -33,7 +33,8 @@ class PythonAction(Generic[_Answer]):
         """Return the function's answer.
 
         Raises:
-            HandlerFailed: the function took too long, or returned a type that its family does not allow.
+            HandlerFailed: the function took too long, or returned a value that its family does not allow.
+            LimitExceeded: no thread was free in time.
         """
         context = Context(call, arguments, upstream=self.upstream, uri=self.form.uri)
         try:
@@ -48,10 +49,10 @@ class PythonAction(Generic[_Answer]):
 
 
 async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, *, is_async: bool) -> object:
-    """Return a function's return value, awaited if necessary.
+    """Return a function's return value, awaited if necessary. Exceptions of the function pass.
 
     Raises:
-        RuntimeError: the function raised an exception that would end the gateway or its own task.
+        RuntimeError: the function raised CancelledError itself, or an exception that would end the gateway.
     """
     try:
         returned = function() if is_async else await threads.run(tenant, function)

@@ -1,7 +1,8 @@
 """Threads for plain functions of operators' code, with a share of the slots per tenant.
 
 A thread cannot be stopped. After a call is abandoned, its function continues in the thread and keeps its slot until it
-returns. So hanging functions can exhaust the slots, but nothing else. The threads do not keep the gateway from exiting.
+returns. So hanging functions can exhaust the tenant's share of the slots, but nothing else. The threads do not keep the
+gateway from exiting.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ class ThreadPool:
         """Run the function in a thread when a slot is free; return its result or raise its exception.
 
         Raises:
-            LimitExceeded: no slot was released in time for this tenant.
+            LimitExceeded: no slot was released in time for this tenant, or too many calls wait.
         """
         job = _Job(function, partial(self.places.free, tenant))
         await self.places.take(tenant)
@@ -60,15 +61,15 @@ class _Job(Generic[_T]):
         try:
             answer = self._function()
         except Exception as error:  # any exception is passed to the awaiting task
-            self._tell(partial(self._fail, error))
+            self._deliver(partial(self._fail, error))
         except BaseException as error:  # for example SystemExit, which would end the gateway
             failure = RuntimeError(f"the function raised {type(error).__name__}")
             failure.__cause__ = error
-            self._tell(partial(self._fail, failure))
+            self._deliver(partial(self._fail, failure))
         else:
-            self._tell(partial(self._succeed, answer))
+            self._deliver(partial(self._succeed, answer))
 
-    def _tell(self, settle: Callable[[], None]) -> None:
+    def _deliver(self, settle: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(settle)
         except RuntimeError:  # the gateway has ended meanwhile

@@ -1,4 +1,4 @@
-"""Decoding of escapes in text, only for comparison: `redaction` searches for secrets behind them.
+"""Decoding of escapes in text, for comparison only: `redaction` searches the decoded text for secrets.
 
 Covers backslash escapes (JSON, JavaScript, Python), percent encoding and HTML references. Every pattern is bounded and
 begins with a literal byte. So decoding is linear, and text without that byte costs one `memchr`.
@@ -11,13 +11,13 @@ from html.entities import html5
 from itertools import compress
 
 ROUNDS = 6
-"""Nested encodings that are decoded."""
+"""Number of nested encodings that are decoded."""
 
 DROPPED = b" \t\r\n\v\f\0+=\\"
 """Bytes that comparisons ignore.
 
-Blanks and `+` are equivalent in forms; line breaks divide base64 and `=` ends it. NULs are padding in UTF-16, and
-backslashes are remains of escapes.
+Blanks and `+` are equivalent in forms; line breaks divide base64 and `=` pads it. UTF-16 has NULs beside ASCII
+characters. Backslashes may remain from escapes.
 """
 
 _NUL = b"\0"
@@ -63,7 +63,7 @@ def _ascii(found: re.Match[bytes]) -> bytes:
 
 
 def _byte_or_character(found: re.Match[bytes]) -> bytes:
-    """Return a byte of UTF-8 for the two digits of the first group, a character for those of the others."""
+    """Return one byte for the two digits of group 1, and a UTF-8 character for the digits of any other group."""
     if found.lastindex is None:
         return b""
     if found.lastindex == 1:
@@ -94,7 +94,7 @@ ASCII_ESCAPES = (
     Escape(b"%", _PERCENT_ASCII, _ascii_byte),
     _REFERENCES,
 )
-"""Sufficient if all secrets are ASCII; escapes of other scripts are skipped at the speed of the pattern."""
+"""Sufficient if all secrets are ASCII; these patterns skip backslash and percent escapes of other characters."""
 
 ALL_ESCAPES = (
     Escape(b"\\", _BACKSLASH, _byte_or_character),
@@ -106,7 +106,7 @@ Escapes = Sequence[Escape]
 
 
 def decode(text: bytes, escapes: Escapes) -> bytes:
-    """Return the text with one layer of escapes decoded, and without NULs; the same object if there are none."""
+    """Return the text with one layer of escapes decoded, and without NULs; the same object if nothing changes."""
     if _NUL in text:
         text = text.translate(None, _NUL)
     for escape in escapes:
@@ -152,7 +152,7 @@ class TracedText:
         return self._only(_COMPARED)
 
     def _only(self, kept: bytes) -> "TracedText":
-        """Keep the bytes for which this table of 256 has a one."""
+        """Keep the bytes whose entry in this table of 256 is not zero."""
         mask = self.text.translate(kept)
         return TracedText(
             bytes(compress(self.text, mask)), list(compress(self._starts, mask)), list(compress(self._ends, mask))

@@ -1,10 +1,11 @@
 """Redaction of stored credentials in upstream responses: some upstreams echo what they receive.
 
-Responses are decoded (`escapes`) and compared with every form of the credential (`secret_encodings`). JSON is compared
-value by value and name by name, text in its charset, other bodies as bytes. Matches are replaced by `***`.
+Responses are decoded (`escapes`) and compared with the forms of the credential (`secret_encodings`). JSON is compared
+value by value and name by name, text in its charset, other bodies as bytes. Matches are replaced by `***`, in other
+bodies by as many asterisks.
 
-The response is then compared once more: a value or text that still shows a credential is replaced completely. Decision
-23 lists the forms that are not found.
+The redacted response is compared once more. If a value or body still contains a credential, all of it is replaced.
+Decision 23 (`docs/decisions`) lists the forms that are not found.
 """
 
 import re
@@ -28,10 +29,10 @@ _WINDOW = 64 * 1024
 """Bytes that are compared at once. Longer responses are compared in a thread, window by window."""
 _MOST_OVERLAP = _WINDOW // 2
 _GROWTH = 16
-"""Windows overlap by the longest form times this: `%25%34%31` has nine bytes for one."""
+"""Windows overlap by the longest form times this, at most by half: `%25%34%31` has nine bytes for one."""
 _MOST_KEPT = 8
 _MOST_PLACES = 1_000
-"""Limit on the matches redacted one by one (about 50 µs each). With more, the response is replaced completely."""
+"""Limit on the matches redacted one by one (about 50 µs each). With more, text or JSON is replaced completely."""
 _IN_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _HARMLESS = frozenset({"", "application/json", "application/json; charset=utf-8", "text/plain", "text/html"})
@@ -40,7 +41,7 @@ _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Redaction:
-    """Cache of redactors of one handler, by the credentials that it sends; lives as long as the handler."""
+    """Cache of redactors by credentials, usually of one handler; it is emptied at `_MOST_KEPT` redactors."""
 
     def __init__(self) -> None:
         self._known: dict[Credentials, Redactor] = {}
@@ -82,7 +83,7 @@ class Redactor:
         return self._with_body(answer) if len(answer.body) >= self._shortest else answer
 
     def finds(self, text: bytes) -> bool:
-        """True if one of the credentials can be read in the text."""
+        """True if the text contains a credential, also behind escapes."""
         if len(text) <= _WINDOW:
             return self._is_in(text)
         return any(self._is_in(window) for _, window in self._windows(text))
@@ -112,7 +113,7 @@ class Redactor:
         return replace(answer, body=self._bytes(body))
 
     def _in_utf8(self, body: bytes, kind: str, parameters: str) -> bytes | None:
-        """Return the text in UTF-8 as it will be read, or None if that equals its bytes."""
+        """Return the text in UTF-8 as it will be read, or None if the bytes are the same."""
         is_xml = kind.endswith("xml")
         is_other = declared_charset(parameters) not in _UTF8 if parameters else False
         if not (is_other or is_xml or not self._is_ascii or body.startswith(_MARKS)):
@@ -123,7 +124,7 @@ class Redactor:
         return None if text == body else text
 
     def _json(self, body: bytes) -> bytes:
-        """Return the JSON with each text, name and number blanked that shows a credential."""
+        """Return the JSON with the credentials in strings, names and numbers redacted."""
         suspects = [(start, start + len(window)) for start, window in self._windows(body) if self._is_in(window)]
         pieces: list[bytes] = []
         place = 0
@@ -248,7 +249,7 @@ def _places(text: bytes, form: bytes) -> Iterator[Span]:
 
 
 def _widened(text: TracedText, start: int, end: int) -> Span:
-    """Include neighbouring base64 characters that hold bits of the secret's first and last byte."""
+    """Include the neighbouring base64 characters, which contain bits of the secret's first and last byte."""
     before, after = start - 1, end + 1
     if start and text.text[before] in _IN_BASE64 and text.span(before, start)[1] == text.span(start, end)[0]:
         start = before

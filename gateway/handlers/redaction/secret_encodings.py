@@ -1,6 +1,6 @@
-"""Byte strings by which a credential is recognised in decoded text: itself, in base64 at any offset, and in hex.
+"""Byte strings by which a credential is recognised in decoded text: such as itself, base64 at any offset, and hex.
 
-`escapes` defines decoded text; the forms are squeezed in the same way.
+`escapes` decodes and squeezes the text; all forms but `exact` are squeezed in the same way.
 """
 
 from base64 import b64encode
@@ -13,9 +13,9 @@ from gateway.domain.http.requests import Credential
 from gateway.handlers.redaction.escapes import ALL_ESCAPES, ROUNDS, decode, squeeze
 
 SHORTEST = 6
-"""Shorter secrets are ignored, because they would match much unrelated text.
+"""Secrets with fewer characters are ignored, because they would match much unrelated text.
 
-A password counts together with its user name where they form one text in base64.
+In the base64 of Basic authentication, user name and password count together.
 """
 
 _EDGES = ((0, 0), (1, 2), (2, 3))
@@ -24,7 +24,7 @@ _EDGES = ((0, 0), (1, 2), (2, 3))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretEncodings:
-    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` if squeezing leaves too little."""
+    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` if squeezing leaves too few bytes."""
 
     plain: tuple[bytes, ...]
     base64: tuple[bytes, ...]
@@ -65,7 +65,7 @@ def _pair(credential: Credential) -> bytes:
 
 
 def _written(value: str, raw: bytes) -> Iterator[bytes]:
-    """Return the spellings of a secret: itself, decoded if it looks escaped, quoted-printable, hex and UTF-16."""
+    """Return the spellings of a secret: itself, with escapes decoded, quoted-printable, hex, UTF-16 and cp1252."""
     yield raw
     decoded = raw
     for _ in range(ROUNDS):
@@ -82,7 +82,7 @@ def _written(value: str, raw: bytes) -> Iterator[bytes]:
 
 
 def _b64_contents(value: str, raw: bytes) -> set[bytes]:
-    """Return the sources of base64: the secret, its URL and JSON spellings, and UTF-16."""
+    """Return the bytes whose base64 is a form: the secret, its URL and JSON spellings, and its UTF-16."""
     quoted = quote(raw, safe="")
     return {
         raw,
@@ -95,7 +95,7 @@ def _b64_contents(value: str, raw: bytes) -> set[bytes]:
 
 
 def _b64_forms(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
-    """Return the base64 of these bytes in both alphabets, at each of the three offsets."""
+    """Return the base64 of these bytes in both alphabets, at the first `offsets` of three offsets."""
     for before, cut in _EDGES[:offsets]:
         whole = (before + len(raw)) * 8 // 6
         encoded = b64encode(b"\0" * before + raw)[cut:whole]

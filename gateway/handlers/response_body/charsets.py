@@ -7,7 +7,7 @@ _KNOWN = re.compile(
     r"utf-8(?:-sig)?|ascii|utf-(?:16|32)(?:-[bl]e)?|iso8859-\d{1,2}|cp(?:125\d|437|85\d|866|932|949|950)|koi8-[ru]|"
     r"mac-roman|shift_jis(?:_2004|x0213)?|euc_(?:jp|kr)|gb(?:2312|k|18030)|big5(?:hkscs)?|iso2022_(?:jp|kr)|tis-620"
 )
-"""Python's names. Its other codecs are not charsets, and some take time quadratic in the text's length."""
+"""Python's names of the charsets. Some other codecs of Python take time quadratic in the text's length."""
 _DECLARATION = re.compile(rb"""^\s*<\?xml[^>]{0,100}?\bencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _FALLBACK = "cp1252"
@@ -15,7 +15,7 @@ _HIGH = bytes(range(0x80, 0x100))
 
 
 def decode_text(body: bytes, parameters: str, *, is_xml: bool = False) -> str:
-    """Decode by byte order mark, declared charset, UTF-8, or else the browsers' default (cp1252)."""
+    """Decode by byte order mark, declared charset, XML declaration or UTF-8; nearly ASCII text may be cp1252."""
     charset = _marked(body) or declared_charset(parameters) or (_xml_charset(body) if is_xml else None)
     if charset is not None:
         return body.decode(charset, "replace")

@@ -26,7 +26,7 @@ def kind_of(answer: UpstreamAnswer) -> str:
 
 
 def read_json(answer: UpstreamAnswer) -> object:
-    """Return the body as a JSON value; integers of any size are exact.
+    """Return the body as a JSON value; integers keep every digit.
 
     Raises:
         HandlerFailed: the body is not JSON, or has more values than may be decoded on the event loop.
@@ -50,7 +50,7 @@ def _refuse_many(body: bytes) -> None:
 
 
 def read_text(answer: UpstreamAnswer) -> str | None:
-    """Return the body as text, decoded in its charset if that is safe; None if it is not text."""
+    """Return the body as text, decoded in its charset if that is safe; None if the body is not text."""
     kind = kind_of(answer)
     if kinds.is_text(kind):
         return decode_text(answer.body, kinds.kind_of(answer)[1], is_xml=kind.endswith("xml"))

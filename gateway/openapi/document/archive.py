@@ -1,7 +1,7 @@
 """The files of an uploaded archive: zip, tar and tar.gz, unpacked in memory and within limits.
 
-Nothing is written to disk. A member that is no regular file below the archive's root causes the whole archive to be
-refused: links, devices, absolute paths, `..`.
+Nothing is written to disk. Directories are skipped. A link, a device in a tar, an absolute path or `..` causes the
+whole archive to be refused.
 """
 
 import io
@@ -25,7 +25,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _TAR_MAGIC = b"ustar"
 _TAR_MAGIC_AT = 257
 _TAR_OVERHEAD = 2048
-"""The most bytes that a tar adds to a member: headers and padding."""
+"""Bytes per member allowed for the headers and padding of a tar."""
 _LONGEST_PATH = 1024
 _STORED_OR_DEFLATED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _LINK = 0o120000
@@ -38,8 +38,8 @@ def unpack(raw: bytes) -> Mapping[str, bytes]:
     """Return the files of the archive by path.
 
     Raises:
-        InvalidDocument: it is no supported archive, or has a forbidden member.
-        DocumentTooLarge: it exceeds a limit of archives.
+        InvalidDocument: the archive is broken or unsupported, or has a forbidden member.
+        DocumentTooLarge: the archive exceeds a limit.
     """
     try:
         if raw.startswith(_ZIP):
@@ -105,7 +105,7 @@ def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _inflate(raw: bytes) -> bytes:
-    """Inflates a gzip, but no further than the largest tar of allowed files."""
+    """Decompresses a gzip; raises `DocumentTooLarge` above the size of a tar with as many files as the limits allow."""
     limit = LARGEST + MOST_FILES * _TAR_OVERHEAD
     allowed = min(limit, max(FREE, len(raw) * MOST_RATIO) + MOST_FILES * _TAR_OVERHEAD)
     inflater = zlib.decompressobj(wbits=31)
@@ -126,7 +126,7 @@ def _inflate(raw: bytes) -> bytes:
 
 
 def _path(name: str) -> str:
-    """The path below the archive's root."""
+    """The normalised path of a member, relative to the archive's root."""
     if len(name) > _LONGEST_PATH or "\0" in name or "\\" in name:
         _refuse(name, "has a path that is not allowed")
     if name.startswith("/") or name[1:2] == ":":

@@ -1,8 +1,8 @@
 """The bundler of multi-file documents: references between files become references inside one document.
 
-A file is reached only by a relative path below the archive's root. A value that can be a component becomes one, with
-a name derived from its own, so that cycles stay references. Any other value, such as a path item, is inlined at its
-reference. Extensions (`x-…`) that refer to files are left out.
+References reach other files only by relative paths inside the archive. A referenced value of another file becomes a
+component if its kind allows it, so that cycles remain references. A value of any other kind, such as a path item, is
+inlined at the reference. Extensions (`x-…`) that contain references are left out.
 """
 
 import posixpath
@@ -50,7 +50,7 @@ class BundlePlace:
 
 @dataclass(frozen=True, slots=True)
 class _Detour:
-    """A reference met on the way to a position, and the tokens still to follow behind it."""
+    """A reference found while following a pointer, and the remaining tokens of that pointer."""
 
     ref: str
     rest: tuple[str, ...]
@@ -60,8 +60,8 @@ def bundle(files: Mapping[str, bytes], *, entry: str | None) -> Bundle:
     """Bundle the files; the root file is `entry`, or the one OpenAPI document nearest to the archive's root.
 
     Raises:
-        InvalidDocument: there is no such file, several files qualify, or one cannot be read.
-        DocumentTooLarge: the result exceeds the limits of a document.
+        InvalidDocument: there is no such file, several files qualify, or a needed file cannot be read.
+        DocumentTooLarge: a file or the result exceeds the limits of a document.
     """
     archive = _Files(files)
     name = _find_entry(archive) if entry is None else _named(archive, entry)
@@ -80,6 +80,7 @@ class _Files:
 
         Raises:
             InvalidDocument: it is neither JSON nor YAML; the message names the file.
+            DocumentTooLarge: it exceeds the limits of a document; the message names the file.
         """
         if file not in self._trees:
             try:
@@ -98,7 +99,7 @@ def _named(files: _Files, entry: str) -> str:
 
 
 def _find_entry(files: _Files) -> str:
-    """The one OpenAPI document nearest to the root."""
+    """The one OpenAPI document nearest to the root; reads at most 20 candidates in folders of equal depth."""
     for group in _by_depth(name for name, raw in files.raw.items() if _may_be_root(name, raw)):
         found = [name for name in group[:_MOST_CANDIDATES] if _is_root(files, name)]
         if len(found) > 1:
@@ -138,7 +139,7 @@ class _MovedNames:
         self._taken = {kind: set(_section(root, path)) for kind, path in sections.items()}
 
     def choose(self, kind: str, place: BundlePlace) -> str:
-        """Return the last part of its old name. A clash adds more of its path in front, then a number."""
+        """Return a free name: the last part of the position; after a clash, with more of the path or with a number."""
         name = next(name for name in _candidates(place) if name not in self._taken[kind])
         self._taken[kind].add(name)
         return name
@@ -175,7 +176,7 @@ class _Bundler:
         self._warnings: dict[str, None] = {}
 
     def run(self) -> Bundle:
-        """Walk everything that is reachable from the root file."""
+        """Bundle every value that references reach from the root file."""
         self._adopt()
         document = cast("dict[str, object]", self._walk(self._root, self._entry, "document", 0))
         while self._waiting:
@@ -186,7 +187,7 @@ class _Bundler:
         return Bundle(document=text, warnings=tuple(self._warnings)[:_MOST_WARNINGS])
 
     def _adopt(self) -> None:
-        """Keeps the names of components that are, in the root file, only a reference to another file."""
+        """Reserves the name of each root component that is only a reference to another file, for the value there."""
         for kind, path in self._sections.items():
             for name, node in _section(self._root, path).items():
                 found = as_object(node)
@@ -265,7 +266,7 @@ class _Bundler:
         return node
 
     def _locate(self, ref: str, file: str) -> BundlePlace | None:
-        """The position at the end of a reference, through any chain; None if it is in no file of the archive."""
+        """The position that a reference names; references inside its path are followed. None if it does not exist."""
         wanted = self._parse(ref, file)
         for _ in range(_LONGEST_CHAIN):
             if wanted is None:
@@ -282,7 +283,7 @@ class _Bundler:
         return None
 
     def _reach(self, place: BundlePlace) -> BundlePlace | _Detour | None:
-        """The position itself if it exists; else the reference met on the way to it."""
+        """The position itself if it exists; else the reference found on its path, if there is one."""
         node: object = self._files.tree(place.file)
         for index, token in enumerate(place.tokens):
             inner, is_there = find_step(node, token)
@@ -296,7 +297,7 @@ class _Bundler:
     def _parse(self, ref: str, file: str) -> BundlePlace | None:
         path, _, fragment = ref.partition("#")
         if _SCHEME.match(ref):
-            return None  # refused where it is used, as in any document
+            return None  # an absolute URL stays in the document; the compiler refuses it
         target = file
         if path:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(path)))

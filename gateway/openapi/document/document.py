@@ -1,7 +1,7 @@
 """The document reader: parses bytes as JSON or YAML, detects the dialect, and checks the limits.
 
-A text that begins with a brace or bracket is JSON, any other YAML. In both, the last of equal keys wins. References
-by a name that the document or a schema gives itself become pointers; no reference is followed here.
+A text that begins with a brace or bracket is JSON; any other text is YAML, except that HTML and XML are refused. In
+both, the last of equal keys wins. References by identifier (`$self`, `$id`, anchors) become pointers.
 """
 
 import re
@@ -32,7 +32,7 @@ _PAGE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A parsed document whose outermost shape is known to be OpenAPI."""
+    """A parsed document with a supported OpenAPI version and valid outermost members."""
 
     root: Object
     dialect: tuple[int, int]
@@ -45,8 +45,8 @@ def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) 
     """Read a document from bytes or from a parsed object; `url` is its address.
 
     Raises:
-        InvalidDocument: it is no OpenAPI document; faults have a pointer, or line and column.
-        DocumentTooLarge: it exceeds the limits of size or depth.
+        InvalidDocument: it is no OpenAPI document; faults, if any, have a pointer, or line and column.
+        DocumentTooLarge: it exceeds the limits of bytes, depth or number of values.
     """
     text = raw if isinstance(raw, bytes) else _encode(raw)
     root = as_object(read_tree(text))
@@ -75,8 +75,8 @@ def read_tree(raw: bytes) -> object:
     """Parse a JSON or YAML text of any shape.
 
     Raises:
-        InvalidDocument: it is neither; a fault has line and column.
-        DocumentTooLarge: it exceeds the limits of size or depth.
+        InvalidDocument: it is neither; faults, if any, have line and column if known.
+        DocumentTooLarge: it exceeds the limits of bytes, depth or number of values.
     """
     if len(raw) > LARGEST:
         raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST} are allowed.")
@@ -117,7 +117,7 @@ def _parse_json(text: str) -> object:
 
 
 def _measure(tree: object) -> None:
-    """Walks level by level, so that a hostile depth causes no recursion."""
+    """Checks depth and number of values, level by level: recursion would fail on a hostile depth."""
     nodes, depth, level = 1, 0, [tree]
     while level:
         depth += 1

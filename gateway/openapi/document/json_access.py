@@ -1,4 +1,4 @@
-"""Typed access to untrusted JSON: every read from a parsed document goes through these functions."""
+"""Typed access to untrusted JSON of a document, and cleaning of its texts for messages and tools."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _SHOWN = 120
 
 
 class Unusable(Exception):
-    """A part of a document that cannot be turned into a request; the message is the reason for the report."""
+    """A part of a document, or a base URL, from which no request can be made; the message is the reported reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -24,12 +24,12 @@ class Unusable(Exception):
 
 
 def as_object(value: object) -> Object | None:
-    """Return the value if it is a JSON object."""
+    """Return the value if it is a JSON object, else None."""
     return cast("Object", value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> Sequence[object] | None:
-    """Return the value if it is a JSON array."""
+    """Return the value if it is a JSON array, else None."""
     return cast("Sequence[object]", value) if isinstance(value, list) else None
 
 
@@ -44,7 +44,7 @@ def list_at(node: Object, key: str) -> Sequence[object]:
 
 
 def text_at(node: Object, key: str) -> str | None:
-    """Return the text under the key, unless it is empty or no text."""
+    """Return the text under the key; None if it is empty or no text."""
     value = node.get(key)
     return value if isinstance(value, str) and value else None
 
@@ -60,11 +60,11 @@ def point(*tokens: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Remove control, zero-width and bidirectional characters; tab and line feed stay."""
+    """Remove control, zero-width and bidirectional characters and outer white space. Line ends become line feeds."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def quote_text(text: str) -> str:
-    """Quote the text for a reason: cleaned, and cut to 120 characters."""
+    """Quote the text for a message: cleaned, and cut to 120 characters."""
     cleaned = clean_text(text)
     return f"'{cleaned if len(cleaned) <= _SHOWN else cleaned[: _SHOWN - 1] + '…'}'"

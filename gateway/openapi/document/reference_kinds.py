@@ -1,4 +1,4 @@
-"""The kinds of values in an OpenAPI document, as far as references between files depend on them.
+"""The kinds of values in an OpenAPI document; `bundle` and `schema_ids` use them to find references.
 
 A kind `map:X` is an object with a value of kind X under each key.
 """
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from gateway.openapi.schema.keywords import CHILD, IN_PLACE, IN_PLACE_LISTS
 
 ANY = "any"
-"""A value of unknown kind: references in it are followed."""
+"""A value of unknown kind. A `$ref` in it is a reference."""
 LITERAL = "literal"
-"""Data of the document's author: nothing in it is a reference."""
+"""Plain data, such as an example. A `$ref` in it is no reference."""
 
 SECTIONS: Mapping[str, Sequence[str]] = {
     kind: ("components", kind)
@@ -26,7 +26,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
         "callbacks",
     )
 }
-"""The path to the section of each kind that can be a component."""
+"""The path to the section of the document for each kind of component."""
 
 SWAGGER_SECTIONS: Mapping[str, Sequence[str]] = {
     "schemas": ("definitions",),
@@ -87,7 +87,7 @@ _DATA = frozenset(("example", "default", "enum", "const", "externalValue"))
 
 
 def kind_of_member(kind: str, key: str) -> str:
-    """Return the kind of the value under this key of a value of `kind`."""
+    """Return the kind of the member `key` in a value of `kind`."""
     if kind.startswith("map:"):
         return kind.removeprefix("map:")
     if kind == "callbacks":

@@ -32,14 +32,15 @@ class References:
         return self._found[ref]
 
     def canonical(self, ref: str) -> str:
-        """Return the canonical spelling, equal for all references to the same target."""
+        """Return the canonical spelling, equal for all spellings of the same pointer."""
         return "#" + point(*ref_tokens(ref))
 
     def follow(self, node: object, what: str) -> Object:
-        """Return the object itself, or the one at the end of its chain of references.
+        """Return the node, or the object at the end of its chain of references; `what` names it in messages.
 
         Raises:
-            Unusable: the chain leaves the document, leads nowhere, or does not end in an object.
+            ExternalReference: the chain leaves the document.
+            Unusable: a target does not exist or is an anchor, or the chain does not end in an object.
         """
         for _ in range(_LONGEST_CHAIN):
             found = as_object(node)
@@ -71,7 +72,7 @@ def ref_tokens(ref: str) -> list[str]:
 
 
 def find_step(node: object, token: str) -> tuple[object, bool]:
-    """Follow one token of a pointer; return the value and True if it exists."""
+    """Follow one token of a pointer; return the value, and True if it exists."""
     mapping = as_object(node)
     if mapping is not None:
         return mapping.get(token), token in mapping

@@ -1,7 +1,7 @@
 """Identifiers in a document besides pointers: its own URL, `$self`, and the `$id` and anchors of schemas.
 
-References by identifier become pointers once, before any other module reads the document. Every remaining reference
-then leads to a position in the document or out of it. Identifiers are searched for only if the text contains one.
+`read_document` replaces references by identifier with pointers. A reference by an unknown identifier is left unchanged.
+The document is searched only if its text contains an identifier keyword or the file name of its own URL.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Identifiers:
     """Number of schemas with a dynamic anchor of each name."""
 
     def locate(self, root: Object, ref: str, base: str | None = None) -> str | None:
-        """Return the pointer equivalent to a reference; None if it names nothing in this document."""
+        """Return the equivalent of a reference as `#` and a pointer; None if the document has no such position."""
         uri, fragment = _divide(base or self.base, ref)
         start = self.resources.get(uri)
         if start is None:
@@ -54,7 +54,7 @@ class Identifiers:
 
 
 def localise(root: Object, text: bytes, *, dialect: tuple[int, int], url: str | None) -> Identifiers:
-    """Collect the identifiers of a document, and replace its references by identifier with pointers."""
+    """Replace the references by identifier in a document with pointers, in place; return the identifiers."""
     found = Identifiers()
     retrieved, _ = _divide(_NOWHERE, url or "")
     found.resources[retrieved] = ()
@@ -71,7 +71,7 @@ def localise(root: Object, text: bytes, *, dialect: tuple[int, int], url: str | 
 
 
 def _references(root: Object, found: Identifiers, *, reads_schemas: bool) -> Sequence[_Spot]:
-    """Every object with a reference; the identifiers met on the way are recorded."""
+    """Every object with `$ref` or `$dynamicRef`. Records the identifiers of all schemas in `found`."""
     spots: list[_Spot] = []
     stack = [_Spot(root, "document", (), found.base)]
     while stack:
@@ -93,7 +93,7 @@ def _references(root: Object, found: Identifiers, *, reads_schemas: bool) -> Seq
 
 
 def _note(node: Object, spot: _Spot, found: Identifiers) -> str:
-    """Records the identifiers of a schema; returns the base URI of the references in it."""
+    """Records the identifiers of a schema, and returns the base URI of the references in the schema."""
     base, own = spot.base, text_at(node, "$id")
     if own is not None and not own.startswith("#"):
         base, _ = _divide(base, own)
@@ -109,7 +109,7 @@ def _note(node: Object, spot: _Spot, found: Identifiers) -> str:
 
 
 def _settle(root: Object, node: dict[str, object], base: str, found: Identifiers) -> None:
-    """Replaces a reference to this document with a pointer; a dynamic one only if at most one schema has its anchor."""
+    """Replaces a reference to this document with a pointer; `$dynamicRef` only if its anchor is not ambiguous."""
     ref = node.get("$ref")
     if isinstance(ref, str):
         node["$ref"] = found.locate(root, ref, base) or ref

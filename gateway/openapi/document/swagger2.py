@@ -1,7 +1,7 @@
 """The converter from Swagger 2.0 to OpenAPI 3: servers, paths and security schemes.
 
-Only the parts that operations are compiled from are rewritten. Schemas stay where they are, so references still
-point into the original document.
+Only the parts that the compiler reads are converted. References still point into the original document, which contains
+the shared schemas.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from gateway.openapi.operation.extensions import KEYS
 METHODS = frozenset(("get", "put", "post", "delete", "options", "head", "patch"))
 
 _NO_SCHEMA = frozenset(("name", "in", "description", "required", "collectionFormat", "allowEmptyValue"))
-_SAID = ("name", "in", "required", "description", "allowEmptyValue")
+_REPORTED = ("name", "in", "required", "description", "allowEmptyValue")
 _KEPT = ("operationId", "summary", "description", "deprecated", "tags", "security", "externalDocs", *KEYS)
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
@@ -23,7 +23,7 @@ _FLOWS = {"application": "clientCredentials", "password": "password", "accessCod
 
 
 def convert(root: Object, references: References) -> Object:
-    """Return the document in the terms of OpenAPI 3."""
+    """Return the converted parts as an OpenAPI 3 document."""
     converter = _Converter(root, references)
     paths = object_at(root, "paths")
     return {
@@ -37,7 +37,7 @@ def convert(root: Object, references: References) -> Object:
 
 
 class _Converter:
-    """Rewrites operations; a shared parameter is rewritten once."""
+    """Converts path items and operations; a shared parameter is converted once."""
 
     def __init__(self, root: Object, references: References) -> None:
         self._root = root
@@ -84,7 +84,7 @@ class _Converter:
         return out
 
     def _merge(self, parameters: Iterable[object]) -> list[object]:
-        """Each parameter once, the last of equal ones; a reference that cannot be followed is kept unchanged."""
+        """The last parameter of each name and location. A reference that cannot be followed is kept unchanged."""
         merged: dict[object, object] = {}
         for node in parameters:
             try:
@@ -122,7 +122,7 @@ def _texts(node: Object, key: str) -> list[str]:
 
 
 def _servers(root: Object, schemes: Sequence[str]) -> list[object]:
-    """The server URLs, https first. Default schemes: the one in `host`, else that of the document URL, else https."""
+    """The server URLs, https first. Default scheme: from `host`, else from the document's URL, else https."""
     scheme, host, start = _host(text_at(root, "host") or "")
     path = text_at(root, "basePath") or "/"
     path = path if path.startswith("/") else f"/{path}"
@@ -136,7 +136,7 @@ def _servers(root: Object, schemes: Sequence[str]) -> list[object]:
 
 
 def _host(written: str) -> tuple[str, str, str]:
-    """Scheme, host and path of a `host`. It should be a host alone, but many documents have a URL there."""
+    """Scheme, host and path of a `host` member. A host alone is correct, but many documents contain a URL."""
     scheme, divider, rest = written.rpartition("://")
     host, slash, path = rest.partition("/")
     return scheme.lower() if divider else "", host, slash + path
@@ -159,7 +159,7 @@ def _scheme(node: object) -> object:
 
 
 def _parameter(node: Object) -> Object:
-    out: dict[str, object] = {key: node[key] for key in _SAID if key in node}
+    out: dict[str, object] = {key: node[key] for key in _REPORTED if key in node}
     out["schema"] = _schema(node)
     if node.get("type") == "array":
         out |= _list_style(node, is_form=node.get("in") == "query")

@@ -60,7 +60,7 @@ def read_yaml(text: str, *, depth: int, nodes: int) -> object:
     """Read the one document in the text, within the limits of depth and nodes.
 
     Raises:
-        InvalidDocument: the text is no supported YAML; a fault has line and column.
+        InvalidDocument: the text is no supported YAML; faults, if any, have line and column if known.
         DocumentTooLarge: it exceeds a limit.
     """
     tree = _Tree(depth_limit=depth, node_limit=nodes)
@@ -136,14 +136,19 @@ def _scalar(event: yaml.ScalarEvent) -> object:
 
 
 def resolve_plain(text: str) -> object:
-    """Convert an unquoted scalar by the core schema. Numbers that JSON cannot represent stay text."""
+    """Convert an unquoted scalar by the core schema. Infinity, NaN and numbers over 300 characters stay text."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS or len(text) > _LONGEST_NUMBER:
         return text
     if _INTEGER.fullmatch(text):
         integer = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
-        return integer if integer.bit_length() <= _INTEGER_BITS else _finite(float(integer), text)
+        if integer.bit_length() <= _INTEGER_BITS:
+            return integer
+        try:
+            return float(integer)
+        except OverflowError:
+            return text
     return _finite(float(text), text) if _FLOAT.fullmatch(text) else text
 
 

@@ -1,4 +1,4 @@
-"""The request body of an operation: the media types it can be sent in, and the schema of the argument `body`."""
+"""The request body of an operation: the media types in which it can be sent, and the schema of the argument `body`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from gateway.openapi.schema.xml import XmlNodes
 _RAW = frozenset((BodyKind.TEXT, BodyKind.BYTES, BodyKind.JSON_LINES))
 _OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
 _READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
-"""Kinds that a caller may also write as text if the schema declares raw bytes."""
+"""Kinds of media types for which a body of raw bytes may also be passed as a text."""
 
 _MOST_CHOICES = 12
 _SCALARS = ("string", "integer", "number", "boolean")
@@ -28,12 +28,12 @@ _TAKEN = {
     BodyKind.BYTES: ("file", "string"),
     BodyKind.JSON_LINES: ("array",),
 }
-"""The JSON types that each kind of body carries, regardless of its schema. For JSON and XML the schema decides."""
+"""Types of values that each kind of body accepts, regardless of its schema. For JSON and XML the schema decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """A request body: its plan, further plans the caller may choose, the schema of its argument, and the losses."""
+    """A request body: its default plan, plans for other media types, the schema of its argument, and the losses."""
 
     plan: BodyPlan
     translated: Translated
@@ -63,10 +63,10 @@ class Bodies:
         self._fields = FormFields(self._uploads, dialect=dialect)
 
     def plan(self, operation: Object, where: str) -> Body | str | None:
-        """Return the body of an operation; None if it has none, a reason if an optional one cannot be offered.
+        """Return the body of an operation; None without a body, a reason if an optional body cannot be sent.
 
         Raises:
-            Unusable: a required body cannot be sent.
+            Unusable: a required body cannot be sent, or the body cannot be read.
         """
         if operation.get("requestBody") is None:
             return None
@@ -94,7 +94,7 @@ class Bodies:
         )
 
     def _choose(self, content: Object) -> list[_Choice]:
-        """The default media type, then those that carry values it cannot."""
+        """The default media type, then others that carry further values; at most 12."""
         sent = [choice for media_type, media in content.items() if (choice := self._choice(media_type, media))]
         if not sent:
             named = ", ".join(quote_text(media_type) for media_type in content)
@@ -124,7 +124,7 @@ class Bodies:
         return None if kind is None else _Choice(kind=kind, media_type=media_type, content=content)
 
     def _matters(self, other: _Choice, first: _Choice) -> bool:
-        """True if the other type can carry a value that the first cannot."""
+        """True if the other type is worth offering: raw content, a multipart body with files, or JSON for a patch."""
         if is_range(other.media_type):
             return False
         if other.kind is BodyKind.MULTIPART:
@@ -150,7 +150,7 @@ class Bodies:
         return plan, losses
 
     def _schema(self, choices: Sequence[_Choice]) -> object:
-        """The schema of the argument: that of the only type, or `anyOf` the schemas of several."""
+        """The schema of the argument: `anyOf` with the different schemas of the media types, or their only schema."""
         schemas = [self._asked(choice) for choice in choices]
         distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
         return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
@@ -173,7 +173,7 @@ class Bodies:
         return schema
 
     def _taken(self, choice: _Choice) -> tuple[str, ...]:
-        """The JSON types of the values that this type carries, as far as its schema declares them; none means any."""
+        """The types of values that this media type accepts, from its kind or its schema; an empty result means any."""
         if choice.kind in _TAKEN:
             return _TAKEN[choice.kind]
         target = self._uploads.target(choice.schema)
@@ -193,7 +193,7 @@ class Bodies:
 
 
 def _rank(choice: _Choice) -> tuple[bool, int]:
-    """JSON first, the plainest of several; else the order of the document."""
+    """Sorts JSON first, plain JSON before other JSON types; other types keep the order of the document."""
     is_json = choice.kind is BodyKind.JSON
     return not is_json, json_rank(choice.media_type) if is_json else 0
 

@@ -1,6 +1,6 @@
-"""Hints of a document's author about its tools: `x-mcp` and the equivalent extensions of other tools.
+"""Hints in a document about its tools: `x-mcp` and the equivalent extensions of other vendors.
 
-A hint is validated first: an invalid one only causes a warning. No hint makes a tool safer than its HTTP method.
+An invalid hint is ignored with a warning. No hint makes a tool safer than its HTTP method.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ KEYS = ("x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool")
 """The extensions, in order of precedence at one level."""
 
 _FLAGS: Mapping[str, bool] = {"enabled": True, "disabled": False, "hidden": False}
-"""The members that include or exclude an operation, with the meaning of `true` in each."""
+"""The members that include or exclude an operation; the value is True if `true` includes it."""
 _ONLY_ONE_WAY = "hidden"
 _LEVELS = (Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentHints:
-    """The hints for one operation; None where there is none. `refused_by` names the extension that excludes it."""
+    """The hints for one operation, None if absent. `refused_by` names the extension that excludes the operation."""
 
     refused_by: str | None = None
     name: str | None = None
@@ -35,7 +35,7 @@ NO_HINTS = DocumentHints()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintedSafety:
-    """A level of the document that may contain hints: its title for messages, its pointer, and its node."""
+    """A level of the document (operation, path item, root) with its title for messages, its pointer and its node."""
 
     title: str
     where: str
@@ -45,10 +45,10 @@ class HintedSafety:
 def read_hints(levels: Sequence[HintedSafety], method_safety: Safety, warnings: Warnings) -> DocumentHints:
     """Return the hints for one operation, from its own node first, then from its path item and the document.
 
-    The innermost level that includes or excludes the operation decides, and likewise the innermost one with a valid
-    safety. Names and texts are read from the operation alone. If it has one, an outer level cannot exclude it.
+    The innermost level that includes or excludes the operation decides, and the innermost valid safety applies. Name,
+    title and description are read only from the operation. If it has any of them, outer levels cannot exclude it.
     """
-    found = [hint for level in levels for hint in _wishes_at(level, warnings)]
+    found = [hint for level in levels for hint in _hints_at(level, warnings)]
     if not found:
         return NO_HINTS
     own = [hint for hint in found if hint.level is levels[0]]
@@ -88,7 +88,7 @@ class _Found:
         return f"{self.level.where}/{self.key}"
 
 
-def _wishes_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
+def _hints_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
     for key in KEYS:
         if key not in level.node:
             continue
@@ -104,8 +104,8 @@ def _wishes_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
 
 
 def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
-    """True if the members include the operation; None if they do not decide. One member that excludes it is enough."""
-    said: list[bool] = []
+    """True if the members include the operation, False if at least one excludes it, None if no member decides."""
+    message: list[bool] = []
     for name, meaning in _FLAGS.items():
         if name not in members:
             continue
@@ -113,8 +113,8 @@ def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
         if not isinstance(value, bool):
             warnings.add(where, f"`{name}` is neither true nor false; it counts as not there")
         elif value or name != _ONLY_ONE_WAY:
-            said.append(value is meaning)
-    return all(said) if said else None
+            message.append(value is meaning)
+    return all(message) if message else None
 
 
 def _text(found: Sequence[_Found], name: str, warnings: Warnings) -> str | None:

@@ -1,4 +1,4 @@
-"""Files in the parts of a body, and the rewriting of its schema so that a caller sends them as `{"base64", …}`."""
+"""Files in the parts of a body, and the rewriting of its schema so that a caller passes files as `{"base64", …}`."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ FILE: Object = {
     "required": ["base64"],
     "additionalProperties": False,
 }
-"""The schema of a file argument. It means the same in every version of OpenAPI."""
+"""The schema of a file argument; it is valid in every version of OpenAPI."""
 
 _CHOICES = ("anyOf", "oneOf")
 _DEEPEST = 6
@@ -39,7 +39,7 @@ class FileParts:
         self._references = references
 
     def target(self, node: object) -> Object:
-        """Return the schema that a node is or refers to; an empty one if there is none."""
+        """Return the node, or the schema at the end of its references; an empty schema if there is none."""
         if as_object(node) is None:
             return NOTHING
         try:
@@ -58,9 +58,9 @@ class FileParts:
         return any("items" in branch and self.is_file(branch["items"]) for branch in branches)
 
     def ask(self, schema: object) -> object:
-        """Return the schema of an object with every file property, or list of files, replaced by `FILE`.
+        """Return the schema of an object, with `FILE` in place of the schemas of files in its properties.
 
-        A schema without files is returned unchanged, so that it stays shared.
+        Lists and branches are searched six levels deep. A schema without files is returned unchanged and stays shared.
         """
         return self._object(schema, 0, set())
 
@@ -106,7 +106,7 @@ class FileParts:
 
 
 def is_binary(schema: Object) -> bool:
-    """True if the schema describes raw bytes: `format: binary`, Swagger's `file`, or a binary `contentMediaType`."""
+    """True if the schema describes raw bytes: `format: binary`, type `file`, or an unencoded binary content type."""
     named = schema.get("type")
     types = as_list(named) or (named,)
     if "file" in types:
@@ -120,7 +120,7 @@ def is_binary(schema: Object) -> bool:
 
 
 def is_encoded(schema: Object) -> bool:
-    """True if the schema describes bytes encoded as text; that text is sent."""
+    """True if the schema describes bytes encoded as text; they are sent in that encoding."""
     return "contentEncoding" in schema or schema.get("format") in ("byte", "base64")
 
 

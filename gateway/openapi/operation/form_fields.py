@@ -1,4 +1,4 @@
-"""The serialisation of the properties of a form or multipart body: their media types, and their `encoding`."""
+"""The serialisation of the properties of a form or multipart body, from their schemas and their `encoding`."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _INNER_STYLES = {"ssv": Style.SPACE, "tsv": Style.TAB, "pipes": Style.PIPE}
 
 
 def inner_lists(schema: object) -> tuple[FieldPlan, ...]:
-    """Plan the delimiters of lists inside a list, outer ones first (Swagger 2.0, `collectionFormat` of `items`)."""
+    """Plan the delimiters of lists inside a list, outer lists first (Swagger 2.0, `collectionFormat` of `items`)."""
     item = object_at(as_object(schema) or NOTHING, "items")
     found: list[FieldPlan] = []
     while item.get("type") == "array" and len(found) < _LISTS:
@@ -59,7 +59,7 @@ class FormFields:
     def plan(
         self, content: Object, kind: BodyKind, nodes: XmlNodes, *, depth: int = 0
     ) -> tuple[tuple[FieldPlan, ...], tuple[str, ...]]:
-        """Return a plan for each property that is not serialised the default way, and the losses."""
+        """Return a plan for each property or array item that is not serialised the default way, and the losses."""
         encodings = object_at(content, "encoding")
         properties = self.properties(self.with_files(content))
         names = {**properties, **encodings}
@@ -79,7 +79,7 @@ class FormFields:
         return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name))), tuple(losses)
 
     def with_files(self, content: Object) -> object:
-        """Return the schema of a body, with properties declared binary that only their encoding shows to be files."""
+        """Return the schema of a body; a property that only its `encoding` makes a file becomes `format: binary`."""
         schema = content.get("schema", {})
         target, encodings = self._uploads.target(schema), object_at(content, "encoding")
         properties = object_at(target, "properties")
@@ -91,7 +91,7 @@ class FormFields:
         return {**target, "properties": {**properties, **files}} if files else schema
 
     def properties(self, schema: object) -> dict[str, object]:
-        """Return the properties of a schema and of all its `allOf`, `anyOf` and `oneOf` branches."""
+        """Return the properties of a schema and its `allOf`, `anyOf` and `oneOf` branches, up to 200 schemas."""
         properties: dict[str, object] = {}
         merged, seen = [self._uploads.target(schema)], set[int]()
         while merged and len(seen) < _MOST_MERGED:
@@ -115,7 +115,7 @@ class FormFields:
 
     def _part(self, name: str, encoding: Object, schema: object, nodes: XmlNodes) -> FieldPlan:
         headers = _fixed_headers(self._headers(encoding))
-        # OpenAPI 3.0 ignores styles here; in later versions a style overrides the content type
+        # OpenAPI 3.0 ignores styles here; in other versions a style overrides the content type
         if encoding.keys() & _STYLED and self._dialect != (3, 0):
             plan = _styled(name, encoding)
             return FieldPlan(
@@ -157,7 +157,7 @@ class FormFields:
         )
 
     def _filled(self, plan: FieldPlan, encoding: Object, schema: object, nodes: XmlNodes, *, depth: int) -> FieldPlan:
-        """The plan with the plans of the fields inside its field."""
+        """The plan, with plans for the fields nested in its field."""
         kind = _inner_kind(plan.media_type)
         found: tuple[FieldPlan, ...] = ()
         if kind is not None and depth < _DEEPEST and self._room > 0:
@@ -170,14 +170,14 @@ class FormFields:
         return replace(plan, fields=found) if found else plan
 
     def _structure_losses(self, plan: FieldPlan, schema: object) -> list[str]:
-        """The loss, if an object or list is a part of a media type that cannot represent it."""
+        """The loss if the part is an object or list, and its media type cannot represent one."""
         is_written = plan.media_type is None or plan.is_styled or plan.is_file or plan.xml is not None
         if is_written or not self._shape(schema)[1] or _writes_structure(plan.media_type or ""):
             return []
         return [f"the part {quote_text(plan.name)} is {plan.media_type}, which only a text or a file can be here"]
 
     def _schema_type(self, schema: object) -> str | None:
-        """The media type of a part as its text schema declares it (OpenAPI 3.1)."""
+        """The media type that the text schema of a part declares (from OpenAPI 3.1 on)."""
         target = self._plain(self._member(schema))
         if self._dialect < (3, 1) or not (_is_type(target, "string") or "type" not in target):
             return None
@@ -194,7 +194,7 @@ class FormFields:
         return target["items"] if _is_type(target, "array") and "items" in target else schema
 
     def _shape(self, schema: object) -> tuple[bool, bool]:
-        """Two flags: the property is a list; it is an object, or a list of objects or lists."""
+        """Two flags: the property is a list; the property is an object, or a list of objects or lists."""
         target = self._plain(schema)
         is_list = _is_type(target, "array")
         item = self._plain(target.get("items")) if is_list else target
@@ -209,7 +209,7 @@ class FormFields:
         return media_type is not None and kind_of(media_type, is_text=False) is BodyKind.JSON_LINES
 
     def _plain(self, schema: object) -> Object:
-        """The schema itself, or the only branch of it besides null."""
+        """The schema, or its only branch besides null if it has no `type`."""
         target = self._uploads.target(schema)
         for key in ("anyOf", "oneOf"):
             branches = [self._uploads.target(part) for part in list_at(target, key)]
@@ -224,7 +224,7 @@ class FormFields:
 
 
 def _inner_kind(media_type: str | None) -> BodyKind | None:
-    """The kind of a part that consists of fields itself."""
+    """The kind of a part that consists of fields; None for other parts."""
     kind = kind_of(media_type, is_text=False) if media_type is not None else None
     return kind if kind in {BodyKind.FORM, BodyKind.MULTIPART} else None
 
@@ -259,14 +259,14 @@ def _is_open(schema: Object) -> bool:
 
 
 def _part_type(named: object) -> str | None:
-    """The declared types of a part, as far as they are valid in a header; None if there is none."""
+    """The declared media types of a part that are valid in a header; None if there are none."""
     if not isinstance(named, str):
         return None
     return ", ".join(item for text in named.split(",") if is_media_type(item := text.strip())) or None
 
 
 def _fixed_headers(headers: Mapping[str, Object]) -> tuple[tuple[str, str], ...]:
-    """The headers of a part that have exactly one possible value."""
+    """The headers of a part with a fixed value: `const`, a single `enum` value, or `default`."""
     found: list[tuple[str, str]] = []
     for name, header in headers.items():
         value = _fixed_value(header)

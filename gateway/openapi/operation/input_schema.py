@@ -27,7 +27,7 @@ def compose_input(arguments: Sequence[Argument], components: Components) -> Inpu
     """Compose the input schema of a tool with these arguments.
 
     Raises:
-        Unusable: an argument needs a schema outside the document, or there are too many arguments.
+        Unusable: a schema is outside the document, or the arguments are too many or make no valid schema.
     """
     needed = closure(arguments, components)
     for part in parts(arguments, needed):
@@ -46,7 +46,7 @@ def compose_input(arguments: Sequence[Argument], components: Components) -> Inpu
 
 
 def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], tuple[str, ...]]:
-    """Loosens the largest arguments to accept any value, until the arguments alone are within the limits."""
+    """Makes the largest arguments accept any value, until all arguments fit half of `LARGEST` and `MOST_SCHEMAS`."""
     weighed = [(len(orjson.dumps(argument.translated.schema)), argument) for argument in arguments]
     length = sum(size + len(argument.name) * 2 + _MEMBER_BYTES for size, argument in weighed)
     count = sum(argument.translated.count for argument in arguments)

@@ -41,7 +41,7 @@ def is_media_type(text: str) -> bool:
 
 
 def is_json(media_type: str) -> bool:
-    """True if values of this type are JSON; a range that includes JSON counts."""
+    """True if values of this type are JSON, or if it is a range that includes JSON."""
     name = essence(media_type)
     return name in _RANGES or name == _JSON or name.endswith("+json") or name == "text/json"
 
@@ -58,14 +58,14 @@ def is_range(media_type: str) -> bool:
 
 
 def concrete(media_type: str) -> str:
-    """Return the media type to send; for a range the plainest type in it, JSON if the range includes it."""
+    """Return the media type to send: for a known range a type in it, JSON if possible; else the type unchanged."""
     return _CONCRETE.get(essence(media_type), media_type)
 
 
 def kind_of(media_type: str, *, is_text: bool, is_binary: bool = False) -> BodyKind | None:
-    """Return the kind of body for this type; None for an unknown type.
+    """Return the kind of body for this media type; None for an unknown type or charset.
 
-    `is_text`: its schema is a string; `is_binary`: its schema declares raw bytes, or it has none.
+    `is_text`: the schema is a string. `is_binary`: the schema declares raw bytes, or there is no schema.
     """
     name = essence(media_type)
     if name in _RANGES and is_binary:
@@ -97,7 +97,7 @@ _STRUCTURED: Sequence[tuple[BodyKind, Callable[[str], bool]]] = (
 
 
 _WRITTEN_OUT = frozenset((BodyKind.XML, BodyKind.JSON_LINES, BodyKind.FORM))
-"""Kinds whose whole text a caller writes if the schema is a string."""
+"""Kinds whose body the caller passes as a complete text if the schema is a string."""
 
 
 def _has_known_charset(media_type: str) -> bool:
@@ -106,7 +106,7 @@ def _has_known_charset(media_type: str) -> bool:
 
 
 def json_rank(media_type: str) -> int:
-    """Rank a JSON type by how well it carries a plain JSON value: plain JSON first, patch lists last."""
+    """Rank a JSON type for sending a plain JSON value: `application/json` is 0, JSON Patch is last."""
     name = essence(media_type)
     if name == _JSON:
         return 0
@@ -116,7 +116,7 @@ def json_rank(media_type: str) -> int:
 
 
 def accept_header(media_types: Iterable[str]) -> str:
-    """Build the Accept header for these response types: JSON if there is any, else the declared types."""
+    """Build the Accept header for these response types: JSON types if there are any, else the others; at most five."""
     named: Sequence[str] = list(dict.fromkeys(item for item in media_types if is_media_type(item)))
     wanted = [item for item in named if is_json(item) and essence(item) not in _RANGES]
     if any(is_json(item) for item in named):

@@ -1,4 +1,4 @@
-"""Names of tools and their arguments: unique, in characters that every client and a length that every model accepts."""
+"""Names of tools and their arguments: unique, with at most 64 of the characters `A-Z`, `a-z`, `0-9`, `_`, `.`, `-`."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ RESERVED = frozenset(
         "call_endpoint",
     )
 )
-"""Names of the query tools, which no operation may have."""
+"""Names of the query tools; no operation gets one of them as a new name."""
 
 BODY = "body"
 
@@ -33,7 +33,7 @@ _LONGEST_PREFIX = 40
 
 
 class Named(Protocol):
-    """The parts of an operation that its tool name is derived from."""
+    """The parts of an operation that determine its tool name."""
 
     @property
     def identity(self) -> str:
@@ -42,7 +42,7 @@ class Named(Protocol):
 
     @property
     def method(self) -> str:
-        """The HTTP method, in capitals."""
+        """The HTTP method."""
         ...
 
     @property
@@ -58,7 +58,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolName:
-    """The name of one operation, and the reason if it is not the plain one."""
+    """The tool name of one operation, and the reason if it ends in a digest."""
 
     text: str
     reason: str | None = None
@@ -88,10 +88,10 @@ def name_tools(
     known: Mapping[str, str],
     hints: Mapping[str, str] | None = None,
 ) -> dict[str, ToolName]:
-    """Name each operation, by identity. A name depends on the operation, never on the order of the document.
+    """Return the name of each operation, by identity. Names do not depend on the order of the document.
 
     An operation with a known name keeps it. Otherwise its hint (`hints`, by identity) precedes its operationId. A name
-    that is cut, shared or reserved ends in eight digits of the identity's digest, within the length limit.
+    that is too long, shared, taken or reserved ends in eight hex digits of a digest, within the length limit.
     """
     hints = hints or {}
     lead = _lead(prefix)
@@ -108,7 +108,7 @@ def name_tools(
 
 
 def grants(name: str, hint: str, identity: str, *, prefix: str | None) -> bool:
-    """True if the tool has the hinted name, with or without the identity's digest."""
+    """True if `name` is the hinted name, with or without the identity's digest."""
     wanted = _lead(prefix) + _cleaned(hint)
     return name in {wanted, _with_digest(wanted, identity)}
 
@@ -153,7 +153,7 @@ def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> 
 
 
 def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[str, ToolName]:
-    """Resolves the remaining clashes, with a digest or with an id that equals one, by a further digest."""
+    """Resolves remaining clashes, such as an operationId that equals a name with a digest, by a further digest."""
     taken = set(occupied)
     apart: dict[str, ToolName] = {}
     for identity in sorted(named):

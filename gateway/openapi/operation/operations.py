@@ -1,4 +1,4 @@
-"""The operations of a document: every method under its resolved paths, in the document's order."""
+"""The operations of a document: the methods of its path items, in the document's order."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path. `refusal` is the reason it cannot be compiled, if its outermost shape is broken."""
+    """One method of one path. `refusal` is the reason if its node cannot be read or its method cannot be sent."""
 
     method: str
     path: str
@@ -52,10 +52,10 @@ class Operation:
 def list_operations(
     root: Object, references: References, warnings: Warnings, *, dialect: tuple[int, int]
 ) -> list[Operation]:
-    """List all operations of a document, without webhooks and callbacks.
+    """List the operations of a document, without webhooks and callbacks. An unreadable path item causes a warning.
 
     Raises:
-        DocumentTooLarge: there are more than a document may have.
+        DocumentTooLarge: there are more than `MOST_OPERATIONS`.
     """
     found: dict[str, Operation] = {}
     for path, node in object_at(root, "paths").items():
@@ -68,7 +68,7 @@ def list_operations(
             continue
         for operation in _operations(path, item, references, dialect):
             if operation.identity not in found:
-                found[operation.identity] = replace(operation, hints=_wishes(operation, root, warnings))
+                found[operation.identity] = replace(operation, hints=_hints(operation, root, warnings))
         if len(found) > MOST_OPERATIONS:
             raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
     return list(found.values())
@@ -101,14 +101,14 @@ def _methods(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[tupl
 
 
 def _follow(value: object, references: References) -> tuple[Object, str | None]:
-    """The operation, behind a reference if there is one in its position; else the reason it cannot be read."""
+    """The operation, with a reference in its position followed; else the reason that it cannot be read."""
     try:
         return references.follow(value, "the operation"), None
     except Unusable as unusable:
         return NOTHING, unusable.reason
 
 
-def _wishes(operation: Operation, root: Object, warnings: Warnings) -> DocumentHints:
+def _hints(operation: Operation, root: Object, warnings: Warnings) -> DocumentHints:
     levels = (
         HintedSafety(title="the operation", where=operation.where, node=operation.node),
         HintedSafety(title="its path item", where=point("paths", operation.path), node=operation.item),

@@ -1,6 +1,6 @@
 """The output schema of a tool: the schema of its responses, if all of them are JSON objects.
 
-A client may validate every result against it. So there is none if a declared success has no body or another kind.
+A client may validate every result against it. So a tool has none if a declared success response is no JSON object.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,17 @@ _DEEPEST = 8
 
 
 class Outputs:
-    """The output schemas of one document, without the properties that only requests have."""
+    """The output schemas of one document, without `writeOnly` properties."""
 
     def __init__(self, references: References, dialect: SchemaDialect) -> None:
         self._references = references
         self._components = Components(replace(dialect, hidden="writeOnly"))
 
     def compose(self, answers: Sequence[Object], where: str) -> bytes | None:
-        """Compose the schema of the results for these declared successes; None if no reliable one exists."""
+        """Compose the schema of the results for these responses.
+
+        Returns None if a response is no JSON object, or if the schema is not self-contained, valid and within 32 KiB.
+        """
         schemas = [self._schema(answer) for answer in answers]
         found = [schema for schema in schemas if schema is not None]
         if not found or len(found) < len(schemas):
@@ -50,7 +53,7 @@ class Outputs:
         return text if len(text) <= LARGEST and compiles(schema) else None
 
     def _schema(self, answer: Object) -> Object | None:
-        """The schema of a response, if it is a JSON object when JSON is requested; unchanged."""
+        """The unchanged schema of the response's preferred JSON type; None if it is no object."""
         content = object_at(answer, "content")
         named = [name for name in content if is_json(name) and "*" not in essence(name)]
         if not named:

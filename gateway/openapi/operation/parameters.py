@@ -51,7 +51,7 @@ _FORM_TYPE = "application/x-www-form-urlencoded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter, without the argument name that its operation assigns."""
+    """One parameter. Its operation assigns the final argument name."""
 
     plan: ParameterPlan
     translated: Translated
@@ -74,10 +74,12 @@ class Parameters:
         self._read: dict[int, Parameter | None] = {}
 
     def merge(self, levels: Sequence[Sequence[object]], where: str) -> tuple[list[Parameter], list[str]]:
-        """Merge the parameters of all levels, outer ones first; an inner one replaces its equal. Return the losses too.
+        """Merge the parameters of all levels, outermost level first; also return the losses.
+
+        An inner parameter replaces an outer parameter with the same location and name.
 
         Raises:
-            Unusable: a required parameter cannot be sent.
+            Unusable: a parameter cannot be read, a required one cannot be sent, or there are too many or conflicting.
         """
         merged: dict[tuple[Location, str], Parameter] = {}
         losses: list[str] = []
@@ -179,7 +181,7 @@ class Parameters:
     ) -> tuple[Style, tuple[str, ...]]:
         """The declared style. In Swagger 2.0 every location allows all list delimiters.
 
-        All styles write a single value alike, so for one a style that the location lacks is replaced by the default.
+        For a single value, a style that the location does not allow is replaced by the default, with a loss.
         """
         allowed = _STYLES[location]
         named = node.get("style", allowed[0].value)
@@ -210,7 +212,7 @@ def describe(translated: Translated, node: Object) -> Translated:
 
 
 class _LeftOut(Unusable):
-    """An optional parameter that cannot be sent; its operation is compiled without it."""
+    """A parameter that is not offered; its operation is compiled without the parameter."""
 
 
 def _identify(node: Object) -> tuple[str, Location]:
@@ -242,7 +244,7 @@ def _check_name(name: str, location: Location) -> None:
 
 
 def _with_empty(translated: Translated) -> Translated:
-    """The schema with the empty text as an additional value, unless the schema already allows it."""
+    """The schema with the empty text as an additional value, unless it is a plain text schema or a boolean."""
     schema = translated.schema
     if isinstance(schema, bool) or (schema.get("type", "string") == "string" and schema.keys() <= _TAKE_EMPTY):
         return translated

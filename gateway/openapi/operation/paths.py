@@ -1,7 +1,7 @@
-"""The path of a request: a path template behind its base path, encoded, with placeholders for its parameters.
+"""The path of a request: base path and path template, encoded, with placeholders for the parameters.
 
-A key of `paths` should be a path alone. Some documents append a query, or query parameters in URI template syntax;
-both are read as intended.
+A key of `paths` should be a path alone. Some documents append a query, or query parameters in URI template syntax; both
+are supported.
 """
 
 import re
@@ -32,9 +32,9 @@ class PathTemplate:
     query: str
     """The fixed part of the query."""
     pairs: Mapping[str, str]
-    """The placeholder for the value of each name in the query."""
+    """Query names whose value is a placeholder, with the name in the placeholder."""
     offered: tuple[str, ...]
-    """Optional names in the query."""
+    """Names of optional query parameters (`{?a,b}`)."""
 
     @property
     def placeholders(self) -> list[str]:
@@ -46,7 +46,7 @@ def read_template(text: str) -> PathTemplate:
     """Parse a path template.
 
     Raises:
-        Unusable: it has a parameter that is only a part of a value in the query.
+        Unusable: a placeholder in the query is not the whole value of a name, or is a second value of the same name.
     """
     expressions = _QUERY_EXPRESSION.findall(text)
     path, _, query = _QUERY_EXPRESSION.sub("", text).partition("#")[0].partition("?")
@@ -74,7 +74,7 @@ def plan_path(server: Server, template: PathTemplate, indexes: Mapping[str, int]
     """Plan the path of a template whose placeholders are filled from the parameters at these indexes.
 
     Raises:
-        Unusable: the template cannot be appended to a base URL.
+        Unusable: the template does not begin with a slash, or has a dot segment.
     """
     if not template.path.startswith("/"):
         raise Unusable("the path does not begin with a slash")

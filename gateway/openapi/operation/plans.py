@@ -22,7 +22,7 @@ _TEXT = Translated(schema={"type": "string"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationParts:
-    """The parts of one operation, read and checked."""
+    """The compiled parts of one operation; `answers` contains its readable success responses."""
 
     server: Server
     parameters: Sequence[Parameter]
@@ -34,7 +34,7 @@ class OperationParts:
 def fit_parameters(
     template: PathTemplate, parameters: Sequence[Parameter]
 ) -> tuple[Sequence[Parameter], Sequence[str]]:
-    """Make the parameters agree with the path template; also return the losses."""
+    """Move, add and leave out parameters according to the path template; also return the losses."""
     kept: list[Parameter] = []
     unused: list[str] = []
     for parameter in parameters:
@@ -51,10 +51,10 @@ def fit_parameters(
 
 
 def _place(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
-    """The parameter at the positions that the template gives it.
+    """The parameter, once for each of its positions in the template.
 
-    A path parameter may become several query parameters, one for each name in the query whose value it fills. A path
-    parameter that is not in the template has no position.
+    A path parameter becomes a query parameter for each query name whose value it fills. A path parameter without a
+    position in the template is left out.
     """
     location, name = parameter.key
     if location not in {Location.PATH, Location.QUERY} or (location is Location.PATH and name in template.placeholders):
@@ -69,7 +69,7 @@ def _place(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
 
 
 def _needed(template: PathTemplate) -> Iterator[Parameter]:
-    """The parameters that the template mentions, as texts."""
+    """The parameters in the template, as text parameters."""
     for name in template.placeholders:
         yield _text_parameter(Location.PATH, name, argument=name)
     for name, placeholder in template.pairs.items():
@@ -84,7 +84,7 @@ def plan_request(
     """Plan the request and the arguments that a caller passes for it.
 
     Raises:
-        Unusable: the path cannot be composed.
+        Unusable: the path template cannot be used.
     """
     arguments = name_arguments([(item.plan.location, item.plan.argument) for item in parts.parameters])
     plans = [
@@ -134,7 +134,7 @@ def _arguments(plans: Sequence[ParameterPlan], parts: OperationParts) -> Iterato
 
 
 def _free_name(taken: Sequence[str]) -> str:
-    """The name of the argument that chooses the media type of the body."""
+    """A free name for the argument that chooses the media type of the body."""
     names = ("content_type", "body_content_type", *(f"content_type_{number}" for number in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)
 

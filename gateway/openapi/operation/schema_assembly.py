@@ -1,4 +1,4 @@
-"""The assembly of arguments and the schemas they share into one JSON schema within the limits."""
+"""The assembly of arguments and shared schemas into one JSON schema within the limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _LIMITS = f"{LARGEST // 1024} KiB or {MOST_SCHEMAS} schemas"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """One property of a tool's input."""
+    """One property of a tool's input, or the result in an output schema."""
 
     name: str
     translated: Translated
@@ -31,7 +31,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """An input schema, its JSON bytes, and what was left out of it."""
+    """An assembled schema, its JSON bytes, and the losses."""
 
     schema: dict[str, object]
     text: bytes
@@ -41,8 +41,8 @@ class Assembly:
 def assemble(arguments: Sequence[Argument], needed: Sequence[Component], components: Components) -> Assembly:
     """Assemble one schema from these arguments and the shared schemas they need.
 
-    Beyond the limits the shared schemas lose their descriptions. If that is not enough, the farthest ones accept any
-    value.
+    Beyond the limits, the shared schemas lose titles and descriptions. If that is not enough, the farthest ones accept
+    any value. After any loosening, keywords that would become stricter are removed. Too costly patterns are removed.
     """
     root = _root(arguments)
     base = len(orjson.dumps(root))
@@ -68,12 +68,12 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
 
 
 def closure(arguments: Sequence[Argument], components: Components) -> Sequence[Component]:
-    """Return the shared schemas that these arguments lead to, nearest first."""
+    """Return the shared schemas that these arguments reference, directly or indirectly, nearest first."""
     return components.closure(link for argument in arguments for link in argument.translated.links)
 
 
 def parts(arguments: Sequence[Argument], needed: Sequence[Component]) -> Iterator[Translated]:
-    """Yield every translated schema in a tool's input."""
+    """Yield the translated schemas of the arguments and of the shared schemas."""
     yield from (argument.translated for argument in arguments)
     yield from (component.translated for component in needed)
 
@@ -110,7 +110,7 @@ def _fits(base: int, arguments: Sequence[Argument], needed: Sequence[Component])
 
 
 def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> Sequence[Component]:
-    """The nearest shared schemas within the limits, with capacity reserved for the names of those they refer to."""
+    """The nearest shared schemas within the limits; bytes are reserved for stubs of the schemas they reference."""
     longest = max(len(part.name) for part in needed) + 2 * _MEMBER_BYTES
     length = base + longest * sum(len(argument.translated.links) for argument in arguments)
     count = sum(argument.translated.count for argument in arguments)
@@ -127,6 +127,6 @@ def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Componen
 def _stubs(
     arguments: Sequence[Argument], included: Sequence[Component], left_out: Sequence[Component]
 ) -> dict[str, Schema]:
-    """Empty schemas for those left out that a remaining schema refers to."""
+    """Empty schemas in place of left-out schemas that an included one references."""
     linked = {link for part in parts(arguments, included) for link in part.links}
     return {part.name: {} for part in left_out if part.ref in linked}

@@ -1,4 +1,4 @@
-"""The credentials of an operation: its security requirements as alternatives of applicable schemes."""
+"""The credentials of an operation: its security requirements as alternatives of usable schemes."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _FLOW = "clientCredentials"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """One applicable security scheme. `is_token_needed`: the gateway cannot fetch its token, so one must be stored."""
+    """One usable security scheme. `is_token_needed`: the gateway cannot fetch a token, so one must be stored."""
 
     plan: SchemePlan
     is_token_needed: bool = False
@@ -43,7 +43,7 @@ class SecurityPlan:
 
 
 class Schemes:
-    """The security schemes of one document: those that can be applied, and the reasons for those that cannot."""
+    """The usable security schemes of one document, and the reasons that other schemes cannot be used."""
 
     def __init__(self, root: Object, references: References, identifiers: Identifiers | None = None) -> None:
         """Given `identifiers`, requirements may also name schemes by URI (OpenAPI 3.2)."""
@@ -58,13 +58,13 @@ class Schemes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Schemes that a credential can be stored for."""
+        """Names of the usable schemes, under which credentials can be stored."""
         return tuple(self._usable)
 
     def plan(self, operation: Object, server: Server) -> SecurityPlan:
         """Plan the alternatives of an operation at this server, from its own requirements or the document's.
 
-        If no alternative can be applied as a whole, the applicable schemes of each are used.
+        If every alternative has an unusable scheme, each is reduced to its usable schemes.
         """
         required = as_list(operation.get("security", self._default)) or ()
         read = [self._alternative(as_object(item), server) for item in required]
@@ -80,7 +80,7 @@ class Schemes:
         return SecurityPlan(alternatives=plans, losses=losses + (_token_losses(partial) if partial else ()))
 
     def _alternative(self, requirement: Object | None, server: Server) -> tuple[tuple[Scheme, ...], list[str]]:
-        """The schemes of one alternative that can be applied, and the reasons for the others."""
+        """The usable schemes of one alternative, and the reasons that its other schemes cannot be used."""
         if requirement is None:
             return (), ["a security requirement is no object"]
         named = {self._name(key): scopes for key, scopes in requirement.items()}
@@ -100,7 +100,7 @@ class Schemes:
         return tuple(usable), refusals
 
     def _name(self, key: str) -> str:
-        """The name of a required scheme: the key itself, or the component that its URI leads to; else the URI."""
+        """The name of a required scheme: the key, or the component that the key names as a URI."""
         if self._identifiers is None or key in self._usable or key in self._refused:
             return key
         place = self._identifiers.locate(self._root, key)
@@ -120,7 +120,7 @@ class Schemes:
 
 
 def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
-    """The scheme with the scopes that the operation requires, and its token URL made absolute.
+    """A client credentials scheme with the required scopes and an absolute token URL; other schemes unchanged.
 
     Raises:
         ValueError: the token URL is no URL.
@@ -164,7 +164,7 @@ def _http(name: str, scheme: str, written: str) -> SchemePlan:
 
 
 def _token_url(node: Object) -> str | None:
-    """The token URL of the client credentials flow, if the scheme has that flow."""
+    """The token URL of the client credentials flow; None if the scheme has none."""
     return text_at(object_at(object_at(node, "flows"), _FLOW), "tokenUrl")
 
 

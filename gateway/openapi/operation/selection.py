@@ -12,7 +12,7 @@ _Test = Callable[[Operation], bool]
 
 
 class OperationSelector:
-    """The rules of one import. It evaluates each operation once and records the rules that matched."""
+    """The rules of one import; records which rules matched, and the number of selected operations."""
 
     def __init__(self, include: Sequence[OperationRule], exclude: Sequence[OperationRule]) -> None:
         self._include = [_test_of(rule) for rule in include]
@@ -22,7 +22,7 @@ class OperationSelector:
         self._refused = 0
 
     def refuse(self, operation: Operation) -> str | None:
-        """Return the reason that the operation is not selected; None if it is.
+        """Return the reason that the operation is not selected; None if it is selected.
 
         An include rule overrides a hint of the document; an exclude rule overrides both.
         """
@@ -45,7 +45,7 @@ class OperationSelector:
         return self._refused > 0
 
     def warnings(self) -> Iterator[str]:
-        """Yield warnings about the rules, after every operation was evaluated."""
+        """Yield warnings about rules without a match and an empty selection; call it after all `refuse` calls."""
         for word, rules in (("include", self._include), ("exclude", self._exclude)):
             for number in range(1, len(rules) + 1):
                 if (word, number) not in self._matched:

@@ -40,10 +40,10 @@ def parse_server(url: str) -> Server:
 
 
 def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server:
-    """Return the first usable server of the innermost level that declares any (operation, path item, document).
+    """Return the first usable server of the innermost level that declares servers; the default server is `/`.
 
     Raises:
-        Unusable: none of them can be used; the reason is that of the first.
+        Unusable: none of the servers can be used; the reason is about the first one.
     """
     declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
     refusal: Unusable | None = None
@@ -56,7 +56,7 @@ def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server
 
 
 def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[str]:
-    """List the server URLs of the innermost level that declares any, with variables filled in where possible."""
+    """List the usable server URLs of the innermost level that declares servers; if none is usable, all as written."""
     declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
     found: list[str] = []
     unusable: list[str] = []
@@ -72,12 +72,12 @@ def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[
 
 
 def encode_literal(text: str, *, safe: str = "") -> str:
-    """Percent-encode the fixed text of a path where required; encoded characters stay."""
+    """Percent-encode the fixed text of a path or query; characters that are already encoded stay."""
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE + safe)
 
 
 def has_dots(path: str) -> bool:
-    """True if a segment of the path means this or the parent directory."""
+    """True if a segment of the path is `.` or `..`, also encoded or with path parameters."""
     return not _DOTS.isdisjoint(segment.split(";", 1)[0] for segment in path.lower().split("/"))
 
 

@@ -15,7 +15,7 @@ _MOST_TAGS = 50
 
 
 def define_tool(name: str, operation: Operation, schema: InputSchema, *, output: bytes | None = None) -> bytes:
-    """Encode the definition of a tool as compact JSON; `output` is its output schema, if it lists one."""
+    """Encode the definition of a tool as compact JSON; `output` is its encoded output schema, if it has one."""
     title = _title(operation)
     reads = safety_of(operation) is Safety.SAFE
     named = {"name": name, "title": title} if title else {"name": name}
@@ -36,27 +36,27 @@ def define_tool(name: str, operation: Operation, schema: InputSchema, *, output:
 
 
 def safety_of(operation: Operation) -> Safety:
-    """Return the safety of the operation: its hint if it has one, which is never below the level of its method."""
+    """Return the hinted safety, which `read_hints` never sets below the method's; without a hint, the method's."""
     return operation.hints.safety or judge_safety(operation.method)
 
 
 def list_tags(operation: Operation) -> tuple[str, ...]:
-    """Return the operation's tags, by which profiles select: at most 50, each cut to 100 characters."""
+    """Return the operation's tags, which profiles use for selection: at most 50, each cut to 100 characters."""
     named = [tag for tag in list_at(operation.node, "tags") if isinstance(tag, str)]
     cleaned = dict.fromkeys(_cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MOST_TAGS])
     return tuple(tag for tag in cleaned if tag)
 
 
 def _title(operation: Operation) -> str:
-    said = operation.hints.title or clean_text(text_at(operation.node, "summary") or "")
-    return _cut(" ".join(said.split()), _LONGEST_TITLE)
+    message = operation.hints.title or clean_text(text_at(operation.node, "summary") or "")
+    return _cut(" ".join(message.split()), _LONGEST_TITLE)
 
 
 def _description(operation: Operation) -> str:
     summary, text = (clean_text(text_at(operation.node, key) or "") for key in ("summary", "description"))
-    said = text if text.startswith(summary) else f"{summary}\n\n{text}".strip()
-    said = operation.hints.description or said or clean_text(f"{operation.method} {operation.path}")
-    return _cut(f"Deprecated. {said}" if is_true_at(operation.node, "deprecated") else said, _LONGEST_DESCRIPTION)
+    message = text if text.startswith(summary) else f"{summary}\n\n{text}".strip()
+    message = operation.hints.description or message or clean_text(f"{operation.method} {operation.path}")
+    return _cut(f"Deprecated. {message}" if is_true_at(operation.node, "deprecated") else message, _LONGEST_DESCRIPTION)
 
 
 def _cut(text: str, limit: int) -> str:

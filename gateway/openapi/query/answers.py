@@ -1,4 +1,4 @@
-"""The results of the query tools: pure functions of the caller's view and of arguments that are already validated."""
+"""The results of the query tools: pure functions of the caller's views and of already validated arguments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Unfound(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryCall:
-    """The arguments of one call, the offset of its page, and the function that makes the cursor of the next page."""
+    """The arguments of one call, the offset of its page, and the function `mint` that makes the next page's cursor."""
 
     arguments: Mapping[str, object]
     offset: int = 0
@@ -50,13 +50,13 @@ class QueryCall:
         return cast("int", self.arguments.get("limit", DEFAULT_LIMIT))
 
     def text(self, name: str) -> str | None:
-        """Return an argument if it is a text."""
+        """Return an argument if it is a text, else None."""
         value = self.arguments.get(name)
         return value if isinstance(value, str) else None
 
     @property
     def depth(self) -> int:
-        """The number of nested references to resolve."""
+        """The number of levels of nested references to resolve."""
         depth = self.arguments.get("depth")
         if isinstance(depth, int):
             return depth
@@ -75,7 +75,7 @@ def describe_api(views: Sequence[ApiView], asked: QueryCall) -> Answer:
 
 
 def list_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """List operations in the order of the documents, optionally of one method or tag."""
+    """List operations in the order of the documents, optionally only those with a given method or tag."""
     method, tag = asked.text("method"), asked.text("tag")
     found = [
         (view, endpoint)
@@ -89,7 +89,7 @@ def list_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
 
 
 def search_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """Find operations that match words, the best first."""
+    """Find operations that match the words of a query, the best match first."""
     where = asked.text("searchIn") or "all"
     field = None if where == "all" else where
     hits = [
@@ -112,14 +112,14 @@ def get_endpoint_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
     tool = view.tools.get(endpoint.identity)
     head: Answer = {"source": view.source, "operation": endpoint.identity}
     head |= {"path": endpoint.path, "method": endpoint.method}
-    said = _said(
+    detail = _message(
         summary=endpoint.summary,
         description=endpoint.description,
         operationId=endpoint.operation_id,
         tags=list(endpoint.tags),
         deprecated=endpoint.deprecated,
     )
-    whole: Answer = head | said | cast("Answer", resolver.resolve(details, asked.depth))
+    whole: Answer = head | detail | cast("Answer", resolver.resolve(details, asked.depth))
     if tool is not None:
         whole |= {"tool": tool.name, "inputSchema": msgspec.json.decode(tool.definition)["inputSchema"]}
     return _cut_to_size(whole, head, asked)
@@ -133,7 +133,7 @@ def list_schemas(views: Sequence[ApiView], asked: QueryCall) -> Answer:
 
 
 def get_schema_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
-    """Return one schema, the schemas it leads to, and the schemas and operations that lead to it."""
+    """Return one schema, the schemas that it references, and the schemas and operations that reference it."""
     view, entry = _find_schema(views, asked.text("name") or "")
     schema = Resolver(view.api.outline).resolve(msgspec.json.decode(entry.schema), asked.depth, within=entry.name)
     seen = {known.name for known in view.schemas}
@@ -233,10 +233,10 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
 
 
 def _about(view: ApiView, room: int) -> Answer:
-    """The description of a source; beyond `room` bytes its texts, servers and tags are shortened."""
+    """The description of a source. If it exceeds `room` bytes, its texts, servers and tags are shortened."""
     outline = view.api.outline
     about: Answer = {"source": view.source, "title": outline.title, "version": outline.version}
-    texts = _said(summary=outline.summary, description=outline.description)
+    texts = _message(summary=outline.summary, description=outline.description)
     counts: Answer = {"totalEndpoints": len(view.endpoints), "totalSchemas": len(view.schemas)}
     whole = about | texts | {"openapi": outline.openapi, "servers": list(outline.servers), "tags": list(outline.tags)}
     if measure(whole | counts, level=2) <= room:
@@ -248,7 +248,7 @@ def _about(view: ApiView, room: int) -> Answer:
 
 
 def _first(texts: Sequence[str], room: int) -> Sequence[str]:
-    """The first texts, as many as `room` bytes can contain."""
+    """As many of the first texts as fit into `room` bytes."""
     shown: list[str] = []
     for text in texts:
         room -= measure(text) + _AROUND
@@ -260,7 +260,7 @@ def _first(texts: Sequence[str], room: int) -> Sequence[str]:
 
 def _listed(view: ApiView, endpoint: OutlinedOperation, views: Sequence[ApiView]) -> Answer:
     head = {"operation": endpoint.identity, "path": endpoint.path, "method": endpoint.method}
-    return head | _said(
+    return head | _message(
         source=view.source if len(views) > 1 else None,
         summary=endpoint.summary,
         tags=list(endpoint.tags),
@@ -270,13 +270,13 @@ def _listed(view: ApiView, endpoint: OutlinedOperation, views: Sequence[ApiView]
 
 
 def _hit(view: ApiView, hit: Hit, views: Sequence[ApiView]) -> Answer:
-    said = _said(description=_cut(hit.endpoint.description))
-    return _listed(view, hit.endpoint, views) | said | {"relevance": hit.relevance, "matchedFields": list(hit.fields)}
+    detail = _message(description=_cut(hit.endpoint.description))
+    return _listed(view, hit.endpoint, views) | detail | {"relevance": hit.relevance, "matchedFields": list(hit.fields)}
 
 
 def _entry(view: ApiView, entry: SchemaEntry, views: Sequence[ApiView]) -> Answer:
     kind = entry.kind if isinstance(entry.kind, str) else list(entry.kind)
-    return {"name": entry.name} | _said(
+    return {"name": entry.name} | _message(
         source=view.source if len(views) > 1 else None,
         type=kind,
         description=entry.description,
@@ -284,13 +284,13 @@ def _entry(view: ApiView, entry: SchemaEntry, views: Sequence[ApiView]) -> Answe
     )
 
 
-def _said(**members: object) -> Answer:
+def _message(**members: object) -> Answer:
     """The members that are neither empty nor false."""
     return {name: value for name, value in members.items() if value}
 
 
 def _page(found: Sequence[_Item], asked: QueryCall, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
-    """The requested items, as many as a page may contain, and the members that describe the page."""
+    """As many of the requested items as fit into a page, and the members that describe the page."""
     shown: list[Answer] = []
     room = LARGEST_PAGE
     for item in found[asked.offset : asked.offset + asked.limit]:
@@ -306,7 +306,7 @@ def _page(found: Sequence[_Item], asked: QueryCall, show: Callable[[_Item], Answ
 
 
 def _open(details: Answer, resolver: Resolver) -> Answer:
-    """The details with references to parameters, body and responses replaced by targets; schema references stay."""
+    """The details, with references to parameters, body and responses resolved; references to schemas stay."""
     opened = dict(details)
     parameters = as_list(details.get("parameters"))
     if parameters is not None:
@@ -320,7 +320,7 @@ def _open(details: Answer, resolver: Resolver) -> Answer:
 
 
 def _cut_to_size(whole: Answer, head: Answer, asked: QueryCall) -> Answer:
-    """The result within the limit of bytes, or the requested part of it."""
+    """The result cut to `LARGEST` bytes, or its part at the requested pointer."""
     pointer, offset = asked.text("pointer"), cast("int", asked.arguments.get("offset", 0))
     if pointer is None:
         return cast("Answer", fit(whole))

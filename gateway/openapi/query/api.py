@@ -1,4 +1,4 @@
-"""One document as the query tools read it, and the view that one caller has of it."""
+"""The indexes of one document for the query tools, and one caller's view of it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from gateway.openapi.query.search import WordIndex
 
 
 class DocumentIndex:
-    """An outline with indexes that are built on first use; shared by all callers that may see the source."""
+    """An outline with indexes that are built on first use; shared by all callers of the source."""
 
     def __init__(self, outline: Outline, size: int = 0) -> None:
         self.outline = outline
@@ -19,7 +19,7 @@ class DocumentIndex:
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes: that of the outline, which is given, and that of the word index."""
+        """The approximate size in bytes: the `size` of the outline, and the word index once it is built."""
         return self._size + (self.words.size if "words" in vars(self) else 0)
 
     @cached_property
@@ -47,19 +47,19 @@ class DocumentIndex:
         return found
 
     def dependencies(self, names: Iterable[str]) -> frozenset[str]:
-        """Return every schema that these lead to; these themselves only if a reference leads to them."""
+        """Return the names of the schemas that these schemas reference, directly or indirectly."""
         return _closure(names, lambda name: self.schemas[name].links if name in self.schemas else ())
 
     def dependants(self, name: str) -> frozenset[str]:
-        """Return every schema that leads to this one."""
+        """Return the names of the schemas that reference this schema, directly or indirectly."""
         return _closure([name], lambda used: self.direct_dependants.get(used, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiView:
-    """The part of a source that one caller sees; `tools` are its operations by identity.
+    """The part of a source that one caller sees; `tools` contains the caller's tools by operation identity.
 
-    If the caller sees the whole source, operations that could not be compiled are shown too.
+    If the caller sees the whole source (`is_whole`), operations that could not be compiled are shown too.
     """
 
     source: str
@@ -78,7 +78,7 @@ class ApiView:
 
     @property
     def schemas(self) -> Sequence[SchemaEntry]:
-        """The visible schemas: all, or those that visible operations lead to."""
+        """The visible schemas: all of a whole source, else those that visible operations reference."""
         if self.is_whole:
             return self.api.outline.schemas
         first = {name for endpoint in self.endpoints for name in endpoint.schemas}
@@ -86,16 +86,16 @@ class ApiView:
         return [entry for entry in self.api.outline.schemas if entry.name in reached]
 
     def find(self, key: str) -> Sequence[OutlinedOperation]:
-        """Return the operations with this name: by `METHOD path`, else by operationId or the name of the tool."""
+        """Return the visible operations with this `METHOD path`; if there is none, this operationId or tool name."""
         method, _, path = key.strip().partition(" ")
         for identity in (key, f"{method.upper()} {path.strip()}"):
             found = self.api.endpoints.get(identity)
             if found is not None and self.shows(found):
-                return [found]  # `operation` as listed is unambiguous, even if an operationId equals it
+                return [found]  # an identity is unambiguous, even if an operationId equals it
         return [endpoint for endpoint in self.endpoints if key in {endpoint.operation_id, self.tool_name(endpoint)}]
 
     def tool_name(self, endpoint: OutlinedOperation) -> str | None:
-        """Return the name of the operation's tool; None if there is none."""
+        """Return the name of the operation's tool; None if the caller sees no tool for it."""
         tool = self.tools.get(endpoint.identity)
         return None if tool is None else tool.name
 

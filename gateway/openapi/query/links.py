@@ -1,4 +1,4 @@
-"""The targets of references in parts of a document: named schemas, and other parts that an outline must contain."""
+"""The targets of local references in a document: named schemas, and the other parts that an outline stores."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from gateway.openapi.document.references import References, ref_tokens
 
 
 class Links:
-    """The references of one document, each followed once; external ones are ignored."""
+    """The local references of one document, each followed once; external references are ignored."""
 
     def __init__(self, references: References, section: Sequence[str]) -> None:
         self._references = references
@@ -17,11 +17,11 @@ class Links:
 
     @property
     def targets(self) -> Mapping[str, object]:
-        """The referenced parts that are no named schema themselves, by pointer."""
+        """The referenced parts that are not named schemas as a whole, by pointer."""
         return self._targets
 
     def schemas_of(self, node: object) -> tuple[str, ...]:
-        """Return the sorted named schemas that a part refers to, directly or through parts that are no named schema."""
+        """Return the sorted names of the schemas that a part references, directly or through parts without a name."""
         found: set[str] = set()
         seen: set[str] = set()
         waiting = list(find_refs(node))
@@ -38,7 +38,7 @@ class Links:
         return tuple(sorted(found))
 
     def _name(self, pointer: str) -> str | None:
-        """The named schema that contains the pointer's target."""
+        """The name of the schema that is or contains the pointer's target; None if there is none."""
         tokens = ref_tokens(pointer)
         depth = len(self._section)
         if tokens[:depth] != self._section or len(tokens) <= depth:
@@ -74,5 +74,5 @@ def find_refs(node: object) -> Sequence[str]:
 
 
 def spell_pointer(ref: str) -> str:
-    """Return the canonical spelling, equal for all local references to the same target."""
+    """Return the canonical spelling, equal for all spellings of the same pointer."""
     return "#" + point(*ref_tokens(ref))

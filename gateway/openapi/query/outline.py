@@ -1,7 +1,7 @@
 """The outline of a document for the query tools: its operations with everything that applies to them, and its schemas.
 
-References are kept; each target is stored once, beside the operations. Parameters of path items, servers and security
-are already merged into the operations. An outline is built when a document is imported, and stored with that version.
+References are kept, and each target is stored once. Parameters, servers and security of outer levels are merged into
+the operations. An import builds the outline if `ImportOptions.outline` is set.
 """
 
 import zlib
@@ -28,7 +28,7 @@ from gateway.openapi.operation.servers import list_servers
 from gateway.openapi.query.links import Links
 
 LARGEST = 48 * 1024 * 1024
-"""Limit on the bytes of details in one outline; operations and schemas beyond it are listed without details."""
+"""Limit on the JSON bytes of one outline. Once it is reached, operations, schemas and targets have no content."""
 
 _LONGEST_SUMMARY = 200
 _LONGEST_TEXT = 4_000
@@ -39,7 +39,7 @@ _NOTHING = msgspec.Raw(b"{}")
 
 
 class OutlinedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One operation. `schemas` are those it refers to directly, `details` is everything that applies to it, as JSON."""
+    """One operation. `schemas` names its directly referenced schemas; `details` is everything that applies to it."""
 
     method: str
     path: str
@@ -60,7 +60,7 @@ class OutlinedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class SchemaEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One named schema; `links` are the schemas it refers to directly."""
+    """One named schema; `links` names the schemas that it references directly."""
 
     name: str
     kind: str | tuple[str, ...] = ""
@@ -71,7 +71,7 @@ class SchemaEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Outline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One document; `targets` are the referenced parts that are no named schema, by pointer."""
+    """One document; `targets` contains the referenced parts that are not named schemas as a whole, by pointer."""
 
     title: str
     version: str
@@ -96,7 +96,7 @@ class Outlined:
     operations: Sequence[Operation]
     """The selected operations of the document."""
     is_part: bool
-    """True if operations were left out; the outline then contains only schemas and tags of the selected ones."""
+    """True if operations were left out; the outline then contains only schemas and tags that the selected ones use."""
     callable_identities: Collection[str]
     base_url: str | None
     document_url: str | None
@@ -156,7 +156,7 @@ class _Outliner:
         )
 
     def _reached(self, endpoints: Iterable[OutlinedOperation]) -> Sequence[str]:
-        """The schemas that these operations lead to, in the order of the document."""
+        """The schemas that these operations reference, directly or indirectly, in the order of the document."""
         waiting = [name for endpoint in endpoints for name in endpoint.schemas]
         seen: set[str] = set()
         while waiting:
@@ -167,7 +167,7 @@ class _Outliner:
         return [name for name in self._named if name in seen]
 
     def _tags(self, endpoints: Sequence[OutlinedOperation]) -> tuple[str, ...]:
-        """The tags, those first that the document declares."""
+        """The declared tags, then the other tags of operations."""
         used = dict.fromkeys(_tags_of(endpoints))
         declared = _declared_tags(self._found.document.root)
         return tuple(dict.fromkeys([*(tag for tag in declared if not self._found.is_part or tag in used), *used]))
@@ -205,13 +205,13 @@ class _Outliner:
         return details
 
     def _swagger_answers(self, operation: Operation) -> Object:
-        """The responses as the Swagger document declares them; the converted ones contain only what calls need."""
+        """The responses as declared in the Swagger document; the converted form omits parts that calls do not need."""
         item = object_at(object_at(self._found.document.root, "paths"), operation.path)
         answers = object_at(item, operation.method.lower()).get("responses")
         return {} if answers is None else {"responses": answers}
 
     def _merge(self, operation: Operation) -> Sequence[tuple[str, object]]:
-        """The name of each parameter and the parameter as written; an operation's own overrides that of its path."""
+        """Each parameter, as written, with its name. An operation's parameter overrides its path item's."""
         merged: dict[tuple[object, object], tuple[str, object]] = {}
         for node in (*list_at(operation.item, "parameters"), *list_at(operation.node, "parameters")):
             try:
@@ -263,7 +263,7 @@ def clean(text: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """The value without content that JSON texts cannot represent."""
+    """The value, with `clean` applied to all keys and texts."""
     mapping, items = as_object(value), as_list(value)
     if mapping is not None:
         return {clean(str(key)): _plain(member) for key, member in mapping.items()}
@@ -273,8 +273,8 @@ def _plain(value: object) -> object:
 
 
 def _cut(text: str | None, limit: int) -> str:
-    said = clean(text or "")
-    return said if len(said) <= limit else said[: limit - 1] + "…"
+    message = clean(text or "")
+    return message if len(message) <= limit else message[: limit - 1] + "…"
 
 
 def _names(found: Iterable[object]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ Json: TypeAlias = object
 
 @dataclass(frozen=True, slots=True)
 class _RefPosition:
-    """The position of a value: the number of references that may still be resolved, its level, and those above it."""
+    """The position of a value: remaining depth of references, nesting level, and the references around it."""
 
     depth: int
     level: int
@@ -38,7 +38,7 @@ class _RefPosition:
 
 
 class Resolver:
-    """The references of one document, for one result."""
+    """Resolves the references of one document for one result."""
 
     def __init__(self, outline: Outline) -> None:
         self._targets = outline.targets
@@ -50,14 +50,14 @@ class Resolver:
     def resolve(self, value: Json, depth: int, *, within: str | None = None) -> Json:
         """Replace the references in a value with their targets, nested at most `depth` deep.
 
-        `within` is the name of the schema that the value is, if it is one. A cycle stays a reference, as does every
-        reference beyond the number of values that one result may contain.
+        `within` is the name of the value if it is a named schema. References that form a cycle, have no stored target,
+        or follow the first 20,000 values of a result stay unresolved.
         """
         above = () if within is None else (f"{self._section}{point(within)}",)
         return self._resolve(value, _RefPosition(min(depth, DEEPEST), 0, above))
 
     def open(self, value: Json) -> Json:
-        """Return the target of a reference, if the value is one. References inside the target are not followed."""
+        """Return the value; a reference is replaced by its target and the members beside it, also along a chain."""
         node = as_object(value)
         for _ in range(DEEPEST):
             ref = None if node is None else node.get("$ref")
@@ -98,7 +98,7 @@ class Resolver:
         return {**target, **own}
 
     def _find(self, ref: str) -> Json:
-        """The target of the reference; None if the outline does not contain it."""
+        """The target of the reference; None if the outline does not contain the target."""
         if not ref.startswith("#/"):
             return None
         pointer = spell_pointer(ref)
@@ -108,7 +108,7 @@ class Resolver:
         return self._read[pointer]
 
     def _inside(self, pointer: str) -> Json:
-        """The named schema, or the part of it, at the pointer."""
+        """The named schema, or part of a named schema, at the pointer."""
         if not pointer.startswith(f"{self._section}/"):
             return None
         name, *rest = ref_tokens("#" + pointer[len(self._section) :])

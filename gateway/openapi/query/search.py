@@ -1,6 +1,6 @@
-"""The search for operations by words, ranked by the number of words that match, their fields, and their rarity.
+"""The search for operations by words, ranked by the number, similarity, fields and rarity of the matching words.
 
-A query word that occurs nowhere matches the words within a small edit distance of it.
+A query word of at least four letters without a match is compared by edit distance, up to five words per query.
 """
 
 import math
@@ -23,7 +23,7 @@ FIELDS: Final[Mapping[str, float]] = {
 """The searched fields, with the weight of a word in each."""
 
 MOST_PLACES = 300_000
-"""Limit on the (word, operation) pairs indexed per document. Descriptions come last, within the remaining capacity."""
+"""Limit on the (word, operation) pairs indexed per document. Descriptions are indexed last, up to this limit."""
 
 _PLACE_BYTES = 60
 _EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
@@ -34,7 +34,7 @@ _MOST_SLIPS = 5
 _MOST_COMPARED = 2_000
 _LENGTHY = 0.02
 _OF_METHOD = 1.2
-"""The factor for an operation whose method is one of the words."""
+"""The factor for an operation whose method is a word of the query."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _WHOLE = re.compile(r"[^\W_]+")
 _LONGEST_TEXT = 2_000
@@ -70,7 +70,7 @@ class WordIndex:
         return _PLACE_BYTES * (MOST_PLACES - self._room + len(self._places))
 
     def search(self, query: str, field: str | None) -> Sequence[Hit]:
-        """Return the operations with at least one of the words, in one field or in any, the best first."""
+        """Return the operations that match one of the first 20 words, in one field or in any, the best first."""
         wanted = list(dict.fromkeys(split_words(query)))[:_MOST_WORDS]
         asked = sum(_BITS.values()) if field is None else _BITS[field]
         scores: dict[int, float] = defaultdict(float)
@@ -112,12 +112,12 @@ class WordIndex:
             places[number] = places.get(number, 0) | _BITS[field]
 
     def _favour(self, number: int, wanted: Sequence[str]) -> float:
-        """The factor independent of word matches: higher for a requested method, lower for a long name."""
+        """The factor independent of fields: higher if the query has the method, lower for a long path or id."""
         method = self._endpoints[number].method.lower()
         return (_OF_METHOD if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
 
     def _score(self, known: Mapping[str, float], asked: int) -> Mapping[int, tuple[float, int]]:
-        """The score and the matching fields of each operation, given words with their similarity to the wanted one."""
+        """The score and the matching fields of each operation; `known` maps indexed words to their similarity."""
         best: dict[int, tuple[float, int]] = {}
         for word, likeness in known.items():
             for number, places in self._places[word].items():
@@ -128,7 +128,7 @@ class WordIndex:
         return best
 
     def _like(self, word: str) -> Mapping[str, float]:
-        """The indexed words that begin with this one or contain it, with their similarity to it."""
+        """The indexed words that contain `word`, with their similarity; below three letters, only some of them."""
         if len(word) >= _SHORTEST_WITHIN:
             found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._places if word in known}
         elif len(word) == _SHORTEST_WITHIN - 1:
@@ -138,7 +138,7 @@ class WordIndex:
         return found | ({word: _EXACT} if word in self._places else {})
 
     def _near(self, word: str) -> Mapping[str, float]:
-        """The indexed words within an edit distance of one or two."""
+        """The indexed words within an edit distance of one or two that share the first or last two letters."""
         slips = 1 if len(word) < 2 * _SHORTEST_NEAR else 2
         begins, ends = word[:2], word[-2:]
         close = [
@@ -150,7 +150,7 @@ class WordIndex:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text or name into words in lower case, also inside names (`listPets`), without the plural `s`."""
+    """Split a text or a name such as `listPets` into words in lower case, without the plural `s`."""
     return [_stem(word.lower()) for word in _WORDS.findall(text)]
 
 

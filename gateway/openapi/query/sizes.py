@@ -16,7 +16,7 @@ def measure(value: object, level: int = 0) -> int:
 
 
 class Sizes:
-    """Sizes of arrays and objects, summed from their members; cached by `id`, so no value may be changed or freed."""
+    """Sizes of values, cached by `id`. So no measured value may be changed or freed while this object is used."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int]] = {}
@@ -38,7 +38,7 @@ class Sizes:
         return found
 
     def _add(self, items: Sequence[object], names: Sequence[str]) -> tuple[int, int]:
-        """The sum of the members, each on lines of its own and indented by one further level."""
+        """Size and line breaks of an array or object: members on their own lines, indented by one further level."""
         size = sum(len(msgspec.json.encode(name)) + 2 for name in names)  # the name, a colon and a space
         size, lines = size + 2, 1  # both brackets, the second on a line of its own
         for item in items:

@@ -1,4 +1,4 @@
-"""The definitions of the query tools: names, descriptions, input and output schemas; the same for every tenant."""
+"""The definitions of the query tools: names, descriptions, input and output schemas. All tenants get the same ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ CALL: Final = "call_endpoint"
 
 _LONGEST = 2_000
 _LONGEST_OPERATION = 65_536
-"""Longer than the request targets that servers accept, so that every listed path fits."""
+"""Characters of an operation or path; longer than the request targets that servers usually accept."""
 _MOST_OFFSET = 1_000_000
 Schema = Mapping[str, Any]
 
@@ -279,6 +279,6 @@ DEFINITIONS: Mapping[str, bytes] = {
         ),
     ),
 }
-"""The seven tools as they are listed, by name."""
+"""The listed definitions of the seven tools, by name."""
 
 NAMES: Sequence[str] = tuple(DEFINITIONS)

@@ -1,7 +1,7 @@
 """The truncation of large query tool results: the largest parts are replaced by pointers to them.
 
-Sizes are those of the indented text. A part left out becomes `{"$cut": {"pointer", "bytes", "offset"?}}`. With an
-`offset` it is the rest of an array or object whose first members are shown.
+Sizes are bytes of the indented text. A part left out becomes `{"$cut": {"pointer"?, "bytes", "offset"?}}`. An `offset`
+is the number of the first member left out of an array or object. A cut text ends in a note with pointer and offset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ from gateway.openapi.query.sizes import INDENT, Sizes, measure
 
 LARGEST = 32 * 1024
 LONGEST_POINTER = 4_000
-"""Limit on the characters of a pointer that can be followed. With names that need more, the pointer is omitted."""
+"""Limit on the characters of a pointer. A `$cut` object omits a longer pointer."""
 
 _STUB = 160
-"""Limit on the bytes of a `$cut` object, without its pointer."""
+"""Bytes reserved for a `$cut` object, without its pointer."""
 _LEAST = 600
-"""Members up to this size are shown whole; if there are too many of them, the last ones are left out."""
+"""Members of at most this many bytes are shown whole; if not all fit, the last ones are left out."""
 _SPLIT = 1_500
-"""A member is shown in part if at least this many bytes are available to it."""
+"""A larger member is shown in part if at least this many bytes are available for it."""
 _LONGEST_NAME = 2_000
 
 
@@ -33,10 +33,10 @@ def render(value: object) -> str:
 
 
 def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int = 0, level: int = 0) -> object:
-    """Truncate the value to the limit.
+    """Truncate the value to `limit` bytes.
 
-    `pointer` is its position in the whole result, and `level` the indentation of its lines. It begins at member
-    `offset` of the part at that position.
+    `pointer` is the position of the value in the whole result; its first `offset` members are already removed. `level`
+    is the indentation of its lines.
     """
     if measure(value, level) <= limit:
         return value
@@ -53,7 +53,7 @@ def find_part(value: object, pointer: str) -> tuple[object, bool]:
 
 
 def skip(value: object, offset: int) -> object:
-    """Return the members of an array, object or text from `offset` on."""
+    """Return an array, object or text without its first `offset` members or characters; other values unchanged."""
     items, members = as_list(value), as_object(value)
     if items is not None:
         return items[offset:]
@@ -64,7 +64,7 @@ def skip(value: object, offset: int) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _PartPosition:
-    """The position of a part in the whole result, its first member, and the indentation of its lines."""
+    """The pointer to a part in the whole result, the number of its first member, and the indentation of its lines."""
 
     pointer: str
     offset: int
@@ -81,7 +81,7 @@ class _Cutter:
         self._sizes = sizes
 
     def fit(self, value: object, limit: int, place: _PartPosition) -> object:
-        """The value within the limit, if that is large enough for a pointer."""
+        """The value cut to the limit; slightly larger if the limit is too small for one member and a pointer."""
         if self._sizes.of(value, place.level) <= limit:
             return value
         if isinstance(value, str):
@@ -108,7 +108,7 @@ class _Cutter:
         return _join(value, shown, _stub(place.pointer, rest, offset=place.offset + len(shown)) if rest else None)
 
     def _shrink(self, value: object, size: int, share: int, place: _PartPosition) -> object:
-        """The beginning of a member if the share is large enough to be useful, else its pointer."""
+        """The beginning of a member if the share is large enough for one, else a `$cut` object."""
         stub = _stub(place.pointer, size)
         if share < _SPLIT + len(place.pointer) or not isinstance(value, str | list | dict):
             return stub
@@ -124,7 +124,7 @@ def _around(name: str, place: _PartPosition) -> int:
 
 
 def _begin(value: str, limit: int, place: _PartPosition) -> str:
-    """The beginning of a long text, and the position to read on from."""
+    """The beginning of a long text, and a note with the pointer and offset of the remaining text."""
     kept = len(value)
     while True:
         kept //= 2
@@ -142,7 +142,7 @@ def _named(value: object, offset: int) -> Iterator[tuple[str, object]]:
 
 
 def _share(sizes: Sequence[int], room: int) -> int:
-    """The largest size of a member at which all fit, with larger members cut to that size."""
+    """The largest size to which members can be cut so that all of them fit into `room`."""
     sharing = len(sizes)
     for size in sorted(sizes):
         if size > room // sharing:
@@ -152,12 +152,12 @@ def _share(sizes: Sequence[int], room: int) -> int:
 
 
 def _room_of(place: _PartPosition) -> int:
-    """Upper bound on the bytes of the pointer to the rest."""
+    """Upper bound on the bytes of the `$cut` object for the members left out."""
     return _STUB + (measure(place.pointer) if len(place.pointer) <= LONGEST_POINTER else 0)
 
 
 def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, object] | None) -> object:
-    """The members shown, and the pointer to the rest if there is one."""
+    """The members shown, and the `$cut` object for the members left out, if there are any."""
     if as_list(value) is not None:
         return [*(member for _, member in shown), *([] if rest is None else [rest])]
     return dict(shown) | (rest or {})

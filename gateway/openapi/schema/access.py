@@ -1,4 +1,4 @@
-"""Properties that belong to one direction: no request has `readOnly` ones, no response has `writeOnly` ones."""
+"""Properties of one direction: input schemas omit `readOnly` properties, output schemas `writeOnly` ones."""
 
 from gateway.openapi.document.json_access import NOTHING, Object, Unusable, as_object, list_at, object_at
 from gateway.openapi.document.references import References
@@ -7,7 +7,7 @@ _MOST_MERGED = 200
 
 
 def hidden_names(node: Object, references: References, keyword: str) -> frozenset[str]:
-    """Return the names of properties with this keyword, in this schema or in a part it is merged from."""
+    """Return the names of properties with this keyword, in this schema or in its `allOf` parts."""
     names: set[str] = set()
     merged, seen = [node], {id(node)}
     while merged:
@@ -23,7 +23,7 @@ def hidden_names(node: Object, references: References, keyword: str) -> frozense
 
 
 def is_hidden(part: object, references: References, keyword: str) -> bool:
-    """True if the property has the keyword itself, or the schema that it refers to has it."""
+    """True if the property, or the schema that it references, has the keyword with the value `true`."""
     node = as_object(part)
     if node is None:
         return False

@@ -1,4 +1,4 @@
-"""The schemas that tools share: each referenced schema is translated once and named once per document."""
+"""The schemas that tools share: each referenced schema is translated once and named once per direction."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class Component:
 
 
 class Components:
-    """The referenced schemas of one document."""
+    """The referenced schemas of one document, for its requests or its responses."""
 
     def __init__(self, dialect: SchemaDialect) -> None:
         self._dialect = dialect
@@ -51,7 +51,7 @@ class Components:
         self._weights: dict[str, int] = {}
 
     def name_of(self, ref: str) -> str:
-        """Return the name of the referenced schema under `$defs`: its last token, made unique."""
+        """Return the name of the referenced schema under `$defs`: the last token of `ref`, cleaned and made unique."""
         if ref not in self._names:
             tokens = ref_tokens(ref)
             wanted = _NOT_A_NAME.sub("_", tokens[-1] if tokens else "document")[:_LONGEST_NAME] or "schema"
@@ -59,13 +59,13 @@ class Components:
         return self._names[ref]
 
     def translate(self, node: object, where: str) -> Translated:
-        """Translate an inline schema. It is loosened if more than `MOST_BRANCHES` schemas apply to one value."""
+        """Translate an inline schema. It accepts any value if more than `MOST_BRANCHES` schemas apply to one value."""
         translated = translate(node, where, self._dialect, self)
         weight = translated.branches + sum(self._weigh(ref) for ref in translated.in_place)
         return translated if weight <= MOST_BRANCHES else _LOOSENED
 
     def closure(self, links: Iterable[str]) -> Sequence[Component]:
-        """Return all schemas these references lead to, nearest first. Stops just above the limit of one tool."""
+        """Return the schemas that these references reach, nearest first; at most `MOST_SCHEMAS` + 1."""
         seen = dict.fromkeys(links)
         queue = list(seen)
         found: list[Component] = []
@@ -101,7 +101,7 @@ class Components:
         self._components[ref] = Component(ref=ref, name=self.name_of(ref), translated=translated, text=text)
 
     def _weigh(self, ref: str) -> int:
-        """The number of schemas that apply to one value; a schema above the limit is loosened. A cycle counts once."""
+        """The number of schemas that apply to one value. A cycle counts once. Above the limit, anything is accepted."""
         opened: set[str] = set()
         stack = [ref]
         while stack:

@@ -1,7 +1,7 @@
 """Subtypes of a schema that its discriminator implies but does not list.
 
-A schema with a `discriminator` and neither `oneOf` nor `anyOf` represents itself and every schema whose `allOf` refers
-to it.
+A schema with a `discriminator` and neither `oneOf` nor `anyOf` represents itself and the schemas whose `allOf`
+references it, directly or indirectly; at most 100.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Discriminators:
         self._children: Mapping[str, Sequence[str]] | None = None
 
     def of(self, ref: str, node: object) -> Sequence[str]:
-        """Return references to the subtypes of this schema; none for a schema that lists them itself."""
+        """Return references to the implied subtypes of this schema; none if it has no discriminator or lists them."""
         schema = as_object(node)
         if schema is None or "discriminator" not in schema or not {"oneOf", "anyOf"}.isdisjoint(schema):
             return ()

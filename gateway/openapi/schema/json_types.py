@@ -17,7 +17,7 @@ def is_count(value: object) -> TypeGuard[int]:
 
 
 def has_type(value: object, types: Collection[str]) -> bool:
-    """True if the value has one of the types; no types means any."""
+    """True if the value has one of the types, or if `types` is empty."""
     return not types or any(_CHECKS[name](value) for name in types)
 
 

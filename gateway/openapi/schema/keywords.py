@@ -1,6 +1,6 @@
 """The keywords of a schema that are listed, and their valid values.
 
-Every keyword that is neither named here nor handled by `translation` is left out: `example`, `discriminator`, `xml`,
+A keyword that is neither in this module nor in `translation` is left out, such as `example`, `discriminator`, `xml`,
 `externalDocs`, `x-…`, identifiers and anchors.
 """
 
@@ -22,7 +22,7 @@ ANNOTATIONS = ("title", "description", "default", "deprecated")
 
 
 def is_accepted(keyword: str, value: object) -> bool | None:
-    """True if the value is valid for a keyword that contains no schemas; None for any other keyword."""
+    """True if the value is valid for the keyword; None for a keyword that is not checked here."""
     check = _CHECKS.get(keyword)
     return None if check is None else check(value)
 

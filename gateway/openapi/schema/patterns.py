@@ -1,6 +1,6 @@
-"""The cost of checking a pattern: always linear time, and bounded memory.
+"""The cost of a pattern: patterns are checked in linear time and bounded memory.
 
-A pattern that needs backtracking, more than 1 MiB or more than 512 characters is neither listed nor checked.
+A pattern that needs backtracking, compiles to more than 1 MiB or has more than 512 characters must not be used.
 """
 
 import jsonschema_rs
@@ -16,7 +16,7 @@ class Patterns:
         self._costs: dict[str, int | None] = {}
 
     def cost(self, pattern: str) -> int | None:
-        """Return an upper bound on the bytes of the compiled pattern; None if it must not be used."""
+        """Return an upper bound on the bytes of the compiled pattern; None if the pattern must not be used."""
         if pattern not in self._costs:
             fitting = (size for size in _SIZES if _compiles(pattern, size))
             self._costs[pattern] = next(fitting, None) if len(pattern) <= _LONGEST else None

@@ -1,4 +1,4 @@
-"""Rewriting of a listed schema as a whole: looser throughout, or shorter."""
+"""Rewriting of a listed schema and all schemas in it: looser, or shorter."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -16,8 +16,8 @@ _STRICTER_AFTER_LOSS = frozenset(
 def relax(schema: object) -> object:
     """Remove the keywords of a schema that become stricter when a part of it becomes looser.
 
-    `oneOf` refuses a value that now matches two branches, so it becomes `anyOf`. `not` refuses a value that now matches
-    at all, so it is removed, as are the keywords with the same effect.
+    A looser branch can make a value match two branches of `oneOf`, so `oneOf` becomes `anyOf`. A looser `not` refuses
+    more values, so `not` and keywords with a similar effect are removed.
     """
     return _rewrite(schema, _relax)
 
@@ -28,14 +28,15 @@ def shorten(schema: object) -> object:
 
 
 def forget_patterns(schema: object) -> object:
-    """Remove patterns from a schema, and `additionalProperties` where `patternProperties` allowed exceptions to it."""
+    """Remove patterns from a schema, and each `additionalProperties` beside `patternProperties`."""
     return _rewrite(schema, _forget_patterns)
 
 
 def forget_disputed(schema: object) -> object:
     """Remove keywords that validators evaluate differently: patterns, and a `multipleOf` that is no integer.
 
-    Regular expressions and fractions differ between languages. A client must not refuse what the gateway passed.
+    Regular expressions and fractions differ between languages, and a client must not refuse a result that the gateway
+    accepted. If a keyword was removed, the schema is also relaxed.
     """
     undisputed = _rewrite(schema, _forget_disputed)
     return undisputed if undisputed == schema else relax(undisputed)

@@ -1,7 +1,7 @@
 """The translation of a schema to JSON Schema 2020-12, for the requests of a caller or for responses.
 
-Properties of the other direction are left out. `nullable` and boolean exclusive bounds are translated. Contradictions
-are dropped with a warning. References become `#/$defs/NAME`; the caller that lists the schema adds the definitions.
+Properties of the other direction are left out. `nullable` and boolean exclusive bounds are translated. Invalid values
+of keywords are dropped with a warning. References become `#/$defs/NAME`; the caller adds the definitions.
 """
 
 from collections.abc import Sequence
@@ -37,16 +37,16 @@ _DEEPEST = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """A schema as listed, with its dependencies and its losses."""
+    """A translated schema, with its references, counts and losses."""
 
     schema: Schema
     links: tuple[str, ...] = ()
-    """The references it contains."""
+    """The references in the schema, each once."""
     in_place: tuple[str, ...] = ()
     """The references that apply to the same value, once per occurrence."""
     count: int = 1
     branches: int = 1
-    """Number of its schemas that apply to the same value."""
+    """Number of schemas in it that apply to the same value, without referenced ones."""
     pattern_bytes: int = 0
     """Upper bound on the bytes of its compiled patterns."""
     losses: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class SchemaDialect:
     patterns: Patterns
     subtypes: Discriminators
     has_siblings: bool
-    """True if keywords beside `$ref` apply (OpenAPI 3.1)."""
+    """True if keywords beside `$ref` apply (from OpenAPI 3.1 on)."""
     hidden: str = "readOnly"
     """The keyword of properties that are left out, because they belong to the other direction."""
 
@@ -72,13 +72,13 @@ class Namer(Protocol):
     """Assigns each referenced schema its name under `$defs`."""
 
     def name_of(self, ref: str) -> str:
-        """Return the name; the same one for every call."""
+        """Return the name; every call with the same `ref` returns the same name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The position of a walk in the enclosing schema."""
+    """The context of a schema: `in_place` if it applies to the outermost schema's value, and the hidden properties."""
 
     in_place: bool = True
     hidden: frozenset[str] = frozenset()
@@ -124,7 +124,7 @@ class _SchemaTranslator:
         self.external: str | None = None
 
     def schema(self, node: object, scope: _Scope) -> Schema:
-        """Translate one schema of the tree, with everything in it."""
+        """Translate one schema, with the schemas in it."""
         self.count += 1
         self.branches += scope.in_place
         if isinstance(node, bool):
@@ -166,10 +166,10 @@ class _SchemaTranslator:
         return out | self._plain(beside, scope) if beside else out
 
     def _named(self, link: str, scope: _Scope) -> dict[str, object]:
-        """The reference as listed. If its target has a discriminator, the subtypes are listed too."""
+        """The translated reference. If its target has a discriminator, `anyOf` also lists the implied subtypes."""
         here: dict[str, object] = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
         subtypes = self._dialect.subtypes.of(link, self._dialect.references.target(link))
-        # a subtype refers to its parent in `allOf`; its siblings are no alternatives there
+        # a subtype references its parent in `allOf`; other subtypes are no alternatives there
         if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):
             return here
         links = [found for ref in subtypes if (found := self._link(ref, scope)) is not None]

@@ -1,6 +1,6 @@
-"""The XML form of a schema's values: the `xml` keywords of the document, as nodes that a writer walks.
+"""The XML form of a schema's values: nodes made from the `xml` keywords of the document, for the XML writer.
 
-Schemas may refer to each other in cycles, so nodes refer to each other by number. Each schema is read once.
+Schemas may form cycles, so nodes refer to each other by number.
 """
 
 import re
@@ -41,7 +41,7 @@ class XmlNodes:
         return tuple(self._nodes)
 
     def add(self, schema: object) -> int | None:
-        """Return the number of the schema's node, read with all its dependencies; None beyond the limit of nodes."""
+        """Read the schema and its parts; return the number of its node, or None beyond 2,000 nodes."""
         index = self._place(schema)
         while self._unread:
             place, node, target = self._unread.pop()
@@ -100,14 +100,14 @@ class XmlNodes:
             return NOTHING
 
     def _xml(self, node: Object, target: Object) -> Object:
-        """The `xml` of the schema, or of the first one it is merged from."""
+        """The `xml` of the schema, or of the first of its merged parts that has one."""
         for source in (node, *self._merged(target)):
             if "xml" in source:
                 return object_at(source, "xml")
         return NOTHING
 
     def _merged(self, target: Object) -> list[Object]:
-        """The schema and all its `allOf`, `anyOf` and `oneOf` branches, nearest first."""
+        """The schema and its `allOf`, `anyOf` and `oneOf` branches, nearest first; at most 50."""
         found = [target]
         seen = {id(target)}
         for source in found:
@@ -120,6 +120,6 @@ class XmlNodes:
 
 
 def _name_at(xml: Object, key: str) -> str | None:
-    """The name under the key, if XML allows it; some documents include the prefix."""
+    """The name under the key if XML allows it, with the prefix that some documents include; else None."""
     text = text_at(xml, key)
     return text if text is not None and _QUALIFIED.fullmatch(text) else None

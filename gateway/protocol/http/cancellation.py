@@ -9,7 +9,10 @@ from typing import Any, Self
 
 
 class CancelScope:
-    """A cancel scope; after a cancelled block the task continues behind it, and `cancelled_caught` is True."""
+    """A cancel scope: if `cancel` ends the block, the task continues behind it and `cancelled_caught` is True.
+
+    A cancellation of the task itself is not caught.
+    """
 
     __slots__ = ("_cancelling", "_is_asked", "_is_cancelled", "_loop", "_task", "cancelled_caught")
 

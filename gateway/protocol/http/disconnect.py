@@ -19,7 +19,7 @@ WATCH_AFTER_S: Final = 0.25
 
 
 class CancelOnDisconnect(CancelScope):
-    """A cancel scope that a disconnect of the client cancels; `cancelled_caught` is then True behind the block."""
+    """A cancel scope that is cancelled when the client disconnects."""
 
     __slots__ = ("_receive", "_spawn", "_timer")
 
@@ -39,7 +39,7 @@ class CancelOnDisconnect(CancelScope):
         return super().__exit__(kind, error, trace)
 
     async def _watch(self) -> None:
-        """Cancel on a disconnect. The server also reports one after the response, when a cancel has no effect."""
+        """Cancel on a disconnect. After the response the server reports one too, without effect."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self.cancel()

@@ -17,7 +17,7 @@ JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
 
 _JUDGED: Final = 64
-"""Header values whose evaluation is cached: few, because values may be long."""
+"""Number of header values whose evaluation is cached; small, because the values may be long."""
 
 _NO_CONTENT: Final = 204
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
@@ -70,24 +70,24 @@ def accepts(scope: Scope, kind: str) -> bool:
 
 
 @lru_cache(_JUDGED)
-def _takes(said: bytes, kind: str) -> bool:
-    accept = said.decode("latin-1")
+def _takes(detail: bytes, kind: str) -> bool:
+    accept = detail.decode("latin-1")
     names = (kind, f"{kind.partition('/')[0]}/*", "*/*")
     if ";" not in accept:
         return any(part.strip().lower() in names for part in accept.split(","))
     ranked = _ranked(accept)
-    return next((ranked[name][0] < 0 for name in names if name in ranked), False)  # the most exact name decides
+    return next((ranked[name][0] < 0 for name in names if name in ranked), False)  # the most specific name decides
 
 
 def prefers(scope: Scope, kind: str, *, to: str) -> bool:
-    """True if the client prefers one media type to another: by weight, then by order in the header."""
+    """True if the header prefers one media type to another: by weight, then by order. Wildcards do not count."""
     accept = headers_of(scope).get(b"accept")
     return accept is not None and _prefers(accept, kind, to)
 
 
 @lru_cache(_JUDGED)
-def _prefers(said: bytes, kind: str, to: str) -> bool:
-    ranked = _ranked(said.decode("latin-1"))
+def _prefers(detail: bytes, kind: str, to: str) -> bool:
+    ranked = _ranked(detail.decode("latin-1"))
     return kind in ranked and (to not in ranked or ranked[kind] < ranked[to])
 
 
@@ -108,7 +108,7 @@ def is_json(scope: Scope) -> bool:
 
 
 def is_encoded(scope: Scope) -> bool:
-    """True if Content-Encoding declares the body compressed or otherwise encoded."""
+    """True if Content-Encoding declares the body compressed or otherwise encoded, or is repeated."""
     fields = headers_of(scope)
     coding = fields.get(b"content-encoding", b"")
     return b"content-encoding" in fields.repeated or coding.strip().lower() not in {b"", b"identity"}

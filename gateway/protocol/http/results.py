@@ -1,4 +1,4 @@
-"""Whole JSON-RPC responses, made of rendered members and of those that a revision adds."""
+"""Complete JSON-RPC responses: rendered members, with the members that the protocol revision adds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from gateway.protocol.server_name import NAME, VERSION
 
 STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
-"""Handshake revisions whose results have structured content; the SDK shapes the results of older ones."""
+"""Handshake revisions whose results have structured content; the SDK shapes the results of older revisions."""
 
 _encode = msgspec.json.encode
 _SERVER = b'"' + SERVER_INFO_META_KEY.encode() + b'":' + _encode({"name": NAME, "version": VERSION})
@@ -21,7 +21,7 @@ _IS_ERROR = b',"isError":'
 
 
 class JsonRpcReply(msgspec.Struct, frozen=True):
-    """A whole response: HTTP status and JSON-RPC body."""
+    """A complete response: HTTP status and JSON-RPC body."""
 
     status: int
     body: bytes
@@ -45,15 +45,15 @@ def sdk_result(request_id: int | str, result: Mapping[str, Any]) -> JsonRpcReply
 
 
 def list_result(request_id: int | str, members: bytes, *, is_modern: bool) -> JsonRpcReply:
-    """The response to a list request, made of the members that were rendered."""
+    """The response to a list request, made of rendered members."""
     return _result(request_id, b"".join((members, b',"_meta":{', _SERVER, b"}")) if is_modern else members)
 
 
 def error_result(request_id: int | str, error: ErrorData, *, is_modern: bool) -> JsonRpcReply:
-    """The error response to a request that was refused."""
-    said = error.model_dump(exclude_none=True)
+    """The error response to a request; only in 2026-07-28 does the error code determine the HTTP status."""
+    message = error.model_dump(exclude_none=True)
     status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if is_modern else 200
-    return JsonRpcReply(status, b"".join((_head(request_id), b',"error":', _encode(said), b"}")))
+    return JsonRpcReply(status, b"".join((_head(request_id), b',"error":', _encode(message), b"}")))
 
 
 def _result(request_id: int | str, members: bytes) -> JsonRpcReply:
@@ -65,9 +65,9 @@ def _head(request_id: int | str) -> bytes:
 
 
 def _without_bare_structure(members: bytes) -> bytes:
-    """Remove structured content that is not an object: before 2026-07-28 such content may occur in the text only.
+    """Remove structured content that is not an object: before 2026-07-28 only the text may contain it.
 
-    Quotes inside the text block are escaped, so the first unescaped member of that name is the right one.
+    Quotes inside the text block are escaped, so the first match is the member itself.
     """
     start = members.find(_STRUCTURED)
     if start < 0 or members[start + len(_STRUCTURED) : start + len(_STRUCTURED) + 1] == b"{":

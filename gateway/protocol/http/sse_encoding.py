@@ -1,8 +1,8 @@
 """Server-sent events, and the event ids by which a client names its position in a stream.
 
 An id names the stream and the position in it: `r…/PLACE` for the stream of one request, `g/PLACE/REVISION` for the
-standalone stream. REVISION is the revision of the catalog up to which the client was notified. What follows it (`~`,
-the token of the stream's reader, a letter) only keeps ids distinct.
+standalone stream. REVISION is the revision of the catalog up to which the client was notified. The suffix (`~`, the
+token of the stream's reader, a letter) only keeps ids distinct.
 """
 
 import re
@@ -24,7 +24,7 @@ RETRY_MS: Final = 500
 
 _ID = re.compile(r"(g|r[A-Za-z0-9_-]{8,32})/(\d{1,18}-\d{1,18})(?:/(\d{1,18})(?:[a-z]|~[a-z0-9]+)?)?")
 _LINE_ENDS: Final = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
-"""Characters that end no line in this format but do so for some clients; in JSON they occur only in strings."""
+"""Characters that some clients mistake for line ends, with their escapes; in JSON they occur only in strings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The open event streams of this replica: each is one client's response that stays open.
 
-A stream buffers no messages: a wake-up signals that there may be some, and the task that serves it reads them where
-they are stored. A stream ends when its client disconnects, its key is revoked or its tenant removed. It also ends when
-a newer stream replaces it, and with the replica. The response always ends properly.
+A stream buffers no messages: a wake-up signals that there may be some, and the stream's task reads them where they are
+stored. `OpenStreams` ends a stream when its key changes, its tenant is removed or the replica stops. A disconnect of
+the client ends it too. An ended stream finishes its HTTP response, unless its task failed.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class EventStream:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Wait for a wake-up for at most `seconds`; True if there was one.
+        """Wait for a wake-up for at most `seconds`; True if there was one. `end` and a disconnect also wake.
 
         A keep-alive is sent if the stream was silent for `keep_alive_s`. Meanwhile the task waits for the client's
         disconnect, so an idle stream is one sleeping task.
@@ -110,7 +110,7 @@ async def _silence() -> Message:
 
 
 class OpenStreams:
-    """The open streams of this replica; their slots are counted across all replicas."""
+    """The open streams of this replica; each takes a slot that is counted across all replicas."""
 
     def __init__(self, places: StreamLimiter, *, keep_alive_s: float = KEEP_ALIVE_S) -> None:
         self._places = places
@@ -143,7 +143,7 @@ class OpenStreams:
         await self._places.release(principal.tenant, principal.key, self._open.pop(stream))
 
     def untracked(self, send: Send, principal: Principal) -> EventStream:
-        """A stream for a single request; it is not counted, and `end` does not reach it."""
+        """A stream for a single request; it takes no slot, and neither `end` nor `end_all` ends it."""
         return EventStream(send, principal, keep_alive_s=self._keep_alive_s)
 
     def end(self, owner: KeyId | TenantId) -> None:
@@ -153,7 +153,7 @@ class OpenStreams:
                 stream.end()
 
     def end_all(self) -> None:
-        """End all streams and refuse new ones."""
+        """End all streams except the untracked ones, and refuse new ones."""
         self._is_closing = True
         for stream in tuple(self._open):
             stream.end()

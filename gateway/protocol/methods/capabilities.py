@@ -18,7 +18,7 @@ from gateway.registry.registry import Registry
 def capabilities_of(registry: Registry) -> ServerCapabilities:
     """The server capabilities of a connection with this registry.
 
-    A family that the profile has nothing of is omitted. Tools are always declared, even if there are none yet.
+    Tools are always declared, even if there are none. Any other family without primitives is omitted.
     """
     return ServerCapabilities(
         tools=ToolsCapability(list_changed=True),
@@ -30,15 +30,15 @@ def capabilities_of(registry: Registry) -> ServerCapabilities:
 
 
 def has_resources(registry: Registry) -> bool:
-    """True if there is anything to read: a resource or a resource template."""
+    """True if the profile shows a resource or a resource template."""
     return registry.has(Family.RESOURCE) or registry.has(Family.TEMPLATE)
 
 
 def require(claim: bool, method: str) -> None:
-    """Refuse a method of an undeclared family like a method that does not exist.
+    """Refuse a method whose capability was not declared, like a method that does not exist.
 
     Raises:
-        MCPError: the claim is False.
+        MCPError: `claim` is False.
     """
     if not claim:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", method)

@@ -1,6 +1,6 @@
-"""Questions to clients in all revisions: their methods, the capabilities they need, and the form of answers.
+"""Questions to clients in all revisions: their methods, required capabilities, and the validation of answers.
 
-Content that a user filled in is validated against the question's schema before the handler receives it.
+The content of an accepted form is validated against the question's schema before the handler receives it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ METHODS: Final[Mapping[QuestionKind, str]] = {
     "roots": "roots/list",
 }
 ANSWER_TIMEOUT_S: Final = 300.0
-"""Seconds that a session waits for an answer."""
+"""Seconds that a call in a session waits for the answers to its questions."""
 
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """Log levels from the least severe to the most severe (RFC 5424)."""
@@ -92,6 +92,7 @@ def check_response(question: Question, answer: Mapping[str, Any]) -> None:
 
     Raises:
         ClientSilent: the content does not match; its faults point into the content.
+        HandlerFailed: the schema of the form is not valid.
     """
     validator = _validator_of(question)
     if validator is None or answer.get("action") != "accept":

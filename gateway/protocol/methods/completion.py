@@ -26,6 +26,7 @@ class Completion:
 
         Raises:
             MCPError: nothing in the registry suggests values, or the reference names nothing.
+            GatewayError: the call pipeline refused the completion, or it failed.
         """
         context = CURRENT_REQUEST.get()
         require(context.registry.completes, ctx.method)

@@ -4,20 +4,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 _SINCE: Final[Mapping[str, str]] = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
-"""The first revision of each content kind that 2024-11-05 does not have."""
+"""The first revision with each content kind that is newer than 2024-11-05."""
 
 Block = Mapping[str, Any]
 
 
 def known_blocks(blocks: Iterable[Block], revision: str) -> list[Block]:
-    """The blocks of a tool's result: an unknown link becomes text with its URI, unknown audio a note of omission."""
+    """The blocks of a tool's result: unknown links become text with their URI, unknown audio a note of omission."""
     return [_known(block, revision) for block in blocks]
 
 
 def known_messages(messages: Iterable[Mapping[str, Any]], revision: str) -> list[Mapping[str, Any]]:
     """The messages of a prompt or sampling request, adapted like `known_blocks`.
 
-    Lists of blocks are returned unchanged: the revisions that have them know every kind.
+    Lists of blocks are returned unchanged: a revision that allows lists knows every kind.
     """
     return [
         message

@@ -1,4 +1,4 @@
-"""Debounce of list changes for one client: changes within `DEBOUNCE_S` become one notification."""
+"""Debounce of list changes for one client: changes of a list within `DEBOUNCE_S` become one notification."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,14 +15,14 @@ LISTS: Final = (Family.TOOL, Family.RESOURCE, Family.PROMPT)
 
 
 class CatalogSubscriptions(Protocol):
-    """Subscriptions to a tenant's catalog, each from the registry that its client has."""
+    """Subscriptions to tenants' catalogs (`gateway.connections.connections.Connections`)."""
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
         """Notify the listener of newer registries; returns the function that ends the subscription."""
         ...
 
     def is_current(self, shown: Registry) -> bool:
-        """True if no newer revision is known than that of the registry."""
+        """True if no revision or code generation is known that is newer than the registry's."""
         ...
 
     @property
@@ -34,10 +34,10 @@ class CatalogSubscriptions(Protocol):
 class ListChangeDebouncer:
     """The lists that changed since the last `take`; `tell` is called when there is something to take."""
 
-    __slots__ = ("_changed", "_pending", "_tell")
+    __slots__ = ("_changed", "_notify", "_pending")
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[], None]) -> None:
+        self._notify = notify
         self._changed: frozenset[Family] = frozenset()
         self._pending: asyncio.TimerHandle | None = None
 
@@ -54,7 +54,7 @@ class ListChangeDebouncer:
             self._pending = asyncio.get_running_loop().call_later(DEBOUNCE_S, self._ripe)
 
     def take(self) -> tuple[Family, ...]:
-        """Return the recorded lists and forget them; nothing while the timer runs."""
+        """Return the recorded lists and clear them; empty while the timer runs."""
         if self._pending is not None:
             return ()  # more changes may follow before the timer ends
         taken = tuple(family for family in LISTS if family in self._changed)
@@ -69,4 +69,4 @@ class ListChangeDebouncer:
 
     def _ripe(self) -> None:
         self._pending = None
-        self._tell()
+        self._notify()

@@ -1,7 +1,7 @@
 """The four list methods: a page as an SDK result, and the same page as rendered bytes.
 
-The bytes are rendered once for each page and protocol revision, through the SDK's own validation. Every client with the
-same page receives the same bytes.
+The bytes are rendered once for each page and protocol revision, through the SDK's own validation. All clients with the
+same page and revision receive the same bytes.
 """
 
 import json
@@ -26,7 +26,7 @@ LIST_TTL_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """The family that one list method lists, and the member of its result that contains it."""
+    """The family of one list method, and the name of the member that contains the list."""
 
     family: Family
     member: str
@@ -44,7 +44,7 @@ async def answer_list(ctx: ServerRequestContext[Any, Any], params: PaginatedRequ
     """Return one page of the list that the method names.
 
     Raises:
-        MCPError: the profile has nothing of that family.
+        MCPError: the family was not declared.
         InvalidCursor: the cursor does not belong to this list.
     """
     registry = CURRENT_REQUEST.get().registry
@@ -69,6 +69,7 @@ def render_list(registry: Registry, method: str, cursor: str | None, version: st
 
     Raises:
         InvalidCursor: the cursor does not belong to this list.
+        ValueError: a definition violates the schema of the revision.
     """
     page = registry.page(LISTS[method].family, cursor)
     found = page.rendered.get(version)

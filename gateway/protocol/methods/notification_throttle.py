@@ -1,8 +1,7 @@
-"""Token bucket for the notifications of one call: a burst, then `MOST_PER_S` a second, whatever its handler sends.
+"""Token bucket for the notifications of one call: a burst, then at most `MOST_PER_S` per second.
 
-Of progress only the newest message matters: messages above the rate are held back, and the newest is sent once a token
-is free. Log messages above the rate are dropped. One message reports their number when the rate has fallen, at the
-latest at the end of the call.
+Progress messages above the rate are held back, and only the newest is sent once a token is free. Log messages above the
+rate are dropped. One log message reports the number of dropped ones once the rate has fallen, or at the end.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from gateway.protocol.methods.client_requests import LEVELS
 from gateway.protocol.request_context import Spawn
 
 MOST_PER_S: Final = 50
-"""Messages a second that a call may send; as many at once, after a pause."""
+"""Messages per second that a call may send, and the size of its burst."""
 
 _CATCH_UP_S: Final = 0.1
 
@@ -41,19 +40,19 @@ class NotificationThrottle:
         self._worst: LogLevel = "debug"
         self._timer: asyncio.TimerHandle | None = None
 
-    async def progress(self, tell: SendMessage) -> None:
-        """Send it, or hold it back until a token is free; a newer message replaces it."""
-        self._progress = tell
+    async def progress(self, send: SendMessage) -> None:
+        """Send a progress message, or hold it back until a token is free; a newer message replaces it."""
+        self._progress = send
         if self._has_room():
-            await self._tell_progress()
+            await self._send_progress()
         else:
             self._wait()
 
-    async def log(self, level: LogLevel, tell: SendMessage) -> None:
-        """Send it, or drop it."""
+    async def log(self, level: LogLevel, send: SendMessage) -> None:
+        """Send a log message, or drop it if no token is free."""
         if self._has_room():
             async with self._order:
-                await tell()
+                await send()
             return
         self._dropped += 1
         if LEVELS.index(level) > LEVELS.index(self._worst):
@@ -61,12 +60,12 @@ class NotificationThrottle:
         self._wait()
 
     async def close(self) -> None:
-        """Send the progress that was held back and the number of dropped log messages, at the end of the call."""
+        """Send the held-back progress and the number of dropped log messages at once, at the end of the call."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        await self._tell_progress()
-        await self._tell_dropped()
+        await self._send_progress()
+        await self._send_dropped()
 
     def _has_room(self) -> bool:
         self._refill()
@@ -88,21 +87,21 @@ class NotificationThrottle:
         self._timer = None
         self._refill()
         if self._progress is not None and self._has_room():
-            await self._tell_progress()
+            await self._send_progress()
         if self._left >= MOST_PER_S / 2:  # the rate has fallen
-            await self._tell_dropped()
+            await self._send_dropped()
         if self._progress is not None or self._dropped:
             self._wait()
 
-    async def _tell_progress(self) -> None:
+    async def _send_progress(self) -> None:
         async with self._order:  # an older message may be in flight
-            tell, self._progress = self._progress, None
-            if tell is not None:
-                await tell()
+            send, self._progress = self._progress, None
+            if send is not None:
+                await send()
 
-    async def _tell_dropped(self) -> None:
+    async def _send_dropped(self) -> None:
         async with self._order:
             count, worst, self._dropped, self._worst = self._dropped, self._worst, 0, "debug"
             if count:
-                said = f"{count} log messages of this call were dropped: it may send {MOST_PER_S} messages a second"
-                await self._log(worst, said)
+                message = f"{count} log messages of this call were dropped: it may send {MOST_PER_S} messages a second"
+                await self._log(worst, message)

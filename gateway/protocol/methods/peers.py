@@ -23,9 +23,9 @@ _SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER
 def peer_for_request(
     ctx: ServerRequestContext[Any, Any], params: RequestParams, spawn: Spawn, *, talks: bool
 ) -> AbstractAsyncContextManager[Peer, None]:
-    """The peer of this request while the block runs; at its end a stateless peer sends what it held back.
+    """The peer of this request while the block runs; at the end a stateless peer sends its held-back notifications.
 
-    It is the null peer if the primitive never `talks` and no earlier round has left a state.
+    It is the null peer if the primitive sends no messages (`talks` is False) and the request contains no state.
 
     Raises:
         MCPError: the request's state or one of its answers is malformed.
@@ -38,7 +38,7 @@ def peer_for_request(
 
 
 class _StatelessPeerScope:
-    """The peer of one request of 2026-07-28; at the end of the block it sends what it held back."""
+    """The peer of one request of 2026-07-28; at the end of the block it sends its held-back notifications."""
 
     def __init__(self, peer: StatelessPeer) -> None:
         self._peer = peer
@@ -54,7 +54,7 @@ def input_required_result(ctx: ServerRequestContext[Any, Any], raised: InputRequ
     """The result (2026-07-28) with questions to the client; a middleware seals its state.
 
     Raises:
-        HandlerFailed: the call remembers more than a client should carry, or a value that is not JSON.
+        HandlerFailed: the state of the call is too large, or contains a value that is not JSON.
     """
     del ctx
     return input_required(raised, nonce=secrets.token_urlsafe(16))

@@ -28,7 +28,8 @@ class Prompts:
         """Fill in one prompt.
 
         Raises:
-            MCPError: no prompts are declared, or none has that name.
+            MCPError: no prompts are declared, none has that name, or the request's state or an answer is malformed.
+            GatewayError: the call pipeline refused the prompt, or it failed.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry

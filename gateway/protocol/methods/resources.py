@@ -1,4 +1,4 @@
-"""The method `resources/read`: resources of the registry, and the stored rest of results too large to send whole."""
+"""The method `resources/read`: resources of the registry, and the stored complete bodies of truncated results."""
 
 from typing import Any
 
@@ -38,7 +38,8 @@ class Resources:
         """Read one resource.
 
         Raises:
-            MCPError: no resources are declared, or the URI names none.
+            MCPError: no resources are declared, none has that URI, or the request's state or an answer is malformed.
+            GatewayError: the call pipeline refused the read, or it failed.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry

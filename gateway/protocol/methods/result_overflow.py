@@ -1,4 +1,4 @@
-"""Reads the stored rest of a result too large to send whole: one more kind of resource, which no list contains."""
+"""Reads the stored complete body of a truncated tool result, as a resource that no list contains."""
 
 import hashlib
 from base64 import b64encode
@@ -20,12 +20,12 @@ _ANY = "application/octet-stream"
 
 
 def is_overflow_uri(uri: str) -> bool:
-    """True if the URI names such a rest."""
+    """True if the URI has the scheme of stored results."""
     return uri.startswith(_PREFIX)
 
 
 def bind_overflow(overflow: ResultOverflow, registry: Registry, uri: str) -> BoundResource:
-    """Bind the rest at the URI for this principal; it is read through the pipeline like any other resource."""
+    """Bind the stored result at the URI for this principal; the call pipeline reads it like any other resource."""
     snapshot = registry.view.snapshot
     return BoundResource(
         tenant=registry.principal.tenant,
@@ -45,7 +45,7 @@ def bind_overflow(overflow: ResultOverflow, registry: Registry, uri: str) -> Bou
 
 
 class _OverflowReader:
-    """Reads one stored rest (`handlers.interfaces.ResourceHandler`)."""
+    """Reads one stored result (`gateway.handlers.interfaces.ResourceHandler`)."""
 
     def __init__(self, overflow: ResultOverflow, uri: str) -> None:
         self._overflow = overflow

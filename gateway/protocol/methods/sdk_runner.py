@@ -1,7 +1,7 @@
 """Runs single requests through the SDK's kernel, without the SDK's transports.
 
-A session keeps no SDK connection between its requests: the session record contains what the kernel needs of one. A
-request that sends no message before its response needs no connection of its own, in any revision.
+No SDK connection outlives a request of its session: the session record contains what the kernel needs to make a new
+one. Requests that send no message before their response share one connection per revision, except `initialize`.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 class NullOutbound:
-    """The server-to-client side of a connection that has none (`mcp.shared.dispatcher.Outbound`).
+    """A server-to-client channel that sends nothing (`mcp.shared.dispatcher.Outbound`).
 
     The messages of a call go through its peer, not through the SDK.
     """
@@ -68,7 +68,7 @@ class OneShotDispatch(NullOutbound):
 
 
 class SdkRunner:
-    """Runs requests and keeps no state of them."""
+    """Runs requests and stores no state of them."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
@@ -81,7 +81,7 @@ class SdkRunner:
         context: RequestContext,
         capabilities: ServerCapabilities,
     ) -> tuple[bytes, bool]:
-        """Return the JSON-RPC response to any request of a session, and True if it is a result."""
+        """Return the JSON-RPC response to any request of a session, and True if it is a result and no error."""
         options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=capabilities)
         runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
         try:
@@ -95,13 +95,13 @@ class SdkRunner:
     async def run_stateless(
         self, request: JSONRPCRequest, version: str, context: RequestContext, *, session: str | None = None
     ) -> JsonRpcReply:
-        """The response to a request that sends no message to its client before it.
+        """The response to a request that sends no message before its response.
 
-        All such requests of a revision share one connection, which never changes. The request itself is in
+        All such requests of a revision share one connection, which never changes. The context of the request is in
         `CURRENT_REQUEST`.
 
         Raises:
-            ValueError: the request is a handshake, which binds a connection to one client; 2026-07-28 has none.
+            ValueError: the request is `initialize` in a handshake revision, which needs a separate connection.
         """
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         if request.method == "initialize" and not is_modern:
@@ -132,7 +132,7 @@ async def _ask(
 
 
 def connection_of(record: SessionRecord) -> Connection:
-    """The session's connection, as after its handshake; before that, a connection that waits for one."""
+    """The session's connection, as after its handshake; before the handshake, a connection that waits for it."""
     if not record.is_open:
         return Connection.for_loop(NullOutbound(), session_id=record.id)
     connection = Connection(

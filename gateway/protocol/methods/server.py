@@ -1,4 +1,7 @@
-"""The SDK server with all MCP methods: one for all tenants, which reads the tenant from `CURRENT_REQUEST`."""
+"""The SDK server with the MCP methods, except those of sessions, which `gateway.protocol.app` adds.
+
+One server serves all tenants; its handlers read the tenant from `CURRENT_REQUEST`.
+"""
 
 from typing import Any
 
@@ -41,7 +44,7 @@ Context = ServerRequestContext[Any, Any]
 def build_server(
     calls: CallPipeline, subscriptions: SubscriptionStreams, overflow: ResultOverflow, *, spawn: Spawn
 ) -> Server[Any]:
-    """Build the one server; it keeps no state of any client."""
+    """Build the server of all tenants; it stores no state of any client."""
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
     for method in LISTS:
         server.add_request_handler(method, PaginatedRequestParams, answer_list)
@@ -51,7 +54,7 @@ def build_server(
     server.add_request_handler("completion/complete", CompleteRequestParams, Completion(calls).complete)
     server.add_request_handler("server/discover", RequestParams, _discover)
     server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, subscriptions.serve)
-    server.middleware[:] = [_translate]  # without OpenTelemetry's: 30 µs a message, useful only with an exporter
+    server.middleware[:] = [_translate]  # no OpenTelemetry middleware: 30 µs a message, useful only with an exporter
     return server
 
 

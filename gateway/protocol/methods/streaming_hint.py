@@ -17,7 +17,7 @@ async def may_stream(method: str, params: Mapping[str, Any] | None, registry: Re
         bound = await _bound(method, params or {}, registry)
     except Exception:
         log.debug("not_bound", method=method)
-        return False  # the request fails again where the client receives the error
+        return False  # running the request fails in the same way, and the client receives that error
     return bound is not None and bound.is_interactive
 
 

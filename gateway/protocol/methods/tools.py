@@ -21,7 +21,7 @@ _FINISHED: Final[dict[str, Any]] = {
     "resultType": "dev.mcp-gateway/finished",
     "_meta": {SERVER_INFO_META_KEY: {}},
 }
-"""Placeholder for a result whose bytes are sent unchanged: a shape that the SDK leaves alone and no client receives."""
+"""Placeholder for a result whose bytes bypass the SDK. The SDK passes this shape unchanged; no client receives it."""
 
 
 class Tools:
@@ -35,7 +35,8 @@ class Tools:
         """Run one tool.
 
         Raises:
-            MCPError: no tool has that name.
+            MCPError: no tool has that name, or the request's state or an answer is malformed.
+            GatewayError: the call pipeline refused the call; most failures become an error result instead.
         """
         context = CURRENT_REQUEST.get()
         bound = await context.registry.tool(params.name)

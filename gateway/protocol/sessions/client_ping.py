@@ -21,7 +21,7 @@ from gateway.redis.sessions.pending_requests import PendingRequests
 log = structlog.get_logger(__name__)
 
 PING_S: Final = 60.0
-"""Seconds of silence after which a stream sends a ping."""
+"""Seconds of silence after which a stream sends a ping; less if a third of the session's idle time is shorter."""
 
 _CHANCES = 2
 _PARTING_S = 2.0
@@ -30,29 +30,33 @@ _PARTING_S = 2.0
 class PingMonitor:
     """The pings of one stream; it is polled after each keep-alive, so it needs no timer of its own."""
 
-    __slots__ = ("_asked", "_every_s", "_keys", "_next", "_questions", "_said_at", "_unanswered")
+    __slots__ = ("_answered_at", "_asked", "_every_s", "_keys", "_next", "_questions", "_unanswered")
 
     def __init__(self, questions: PendingRequests, keys: SessionKeys, *, every_s: float) -> None:
         self._questions = questions
         self._keys = keys
         self._every_s = every_s
-        self._said_at = time.monotonic()
+        self._answered_at = time.monotonic()
         self._asked = ""
         self._next = ""
         self._unanswered = 0
 
     @property
     def is_unresponsive(self) -> bool:
-        """True if the client has left too many pings in a row unanswered."""
+        """True if the client has left two pings in a row unanswered."""
         return self._unanswered >= _CHANCES
 
     def note(self) -> None:
         """Record that the stream has sent something."""
-        self._said_at = time.monotonic()
+        self._answered_at = time.monotonic()
 
     async def next_ping(self) -> bytes | None:
-        """The ping to send now; None if none is due, or while an open question waits for its answer."""
-        silent_s = time.monotonic() - self._said_at
+        """Return the ping to send now, and record if the previous one was answered; None if no ping is to be sent.
+
+        That is so if none is due, the session has ended or Redis is unavailable. An open question delays the ping for
+        at most `ANSWER_TIMEOUT_S`, because a client that waits for its user may not answer pings.
+        """
+        silent_s = time.monotonic() - self._answered_at
         if silent_s < self._every_s:
             return None
         self._next = self._next or secrets.token_urlsafe(12)
@@ -61,7 +65,7 @@ class PingMonitor:
                 self._keys, self._asked, self._next, is_patient=silent_s < ANSWER_TIMEOUT_S + self._every_s
             )
         except RedisUnavailable:
-            self._asked = ""  # its outcome is unknown
+            self._asked = ""  # the outcome of the previous ping is unknown
             return None
         if became in {"asking", "ended"}:
             return None
@@ -72,7 +76,7 @@ class PingMonitor:
         return jsonrpc.request(self._asked, "ping", None)
 
     async def stop(self) -> None:
-        """Close the open pings; their responses are no longer expected."""
+        """Close the open pings; responses to them are ignored from then on."""
         for name in filter(None, (self._asked, self._next)):
             with anyio.move_on_after(_PARTING_S, shield=True):
                 await self._close(name)

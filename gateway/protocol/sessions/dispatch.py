@@ -35,7 +35,7 @@ from gateway.redis.sessions.stores import SessionStores
 
 log = structlog.get_logger(__name__)
 
-Said = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
+ClientMessage = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
 MAX_ID_BYTES: Final = 16 * 1024
 """The longest request id in bytes, as JSON; the id is stored while the request runs, and repeated in messages about
@@ -44,19 +44,19 @@ it."""
 _CANCELLED: Final = "notifications/cancelled"
 
 
-def read_message(message: dict[str, Any]) -> Said | None:
-    """Parse a JSON object as a JSON-RPC message; None if it is none.
+def read_message(message: dict[str, Any]) -> ClientMessage | None:
+    """Parse a JSON object as a JSON-RPC message; None if it is not valid.
 
-    A request whose id is null, or neither a string nor an integer, is no message: it does not count as a notification.
-    A request whose id is too long is none either.
+    A request is not valid if its id is null, neither a string nor an integer, or longer than `MAX_ID_BYTES`. It is then
+    not treated as a notification either.
     """
     try:
-        said = jsonrpc_message_adapter.validate_python(message, by_name=False)
+        text = jsonrpc_message_adapter.validate_python(message, by_name=False)
     except ValidationError:
         return None
-    if isinstance(said, JSONRPCNotification) and "id" in message:
+    if isinstance(text, JSONRPCNotification) and "id" in message:
         return None
-    return None if isinstance(said, JSONRPCRequest) and not is_id(said.id) else said
+    return None if isinstance(text, JSONRPCRequest) and not is_id(text.id) else text
 
 
 def is_id(named: str | int) -> bool:
@@ -65,7 +65,7 @@ def is_id(named: str | int) -> bool:
 
 
 class SessionDispatcher:
-    """Serves the messages of sessions; its only state is which requests run at this replica."""
+    """Serves the messages of sessions; its only state is the set of requests that run at this replica."""
 
     def __init__(self, kernel: SdkRunner, stores: SessionStores, running: RunningRequests) -> None:
         self._kernel = kernel
@@ -80,7 +80,7 @@ class SessionDispatcher:
     async def begin(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext
     ) -> tuple[bytes, SessionRecord | None]:
-        """The response to `initialize`, and the session as it is afterwards; None if the request was refused."""
+        """The response to `initialize`, and the record of the session; no record if the request was refused."""
         capabilities = capabilities_of(context.registry)
         connection = Connection.for_loop(NullOutbound())
         reply, accepted = await self._kernel.run(request, connection, context, capabilities)
@@ -98,7 +98,7 @@ class SessionDispatcher:
     async def run(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: ResponseSink
     ) -> bytes:
-        """The response to any other request."""
+        """The response to any request except `initialize`."""
         if record.is_open and not await may_stream(request.method, request.params, context.registry):
             reply = await self._kernel.run_stateless(request, record.protocol_version, context, session=record.id)
             return reply.body
@@ -113,23 +113,23 @@ class SessionDispatcher:
         )
         CURRENT_REQUEST.set(structs.replace(context, peer=peer, session=record.id))
         try:
-            said, _ = await self._kernel.run(request, connection, context, capabilities_of(context.registry))
+            text, _ = await self._kernel.run(request, connection, context, capabilities_of(context.registry))
         finally:
             await peer.close()
-        return said
+        return text
 
-    async def heed(self, said: Said, record: SessionRecord) -> None:
+    async def handle_notification(self, text: ClientMessage, record: SessionRecord) -> None:
         """Store an answer to a question, or cancel a request; all other messages are ignored.
 
         Raises:
             RedisUnavailable: the answer may not have been stored.
         """
-        if isinstance(said, JSONRPCResponse | JSONRPCError):
-            if isinstance(said.id, str):
-                answer = said.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
-                await self._stores.questions.answer(self.keys(record), said.id, answer.encode())
-        elif isinstance(said, JSONRPCNotification) and said.method == _CANCELLED:
-            await self._cancel(said.params or {}, record)
+        if isinstance(text, JSONRPCResponse | JSONRPCError):
+            if isinstance(text.id, str):
+                answer = text.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
+                await self._stores.questions.answer(self.keys(record), text.id, answer.encode())
+        elif isinstance(text, JSONRPCNotification) and text.method == _CANCELLED:
+            await self._cancel(text.params or {}, record)
 
     async def _cancel(self, params: Mapping[str, Any], record: SessionRecord) -> None:
         """Cancel the request here, or publish an event for the replica that runs it.
@@ -155,12 +155,12 @@ def _client_of(params: InitializeRequestParams) -> dict[str, object]:
 
 def _promised(capabilities: ServerCapabilities) -> tuple[Family, ...]:
     """The lists for which the client was promised change notifications."""
-    said = {
+    text = {
         Family.TOOL: capabilities.tools,
         Family.RESOURCE: capabilities.resources,
         Family.PROMPT: capabilities.prompts,
     }
-    return tuple(family for family, capability in said.items() if capability is not None and capability.list_changed)
+    return tuple(family for family, capability in text.items() if capability is not None and capability.list_changed)
 
 
 def _token_of(params: Mapping[str, Any] | None) -> str | int | None:

@@ -55,6 +55,7 @@ class GetStreams:
         Raises:
             LimitExceeded: too many streams are open.
             NotFound: the session has ended.
+            Unavailable: Redis is unavailable, or this replica is about to end.
         """
         record = stream_request.record
         keys = self._stores.sessions.keys(record.tenant, record.id)
@@ -63,11 +64,11 @@ class GetStreams:
             raise NotFound("session not found")
         reader, read = greeted
         after = read if place is None else place.after
-        told = record.revision if place is None or place.revision is None else place.revision
+        revision = record.revision if place is None or place.revision is None else place.revision
         stream = await self._open(stream_request)
         try:
             async with self._stores.bus.listening(keys.wake, stream.wake):
-                await self._send_alone(stream, stream_request, StreamPosition(STANDALONE, after, told), reader)
+                await self._send_alone(stream, stream_request, StreamPosition(STANDALONE, after, revision), reader)
         finally:
             await self._streams.close(stream)
 
@@ -83,18 +84,20 @@ class GetStreams:
             await stream.write(
                 stream_request.greeting + (sse_encoding.priming_event(f"{place}~{reader}") if is_primed else b"")
             )
-            told = 0 if self._catalogs.has_new_code else place.revision or 0  # code may have changed before the stream
-            await tail.follow(place.after, told, reader=reader)
+            revision = (
+                0 if self._catalogs.has_new_code else place.revision or 0
+            )  # code may have changed before the stream
+            await tail.follow(place.after, revision, reader=reader)
         finally:
             leave()
         await stream.finish()
 
     async def resume(self, stream_request: StreamRequest, place: StreamPosition) -> None:
-        """Serve the rest of a request's stream, or 204 if there is none, which ends the client's attempts to resume.
+        """Serve the remaining events of a request's stream; respond 204 if none can follow, so that the client stops.
 
         Raises:
             LimitExceeded: too many streams are open.
-            RedisUnavailable: the log cannot be read.
+            Unavailable: Redis is unavailable, or this replica is about to end.
         """
         record, logs = stream_request.record, self._stores.logs
         keys = self._stores.sessions.keys(record.tenant, record.id)

@@ -1,8 +1,8 @@
 """HTTP+SSE of 2024-11-05: one stream for all messages of the server, and a separate URL for those of the client.
 
-The stream is a session that starts before its handshake and ends with its connection. The client's messages may reach
-any replica. The responses are written into the session's log, from which the stream sends them. A session whose replica
-is gone, and its stream with it, is refused with 404.
+A session starts with its stream, before the handshake, and ends with the stream. The client's messages may reach any
+replica. The responses are written into the session's log, from which the stream sends them. If the replica with the
+stream is gone, messages for the session are refused with 404.
 """
 
 from functools import partial
@@ -46,10 +46,11 @@ class HttpSseTransport:
         self._running = running
 
     async def get(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
-        """Open a session and its stream; when either ends, so does the other.
+        """Open a session and its stream; when one of them ends, the other ends too.
 
         Raises:
             LimitExceeded: too many sessions or streams are open.
+            Unavailable: Redis is unavailable, or this replica is about to end.
         """
         sessions, registry = self._stores.sessions, context.registry
         record = SessionRecord(
@@ -81,21 +82,21 @@ class HttpSseTransport:
             gone = NotFound("session not found")
             await send_response(send, 404, refusal(gone, context.correlation_id, request_id=id_of(message)))
             return
-        said = read_message(message)
-        if said is None:
+        detail = read_message(message)
+        if detail is None:
             await send_response(send, 400, not_a_message(message, context))
             return
-        if not isinstance(said, JSONRPCRequest):
-            await self._calls.heed(said, record)
+        if not isinstance(detail, JSONRPCRequest):
+            await self._calls.handle_notification(detail, record)
             await send_response(send, 202)
             return
         request_run = RunningRequest(
-            RequestKey(record.tenant, record.id, jsonrpc.request_id(said.id)), context.correlation_id
+            RequestKey(record.tenant, record.id, jsonrpc.request_id(detail.id)), context.correlation_id
         )
         try:
             with self._running.track(request_run):
                 await send_response(send, 202)
-                await self._answer(said, record, context, request_run)
+                await self._answer(detail, record, context, request_run)
         except Conflict as error:
             await send_response(send, 400, invalid_request(error.message, context.correlation_id))
 
@@ -106,7 +107,7 @@ class HttpSseTransport:
         slow_timer = SlowRequestTimer(self._stores.bus.spawn, sink.claim)
         try:
             text = await request_run.run(partial(self._run, request, record, context, sink), sink)
-            if sink.is_refused:  # the id belongs to another request: this error omits it
+            if sink.is_refused:  # the id belongs to another request, so this error omits the id
                 text = invalid_request(TAKEN, context.correlation_id)
             await sink.respond(text)
         finally:

@@ -1,4 +1,4 @@
-"""The peer of a session's request: it sends through the response sink, and any replica accepts the answers."""
+"""The peer of a session's request: sends through the response sink, and receives answers from any replica."""
 
 import secrets
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class SessionPeer:
         capabilities: ClientCapabilities | None,
         token: str | int | None,
     ) -> None:
-        self._asking = asking
+        self._channel = asking
         self._sink = sink
         self._keys = keys
         self._revision = revision
@@ -70,10 +70,10 @@ class SessionPeer:
         self._progress: float | None = None
         self._levels: frozenset[LogLevel] | None = None
         self._memory: dict[str, object] = {}
-        self._telling = NotificationThrottle(asking.bus.spawn, self._send_log)
+        self._throttle = NotificationThrottle(asking.bus.spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
-        """True if the client declared the capability and its revision has it."""
+        """True if the client declared the capability and the session's revision has it."""
         if kind.startswith("elicitation") and self._revision < _FIRST_WITH_QUESTIONS:
             return False
         if kind == "elicitation.url" and self._revision < _FIRST_WITH_PAGES:
@@ -85,30 +85,33 @@ class SessionPeer:
         if self._token is None or (self._progress is not None and progress <= self._progress):
             return
         self._progress = progress
-        told = {"progressToken": self._token, "progress": progress, "total": total, "message": message}
-        await self._telling.progress(partial(self._tell, "notifications/progress", told))
+        params = {"progressToken": self._token, "progress": progress, "total": total, "message": message}
+        await self._throttle.progress(partial(self._notify, "notifications/progress", params))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Send a log message, unless its level is below the one that the client set."""
         if self._levels is None:
             self._levels = frozenset(levels_from(await self._least_level()))
         if level in self._levels:
-            await self._telling.log(level, partial(self._send_log, level, data, logger))
+            await self._throttle.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
         """Send the questions and wait for all answers.
 
         Raises:
             CapabilityMissing: the client did not declare what a question needs.
-            ClientSilent: no answer in time, one that does not match the question, or the session has ended.
+            ClientSilent: an answer is late, an error or does not match its question; the client accepts no stream; or
+                the session has ended.
+            HandlerFailed: the schema of a form is not valid.
+            RedisUnavailable: a question or an answer could not be stored or read.
         """
         for question in questions.values():
             require_capability(question, self.can)
         names = {key: secrets.token_urlsafe(12) for key in questions}
         woken = _RepeatableEvent()
-        async with self._asking.bus.listening(self._keys.wake, woken.ring):
+        async with self._channel.bus.listening(self._keys.wake, woken.ring):
             try:
-                with anyio.move_on_after(self._asking.patience_s):
+                with anyio.move_on_after(self._channel.patience_s):
                     for key, question in questions.items():
                         await self._put(names[key], question)
                     return {key: await self._wait(names[key], question, woken) for key, question in questions.items()}
@@ -119,7 +122,7 @@ class SessionPeer:
                 raise
 
     def recall(self, key: str) -> Any:
-        """Return a value of `remember`; a call in a session has a single round."""
+        """Return a value that `remember` stored; a call in a session has a single round."""
         return self._memory.get(key)
 
     def remember(self, key: str, value: object) -> None:
@@ -127,15 +130,15 @@ class SessionPeer:
         self._memory[key] = value
 
     async def end_stream(self) -> None:
-        """End the connection; the client resumes the stream for the rest."""
+        """End the connection if the client can resume the stream, which then contains the later messages."""
         await self._sink.detach()
 
     async def close(self) -> None:
-        """Send what was held back, before the response."""
-        await self._telling.close()
+        """Send the notifications that were held back, before the response."""
+        await self._throttle.close()
 
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        await self._tell("notifications/message", {"level": level, "logger": logger, "data": data})
+        await self._notify("notifications/message", {"level": level, "logger": logger, "data": data})
 
     async def _put(self, name: str, question: Question) -> None:
         asked = request_of(question)
@@ -149,36 +152,36 @@ class SessionPeer:
 
     async def _wait(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
         while True:
-            said = await self._asking.questions.look(self._keys, name)
-            if said is None:
+            text = await self._channel.questions.look(self._keys, name)
+            if text is None:
                 raise ClientSilent("the session has ended")
-            if said:
-                await self._asking.questions.close(self._keys, name)
-                return _result_of(said, question)
+            if text:
+                await self._channel.questions.close(self._keys, name)
+                return _result_of(text, question)
             with anyio.move_on_after(_LOOK_S):  # the wake-up may be lost
                 await woken.wait()
 
     async def _withdraw(self, names: Any) -> None:
-        """Cancel the questions that are still open and close all of them."""
+        """Send a cancellation for each open question, and close all questions."""
         try:
             for name in names:
-                if await self._asking.questions.look(self._keys, name) == b"":
+                if await self._channel.questions.look(self._keys, name) == b"":
                     await self._sink.send(jsonrpc.notification("notifications/cancelled", {"requestId": name}))
-                await self._asking.questions.close(self._keys, name)
+                await self._channel.questions.close(self._keys, name)
         except RedisUnavailable:
             log.debug("question_not_withdrawn")
 
-    async def _tell(self, method: str, params: Mapping[str, object]) -> None:
+    async def _notify(self, method: str, params: Mapping[str, object]) -> None:
         """Send a notification; it is lost if Redis is unavailable, and the call continues."""
-        said = jsonrpc.notification(method, {name: value for name, value in params.items() if value is not None})
+        text = jsonrpc.notification(method, {name: value for name, value in params.items() if value is not None})
         try:
-            await self._sink.send(said)
+            await self._sink.send(text)
         except RedisUnavailable:
             log.warning("message_lost", method=method)
 
     async def _least_level(self) -> str:
         try:
-            return await self._asking.preferences.level(self._keys) or "debug"
+            return await self._channel.preferences.level(self._keys) or "debug"
         except RedisUnavailable:
             return "debug"
 
@@ -199,8 +202,8 @@ class _RepeatableEvent:
         self._event = anyio.Event()
 
 
-def _result_of(said: bytes, question: Question) -> Mapping[str, Any]:
-    answer: dict[str, Any] = msgspec.json.decode(said)
+def _result_of(text: bytes, question: Question) -> Mapping[str, Any]:
+    answer: dict[str, Any] = msgspec.json.decode(text)
     result = answer.get("result")
     if result is None:
         raise ClientSilent("the client answered with an error")

@@ -1,4 +1,4 @@
-"""Replays a persisted stream from the client's position, then follows it; each event is sent once."""
+"""Replays a persisted stream from the client's position, then follows the stream; sends each event once."""
 
 import contextlib
 import time
@@ -35,7 +35,7 @@ def _nothing() -> bytes | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReplay:
-    """The stream of one request: the task that serves the request passes `answer`, a replay passes `run`."""
+    """The stream of one request: the task that serves the request passes `answer`, a resumed stream passes `run`."""
 
     logs: StreamLog
     keys: SessionKeys
@@ -45,14 +45,14 @@ class RequestReplay:
     """Returns the response once there is one, stored or not."""
 
     async def follow(self, to: EventStream, after: str) -> None:
-        """Send until the response was sent or the client is gone.
+        """Send events until the response was sent, the client is gone, or nothing more can follow.
 
-        Every wait ends. With `answer`, its owner wakes the stream after the last message was stored. A message that
-        cannot be read then does not exist, because the session may have ended meanwhile. A replay checks the session,
-        the log and the replica that writes it every `LOOK_S`.
+        Every wait ends. The task that passes `answer` wakes the stream once there is a response. A response
+        that is not in the log, for example because the session has ended, is sent from memory. A resumed stream checks
+        the session, the log and the replica that runs the request every `LOOK_S`.
         """
         while not to.is_over:
-            answer = self.answer()  # taken before the log is read, which then has all earlier messages
+            answer = self.answer()  # read before the log, which then contains all earlier messages
             try:
                 found = await self.logs.read(self.keys, self.stream, after, run=self.run)
             except RedisUnavailable:
@@ -75,7 +75,7 @@ class RequestReplay:
                 await to.wait(None if self.run is None else LOOK_S)
 
     async def is_spent(self, after: str) -> bool:
-        """True if nothing will follow that position, because the client has received everything.
+        """True if the stream has ended and has no content after that position.
 
         Raises:
             RedisUnavailable: the log cannot be read.
@@ -91,9 +91,9 @@ class RequestReplay:
             await to.write(sse_encoding.event(answer))
 
     async def _is_lost(self, found: LogRead, to: EventStream) -> bool:
-        """True if nothing more will come; a client whose log has expired has then received an error.
+        """True if nothing can follow; if the log has expired, the client has received an error.
 
-        If the replica is lost, an error is stored as the final message, and the next read sends it.
+        If the replica is gone, an error is stored as the final message, and the next read sends it.
         """
         if self.run is None:
             return False
@@ -109,15 +109,15 @@ class RequestReplay:
         return False
 
     def _frames(self, found: LogRead) -> list[bytes]:
-        said = (message for message in found.messages if message.text)
-        return [sse_encoding.event(message.text, str(StreamPosition(self.stream, message.id))) for message in said]
+        detail = (message for message in found.messages if message.text)
+        return [sse_encoding.event(message.text, str(StreamPosition(self.stream, message.id))) for message in detail]
 
 
 class StandaloneReplay:
     """The standalone stream of a session: resource updates, and notifications of changed lists.
 
-    The notifications of changed lists are not stored: each event's id contains the revision up to which the client was
-    notified.
+    Over HTTP+SSE it also sends all responses and other messages. The notifications of changed lists are not stored:
+    each event's id contains the revision up to which the client was notified.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class StandaloneReplay:
         self._to.wake()
 
     async def follow(self, after: str, revision: int, *, reader: str) -> None:
-        """Send until the client is gone or silent, the session has ended or a newer reader has taken over."""
+        """Send until the stream or the session ends, the client is silent or a newer reader takes over."""
         self._reader = reader
         if revision < self._registry.revision:
             self._changes.note_lists(*self._record.lists)
@@ -188,10 +188,10 @@ class StandaloneReplay:
         return after, revision
 
     async def _adopt_handshake(self) -> None:
-        """Load what `initialize` declared: over HTTP+SSE the stream exists before it, and any replica may handle it.
+        """Load the session's record again until it contains the handshake, which any replica may have served.
 
-        The record is stored before the response, which wakes the stream. So the record is loaded before any
-        notification is due.
+        Over HTTP+SSE the stream exists before the handshake. The record is stored before the response, which wakes the
+        stream. So the record is loaded before any notification is due.
 
         Raises:
             RedisUnavailable: the record cannot be read.
@@ -213,7 +213,7 @@ class StandaloneReplay:
             await self._to.write(sse_encoding.event(ping))  # without an id: it is never replayed
 
     async def _catch_up(self) -> None:
-        """Wait for a newer catalog that is known to exist, because it decides which resources may be read."""
+        """Wait up to 5 s for a newer catalog that is known to exist, because it decides which resources may be read."""
         until = time.monotonic() + _CATCHING_UP_S
         while not self._is_current(self._registry) and not self._to.is_over and time.monotonic() < until:
             await self._to.wait(until - time.monotonic())
@@ -221,7 +221,7 @@ class StandaloneReplay:
 
     @property
     def _is_old(self) -> bool:
-        """True if it is the stream of HTTP+SSE, which cannot be resumed."""
+        """True for the stream of HTTP+SSE, which cannot be resumed."""
         return self._record.transport == "sse"
 
     def _messages(self, found: LogRead, revision: int) -> list[bytes]:
@@ -242,8 +242,8 @@ class StandaloneReplay:
     def _notices(self, after: str, revision: int) -> tuple[list[bytes], int]:
         """Notifications of changed lists; only the id of the last one contains the newest revision.
 
-        So a client that resumes after an earlier one is notified of all lists again. The reader's token keeps these ids
-        distinct from those of another stream that notifies from the same position.
+        So a client that resumes after an earlier notification receives all of them again. The reader's token keeps the
+        ids distinct from the ids of another stream that notifies from the same position.
         """
         changed = [family for family in self._changes.take() if family in self._record.lists]
         if not changed:
@@ -251,8 +251,8 @@ class StandaloneReplay:
         newest = self._registry.revision
         frames: list[bytes] = []
         for family in changed:
-            said = newest if family is changed[-1] else revision
-            named = f"{StreamPosition(STANDALONE, after, said)}~{self._reader}{family[0]}"
+            detail = newest if family is changed[-1] else revision
+            named = f"{StreamPosition(STANDALONE, after, detail)}~{self._reader}{family[0]}"
             frames.append(self._frame(list_changed(family), named))
         return frames, newest
 

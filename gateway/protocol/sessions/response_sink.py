@@ -1,10 +1,10 @@
 """Response sinks: JSON for a fast request that sends no message before its response, otherwise a stream.
 
-The messages of a stream are stored before they are sent, so the client can resume it at any replica. The connection is
-only one reader of the stream: it may break or be ended early while the call continues.
+The messages of a stream are stored before they are sent, so the client can resume the stream at any replica. The
+connection is only one reader of the stream: it may break or be ended early while the call continues.
 
-One owner ends every wait: the task that serves the request. It also passes the response in memory, so the stream ends
-even if the response was not stored. With `abandon` it ends the stream and its log if there was no response.
+The task that serves the request ends every wait. It also passes the response in memory, so the stream ends even if the
+response could not be stored. If there was no response, `abandon` ends the stream, and its log with an error.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from gateway.redis.sessions.stores import SessionStores
 
 log = structlog.get_logger(__name__)
 
-MAX_SAID_BYTES = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _RETRIES = 60
 _RETRY_S = 1.0
 
@@ -38,11 +38,11 @@ class ResponseSink(Protocol):
     """The messages and the response of one call."""
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
-        """Send a message before the response; False if the client cannot receive it."""
+        """Send a message before the response; False if the client accepts no stream or the session has ended."""
         ...
 
     async def detach(self) -> None:
-        """End the connection early if the client can resume the stream."""
+        """End the connection early if the client can resume the stream; otherwise do nothing."""
         ...
 
     async def respond(self, text: bytes) -> None:
@@ -60,11 +60,11 @@ class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
     is_resumable: bool
     """True if the revision has priming events, which give a client its position from the start."""
     may_stream: Callable[[], bool]
-    """True if the client accepts a stream; otherwise it receives no messages and no questions."""
+    """Returns True if the client accepts a stream; otherwise the client receives no messages and no questions."""
 
 
 class PostSink:
-    """The response to one POST."""
+    """The sink of one POST in a session."""
 
     def __init__(
         self, posted: PostRequest, to: EventStream, stores: SessionStores, *, give_up: Callable[[], None]
@@ -82,9 +82,9 @@ class PostSink:
         self._claim: RequestClaim | None = None
         self.is_refused = False
         """True if another running request was found to have this id."""
-        self._said = 0
+        self._sent_bytes = 0
         self._answer: bytes | None = None
-        """The response, from the moment when it was stored or storing it failed."""
+        """The response, once it was stored or storing it failed; None before."""
         self._sent = asyncio.Event()
 
     @property
@@ -106,7 +106,7 @@ class PostSink:
                 self._claim.leave()
 
     async def defer(self) -> None:
-        """Switch the response to a stream, so that the client can resume it."""
+        """Switch the response to a stream if the client accepts one, so that the client can resume it."""
         try:
             await self._open()
         except RedisUnavailable:
@@ -115,26 +115,28 @@ class PostSink:
     async def send(self, text: bytes, *, question: str = "") -> bool:
         """Store a message and send it on the stream, which the first message opens.
 
+        Messages beyond `MAX_SAID_BYTES` of one call are dropped, except questions.
+
         Raises:
             RedisUnavailable: the message may not have been stored.
         """
         if not await self._open():
             return False
-        self._said += len(text)
-        if self._said > MAX_SAID_BYTES and not question:
-            log.warning("message_dropped", said=self._said)
+        self._sent_bytes += len(text)
+        if self._sent_bytes > MAX_MESSAGE_BYTES and not question:
+            log.warning("message_dropped", message=self._sent_bytes)
             return True
         added = await self._logs.append(self._posted.keys, self._stream, text, question=question)
         self._to.wake()
         return added is not None
 
     async def detach(self) -> None:
-        """End the connection, not the stream."""
+        """End the connection, but not the stream, if the client can resume it."""
         if self._posted.is_resumable and await self._open():
             self._to.end()
 
     async def respond(self, text: bytes) -> None:
-        """Send the response; returns once it was sent or the client is gone. An empty text only ends the request."""
+        """Send the response; returns once it was sent or the client is gone. An empty text sends no response."""
         async with self._order:
             if not self._is_open:
                 self._is_over = True
@@ -147,7 +149,7 @@ class PostSink:
         await self._sent.wait()
 
     def abandon(self) -> None:
-        """End the sink: neither messages follow, nor a response if there was none."""
+        """End the sink; an open stream without a response gets an error as its final message."""
         self._is_over = True
         if self._claim is not None:
             self._claim.leave()
@@ -162,7 +164,7 @@ class PostSink:
         self._spawn(self._insist, self._answer)
 
     async def _answer_whole(self, text: bytes) -> None:
-        """Send the response as JSON; an empty one as a stream without events or as 202, because HTTP requires one."""
+        """Send the response as JSON; for an empty one, a stream without events or 202. HTTP requires a response."""
         if text:
             await self._to.answer(text, self._posted.headers)
         elif self._posted.may_stream():
@@ -232,7 +234,7 @@ class PostSink:
 
 
 class SseSink:
-    """The sink of HTTP+SSE (2024-11-05): everything goes to the one stream of the session."""
+    """The sink of HTTP+SSE (2024-11-05): messages and the response go to the standalone stream of the session."""
 
     def __init__(
         self, stores: SessionStores, keys: SessionKeys, request: bytes, *, give_up: Callable[[], None]
@@ -258,7 +260,7 @@ class SseSink:
                 self._claim.leave()
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
-        """Send a message.
+        """Store a message, which the session's stream then sends; False if the session has ended.
 
         Raises:
             RedisUnavailable: the message may not have been stored.
@@ -269,7 +271,7 @@ class SseSink:
         """Do nothing, because the stream cannot be resumed."""
 
     async def respond(self, text: bytes) -> None:
-        """Send the response; an empty text sends nothing."""
+        """Store the response unless it is empty, with retries for a minute while Redis is unavailable."""
         async with self._order:
             self._is_over = True
             await self._claim.release()

@@ -1,4 +1,4 @@
-"""The session requests that run at this replica; a cancellation by the client or the session's end stops them."""
+"""The session requests that run at this replica; the client or the end of the session can cancel them."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ TAKEN: Final = "a request of this id is running"
 """The reason for the refusal of a second request with the same id."""
 
 NO_ANSWER: Final = b""
-"""The empty response of a request that its client has cancelled: none is sent (MCP, cancellation)."""
+"""The empty response of a request that its client has cancelled; no response is sent (MCP, cancellation)."""
 
 _PARTING_S = 2.0
 _RETRY_S = 1.0
@@ -60,22 +60,22 @@ class RunningRequest:
         self._cancel_scope.cancel()
 
     async def run(self, work: Callable[[], Awaitable[bytes]], sink: ResponseSink) -> bytes:
-        """The response of the work, an error with the reason for its end, or `NO_ANSWER` if it was cancelled.
+        """Return the response of the work; an error with the reason after `end`, `NO_ANSWER` after other cancellations.
 
-        If the replica itself cancels the task, the client receives an error before the cancellation continues.
+        If the replica itself cancels the task, the sink sends an error for up to 2 s before the cancellation continues.
         """
         try:
             with self._cancel_scope:
                 return await work()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_PARTING_S, shield=True):
-                said = "the replica ended before the request did; its outcome is unknown"
-                await sink.respond(self._failed(INTERNAL_ERROR, said, "call.replica_lost"))
+                message = "the replica ended before the request did; its outcome is unknown"
+                await sink.respond(self._failed(INTERNAL_ERROR, message, "call.replica_lost"))
             raise
         return self._failed(CANCELLED, self._reason, "call.cancelled") if self._reason else NO_ANSWER
 
-    def _failed(self, code: int, said: str, kind: str) -> bytes:
-        return error_response(self.of.request, code, said, kind=kind, correlation_id=self._correlation_id)
+    def _failed(self, code: int, message: str, kind: str) -> bytes:
+        return error_response(self.of.request, code, message, kind=kind, correlation_id=self._correlation_id)
 
 
 class RunningRequests:
@@ -98,7 +98,7 @@ class RunningRequests:
         return _Held(self, request_run)
 
     def add(self, request_run: RunningRequest) -> None:
-        """Register the request by its id until `remove`; see `track`."""
+        """Register the request by its id until `remove`; raises like `track`."""
         of = request_run.of
         if of in self._running:
             raise Conflict(TAKEN)

@@ -1,4 +1,4 @@
-"""The settings of a session's client: its resource subscriptions, and the level of its log messages.
+"""The settings of a session: its resource subscriptions, and the lowest level of log messages to send.
 
 The URI is the identity of a subscription, so the result of `resources/subscribe` is empty.
 """
@@ -31,13 +31,15 @@ class SessionSettings:
         """Notify the session when this resource changes.
 
         Raises:
-            MCPError: the resource does not exist or this principal may not read it; the error is the same.
+            MCPError: no resources are declared, there is no session, or the resource does not exist or may not be read;
+                the last two give the same error.
+            GatewayError: the session has ended or has too many subscriptions, or Redis is unavailable.
         """
         context = CURRENT_REQUEST.get()
         require(has_resources(context.registry), ctx.method)
         if not context.registry.can_read(params.uri):
-            said = params.uri[:_SHOWN]
-            raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=said)
+            message = params.uri[:_SHOWN]
+            raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=message)
         await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)
         return {}
 
@@ -48,7 +50,7 @@ class SessionSettings:
         return {}
 
     async def set_level(self, ctx: Context, params: SetLevelRequestParams) -> HandlerResult:
-        """Send log messages of this level and above from now on."""
+        """Send only log messages of this level and above from now on."""
         require(CURRENT_REQUEST.get().registry.is_interactive, ctx.method)
         await self._stores.preferences.set_level(self._keys(ctx), params.level)
         return {}

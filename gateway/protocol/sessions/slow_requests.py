@@ -1,6 +1,6 @@
 """Escalates slow requests: after 100 ms the id is reserved across replicas, after 2 s JSON becomes an SSE stream.
 
-Nearly every request is complete before either, so it pays for one timer only.
+Nearly every request is complete within 100 ms, so it pays for one timer only. HTTP+SSE (2024-11-05) has no second step.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ CLAIM_AFTER_S: Final = 0.1
 """Seconds after which a request's id is reserved across replicas."""
 
 STREAM_AFTER_S: Final = 2.0
-"""Seconds for which a call without messages may still get a JSON response."""
+"""Seconds after which the response becomes a stream, if the client accepts one."""
 
 
 class SlowRequestTimer:

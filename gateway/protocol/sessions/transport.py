@@ -1,7 +1,7 @@
 """The handshake revisions (2024-11-05 to 2025-11-25) over Streamable HTTP, without the SDK's transports.
 
 A session is a record in Redis, so any replica can serve any of its requests. A request that may send messages runs on
-an SDK connection that is made for it. Messages before the response, and a slow response, go to a stream that is stored
+a separate SDK connection. Messages before the response, and a slow response, go to a stream that is stored
 (`gateway.protocol.sessions.response_sink`). A client whose connection breaks resumes its streams at any replica.
 """
 
@@ -46,7 +46,7 @@ Work = Callable[[PostSink], Awaitable[bytes]]
 
 
 class SessionTransport:
-    """Serves the messages of sessions and keeps no state of them between requests."""
+    """Serves the messages of sessions and stores no state of a session between requests."""
 
     def __init__(
         self,
@@ -72,21 +72,21 @@ class SessionTransport:
                 work = partial(self._answer_plainly, message, record, context)
                 await self._answer(scope, send, record, message["id"], context, _as_wanted(scope, work))
             return
-        said = read_message(message)
-        if said is None:
+        detail = read_message(message)
+        if detail is None:
             await send_response(send, 400, not_a_message(message, context))
             return
-        if isinstance(said, JSONRPCRequest) and said.method == "initialize":
-            await self._initialize(send, said, context)
+        if isinstance(detail, JSONRPCRequest) and detail.method == "initialize":
+            await self._initialize(send, detail, context)
             return
         record = await self._session(scope, send, context, id_of(message))
         if record is None:
             return
-        if isinstance(said, JSONRPCRequest):
-            work = partial(self._calls.run, said, record, context)
-            await self._answer(scope, send, record, said.id, context, _as_wanted(scope, work))
+        if isinstance(detail, JSONRPCRequest):
+            work = partial(self._calls.run, detail, record, context)
+            await self._answer(scope, send, record, detail.id, context, _as_wanted(scope, work))
         else:
-            await self._calls.heed(said, record)
+            await self._calls.handle_notification(detail, record)
             await send_response(send, 202, headers=_session_headers(record))
 
     async def get(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
@@ -95,6 +95,8 @@ class SessionTransport:
         Raises:
             BadInput: `Last-Event-ID` names no position.
             LimitExceeded: too many streams are open.
+            NotFound: the session has ended.
+            Unavailable: Redis is unavailable, or this replica is about to end.
         """
         if not accepts(scope, MEDIA_TYPE):
             await send_response(
@@ -143,7 +145,7 @@ class SessionTransport:
     async def _answer(
         self, scope: Scope, send: Send, record: SessionRecord, named: str | int, context: RequestContext, work: Work
     ) -> None:
-        """Run a request and respond: with JSON if it is fast and sends no messages before, otherwise with a stream.
+        """Run a request and respond: with JSON if it is fast and sends no messages, else with a stream if accepted.
 
         The request runs to its end even if the client disconnects: in these revisions a disconnect cancels nothing.
         """
@@ -185,12 +187,12 @@ class SessionTransport:
     async def _session(
         self, scope: Scope, send: Send, context: RequestContext, request_id: str | int | None = None
     ) -> SessionRecord | None:
-        """The session that the request names; None if the request was refused here."""
+        """The session that the request names; None if there is no such session, and the refusal was sent."""
         fields = headers_of(scope)
         named = fields.get(SESSION_HEADER)
         if named is None or SESSION_HEADER in fields.repeated:
-            said = "the Mcp-Session-Id header has to be there once"
-            await send_response(send, 400, invalid_request(said, context.correlation_id, request_id=request_id))
+            detail = "the Mcp-Session-Id header has to be there once"
+            await send_response(send, 400, invalid_request(detail, context.correlation_id, request_id=request_id))
             return None
         record = await self._stores.sessions.find(context.principal.tenant, named.decode("latin-1"))
         if record is None or not belongs(record, context) or record.transport != "http":
@@ -211,11 +213,11 @@ async def _streamed(work: Work, sink: PostSink) -> bytes:
 
 
 def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
-    """The refusal of a body that is no JSON-RPC message, or that has an invalid id."""
-    said, named = "the body is not one JSON-RPC message", id_of(message)
+    """The refusal of a body that is not a valid JSON-RPC message, for example because of its id."""
+    detail, named = "the body is not one JSON-RPC message", id_of(message)
     if "method" in message and "id" in message and (named is None or not is_id(named)):
-        said = f"{said}: its id has to be a string or an integer, of at most {MAX_ID_BYTES} bytes"
-    return invalid_request(said, context.correlation_id, request_id=named)
+        detail = f"{detail}: its id has to be a string or an integer, of at most {MAX_ID_BYTES} bytes"
+    return invalid_request(detail, context.correlation_id, request_id=named)
 
 
 def belongs(record: SessionRecord, context: RequestContext) -> bool:

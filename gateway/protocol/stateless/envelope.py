@@ -1,6 +1,6 @@
 """Validation of the envelope and headers of 2026-07-28, and the refusals.
 
-The SDK validates; each refusal has the gateway's `data.code` and `data.correlation_id`.
+The SDK validates all but repeated headers. Each refusal contains the gateway's `data.code` and `data.correlation_id`.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _SHOWN: Final = 64
 
 
 def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
-    """The message as the SDK's request type, for any method; None if it is no request."""
+    """The message as the SDK's request type, for any method; None if it is not a request."""
     try:
         return JSONRPCRequest.model_validate(message, by_name=False)
     except ValidationError:
@@ -45,19 +45,19 @@ def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
 
 
 def envelope_error(message: Mapping[str, Any], scope: Scope, context: RequestContext) -> bytes | None:
-    """The refusal of a request whose envelope and headers do not agree; None if they do."""
+    """The refusal of a request whose envelope or headers are invalid or differ from each other; None otherwise."""
     fields = headers_of(scope)
     for name in fields.repeated:
         if name in _ROUTING:
             return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message)
-    said = {known: fields.get(name) for name, known in _ROUTING.items()}
-    headers = {known: value.decode("latin-1") for known, value in said.items() if value is not None}
+    text = {known: fields.get(name) for name, known in _ROUTING.items()}
+    headers = {known: value.decode("latin-1") for known, value in text.items() if value is not None}
     verdict = classify_inbound_request(message, headers=headers)
     return _refused(verdict, context, message) if isinstance(verdict, InboundLadderRejection) else None
 
 
 def param_header_error(request: JSONRPCRequest, scope: Scope, context: RequestContext) -> bytes | None:
-    """The refusal of a call whose `Mcp-Param-*` headers differ from its arguments; None if they agree."""
+    """The refusal of a call whose `Mcp-Param-*` headers differ from its arguments; None otherwise."""
     params = request.params or {}
     name, given = params.get("name"), params.get("arguments")
     if request.method != "tools/call" or not isinstance(name, str) or not isinstance(given, dict | None):
@@ -73,18 +73,18 @@ def param_header_error(request: JSONRPCRequest, scope: Scope, context: RequestCo
 def unsupported_version_error(
     version: str, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
 ) -> bytes:
-    """The refusal of a header with an unknown revision; the message has no envelope that names another."""
+    """The refusal of a header with an unknown revision, for a message without an envelope."""
     shown = version[:_SHOWN]
     data = {"supported": _SERVED, "requested": shown}
     return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, context, message)
 
 
 def version_header_error(scope: Scope, context: RequestContext) -> bytes | None:
-    """The refusal of differing version headers, because a proxy may follow another one; None otherwise."""
+    """The refusal of version headers that differ, because a proxy may read another one than the gateway; else None."""
     if _VERSION not in headers_of(scope).repeated:
         return None
-    said = {value for name, value in scope["headers"] if name == _VERSION}
-    if len(said) == 1:
+    text = {value for name, value in scope["headers"] if name == _VERSION}
+    if len(text) == 1:
         return None
     reason = f"{MCP_PROTOCOL_VERSION_HEADER} header appears more than once, with different values; send one"
     return _refusal(HEADER_MISMATCH, reason, None, context, {})
@@ -95,7 +95,7 @@ def _refused(verdict: InboundLadderRejection, context: RequestContext, message: 
 
 
 def _refusal(
-    code: int, said: str, details: Mapping[str, Any] | None, context: RequestContext, message: Mapping[str, Any]
+    code: int, text: str, details: Mapping[str, Any] | None, context: RequestContext, message: Mapping[str, Any]
 ) -> bytes:
     data = {**(details or {}), "code": BadInput.code, "correlation_id": context.correlation_id}
-    return error_message(code, said, data=data, request_id=id_of(message))
+    return error_message(code, text, data=data, request_id=id_of(message))

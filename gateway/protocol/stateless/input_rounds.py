@@ -1,10 +1,10 @@
 """Calls of 2026-07-28 that need answers from the client: each round is a separate request, at any replica.
 
-What the call has learned so far goes to the client sealed (`requestState`) and returns with its answers. Before it is
-read here, `gateway.protocol.stateless.request_state` opens the seal. It verifies the principal, the primitive and the
-arguments, and that the state is not too old and was not used before. Answers count for the questions that the state
-names. A call without a state may contain answers in advance. They count for the handler's questions, never for the
-gateway's own.
+The client receives the state of the call sealed (`requestState`), and returns the state with its answers. Before the
+state is decoded here, `gateway.protocol.stateless.request_state` opens the seal. It verifies the principal, the
+primitive, the arguments and the age of the state, and that the state was not used before. With a state, only answers to
+the questions that the state names are used. Without a state, a client may send answers in advance. They are used for
+the handler's questions, but never for questions of the gateway itself, such as a confirmation.
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ from gateway.protocol.request_context import Spawn
 
 MAX_STATE_BYTES = 64 * 1024
 _GATEWAY_KEY_MARK = "/"
-"""Part of the keys that the gateway makes, such as that of a confirmation, and of no key that a tenant can declare."""
+"""Marks the keys that the gateway makes, such as `gateway/confirm`; a key that a tenant declares has no slash."""
 
 Context = ServerRequestContext[Any, Any]
 
 
 class RoundState(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a call's earlier rounds: answers, remembered values, and the last questions."""
+    """The state after a round of a call: answers, remembered values, kinds of the open questions, and a nonce."""
 
     answers: dict[str, dict[str, Any]] = {}
     memory: dict[str, Any] = {}
@@ -65,7 +65,7 @@ class StatelessPeer:
         self._memory = dict(before.memory)
         self._progress: float | None = None
         self._levels = frozenset(levels_from((ctx.meta or {}).get(LOG_LEVEL)))
-        self._telling = NotificationThrottle(spawn, self._send_log)
+        self._throttle = NotificationThrottle(spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
         """True if this request declared the capability."""
@@ -75,20 +75,21 @@ class StatelessPeer:
         """Send the call's progress; a value that does not increase is dropped."""
         if self._progress is None or progress > self._progress:
             self._progress = progress
-            await self._telling.progress(partial(self._ctx.session.report_progress, progress, total, message))
+            await self._throttle.progress(partial(self._ctx.session.report_progress, progress, total, message))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Send a log message, if this request enabled its level."""
         if level in self._levels:
-            await self._telling.log(level, partial(self._send_log, level, data, logger))
+            await self._throttle.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """The answers of earlier rounds, or those that the client sent in advance.
+        """Return the answers that the client sent in this or earlier rounds, or in advance.
 
         Raises:
-            InputRequired: not all of them are there yet.
+            InputRequired: an answer is missing.
             CapabilityMissing: the client did not declare what a question needs.
             ClientSilent: the content of an answer does not match its form.
+            HandlerFailed: the schema of a form is not valid.
         """
         for key, question in questions.items():
             if key in self._answers:
@@ -115,8 +116,8 @@ class StatelessPeer:
         """Do nothing: streams of this revision cannot be resumed."""
 
     async def close(self) -> None:
-        """Send what was held back, before the response."""
-        await self._telling.close()
+        """Send the notifications that were held back, before the response."""
+        await self._throttle.close()
 
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         params = LoggingMessageNotificationParams(level=level, data=data, logger=logger)
@@ -130,14 +131,14 @@ class StatelessPeer:
         try:
             check_response(question, answer)
         except ClientSilent:
-            return False  # ignored, because the question was not sent yet
+            return False  # the answer is ignored, because the question was not sent yet
         return True
 
 
 def resume_peer(
     ctx: Context, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
 ) -> StatelessPeer:
-    """The peer of a request, with its state and its answers.
+    """The peer of a request, with the request's state and answers.
 
     Raises:
         MCPError: the state or an answer is malformed.
@@ -160,10 +161,10 @@ def _plain(answer: BaseModel) -> dict[str, Any]:
 
 
 def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
-    """The result with questions to the client, its state still unsealed.
+    """The result with questions to the client; its state is not sealed yet.
 
     Raises:
-        HandlerFailed: the call remembers more than a client should carry, or a value that is not JSON.
+        HandlerFailed: the state has more than `MAX_STATE_BYTES` characters, or contains a value that is not JSON.
     """
     learned = cast(dict[str, dict[str, Any]], raised.state)
     rounds = RoundState(
@@ -186,7 +187,7 @@ def decode_state(state: str) -> RoundState:
     """Decode a state whose seal was valid.
 
     Raises:
-        MCPError: the content is not a state of the gateway after all.
+        MCPError: the content is not a valid state.
     """
     try:
         return _decode(state)

@@ -1,8 +1,8 @@
 """The state that a client carries between the rounds of a call (`requestState`): sealed, bound, and single-use.
 
-The SDK's boundary seals it with keys that all replicas share. It opens a state only for the same principal, primitive
-and arguments, and for ten minutes. Single use is the gateway's own rule: otherwise an answer given once, such as a
-confirmation, could be replayed.
+The SDK's boundary seals the state with keys that all replicas share. It opens a state for ten minutes, and only for the
+same principal, profile, method, primitive and arguments. The gateway adds single use: otherwise an answer given once,
+such as a confirmation, could be replayed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +27,13 @@ Context = ServerRequestContext[Any, Any]
 
 
 def request_state_middleware(keys: Sequence[bytes], nonces: SingleUseIds) -> list[ServerMiddleware[Any]]:
-    """The middleware in front of the methods, outermost first: the first key seals, all keys open."""
+    """The middleware in front of the methods, outermost first. The first key seals states; every key opens them."""
     security = RequestStateSecurity(keys=keys, ttl=STATE_S, bind_principal=_principal)
     return [RequestStateBoundary(security, default_audience=NAME), _Once(nonces)]
 
 
 class _Once:
-    """Accepts each state once."""
+    """Accepts each state once; a call refused with `LimitExceeded` does not count."""
 
     def __init__(self, nonces: SingleUseIds) -> None:
         self._nonces = nonces
@@ -42,7 +42,7 @@ class _Once:
         state = _state_of(ctx)
         if state is None:
             return await call_next(ctx)
-        # validated first: a malformed request must not use up its state
+        # validated first, because a malformed request must not use up its state
         surface.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
         tenant, nonce = CURRENT_REQUEST.get().principal.tenant, decode_state(state).nonce
         if not nonce or not await self._nonces.use(tenant, nonce, for_s=STATE_S):
@@ -51,7 +51,7 @@ class _Once:
             ) from None
         try:
             return await call_next(ctx)
-        except LimitExceeded:  # nothing was done: the client may retry with it
+        except LimitExceeded:  # nothing was done: the client may retry with the same state
             await self._nonces.free(tenant, nonce)
             raise
 

@@ -1,7 +1,7 @@
 """The stream of `subscriptions/listen` (2026-07-28): an acknowledgement, then notifications, then a final result.
 
-A request that passes the SDK's validation is served here, on one sleeping task. Any other is left to the SDK, which
-refuses it. `serve` is the request handler for transports other than HTTP; it sends the same messages through the SDK.
+A request that passes the SDK's validation is served here, on one sleeping task. A request that fails it goes to the
+SDK, which refuses it. `serve` is the SDK's request handler, for other transports than HTTP; it sends the same messages.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,10 +65,10 @@ class SubscriptionStreams:
     async def post(
         self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], context: RequestContext
     ) -> bool:
-        """Serve a request from its acknowledgement to its end; False if the SDK has to refuse it."""
+        """Serve or refuse a request, and return at its end; False, at once, if the SDK has to refuse the request."""
         if not accepts(scope, sse_encoding.MEDIA_TYPE):
-            said, correlation_id = "Accept must include text/event-stream", context.correlation_id
-            await send_response(send, 406, invalid_request(said, correlation_id, request_id=id_of(message)))
+            text, correlation_id = "Accept must include text/event-stream", context.correlation_id
+            await send_response(send, 406, invalid_request(text, correlation_id, request_id=id_of(message)))
             return True
         asked = _read(scope, message)
         if asked is None:
@@ -81,7 +81,7 @@ class SubscriptionStreams:
             await send_response(send, refused.status, refused.body)
             return True
         try:
-            await _tell(subscription, EventStream(send, context.principal, receive=receive), request_id)
+            await _send_changes(subscription, EventStream(send, context.principal, receive=receive), request_id)
         finally:
             await self._subscriptions.close(subscription)
         return True
@@ -92,6 +92,7 @@ class SubscriptionStreams:
         """Serve a subscription as a request handler of the SDK.
 
         Raises:
+            MCPError: the request has no id.
             LimitExceeded: too many streams are open.
             Unavailable: this replica is about to end.
         """
@@ -100,8 +101,8 @@ class SubscriptionStreams:
         meta: dict[str, Any] = {SUBSCRIPTION: ctx.request_id}
         subscription = await self._subscriptions.open(CURRENT_REQUEST.get().registry, params.notifications)
         try:
-            said = SubscriptionsAcknowledgedNotificationParams(notifications=subscription.served, _meta=meta)
-            acknowledged = SubscriptionsAcknowledgedNotification(params=said)
+            text = SubscriptionsAcknowledgedNotificationParams(notifications=subscription.served, _meta=meta)
+            acknowledged = SubscriptionsAcknowledgedNotification(params=text)
             await ctx.session.send_notification(acknowledged, related_request_id=ctx.request_id)
             while True:
                 woken = anyio.Event()
@@ -118,7 +119,7 @@ class SubscriptionStreams:
             await self._subscriptions.close(subscription)
 
 
-async def _tell(subscription: Subscription, to: EventStream, request_id: str | int) -> None:
+async def _send_changes(subscription: Subscription, to: EventStream, request_id: str | int) -> None:
     meta = {SUBSCRIPTION: request_id}
     subscription.wake = to.wake
     await to.begin(())
@@ -151,7 +152,7 @@ def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
 
 
 def _read(scope: Scope, message: Mapping[str, Any]) -> tuple[str | int, SubscriptionFilter] | None:
-    """The request's id and filter; None if the SDK would refuse it."""
+    """The request's id and filter; None if the SDK would refuse the request."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     if find_duplicated_routing_header(headers) is not None:
         return None

@@ -1,9 +1,9 @@
 """Subscriptions of `subscriptions/listen` (2026-07-28): the changes that each client is notified of.
 
-They come from the tenant's own catalog and events, never from another tenant's. A resource that the client may not read
-is dropped like one that does not exist. There is no replay. Several changes before a notification become one, because
-the client then lists or reads again. Updates are debounced for `GATHER_S` and sent together.
-`gateway.protocol.stateless.subscription_stream` sends them.
+The changes come only from the tenant's own catalog and events. A resource that the client may not read is dropped like
+one that does not exist. There is no replay. Several changes of the same list or resource become one notification,
+because the client then lists or reads again. Updates of resources are collected for `GATHER_S`.
+`gateway.protocol.stateless.subscription_stream` sends the notifications.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ Change = Family | str
 
 
 class Subscription:
-    """One client's subscription; `wake` is called when there is something to send."""
+    """One client's subscription; `wake` is called when changes are pending or the subscription has ended."""
 
     __slots__ = (
         "_catalogs",
@@ -58,7 +58,7 @@ class Subscription:
         self.tenant = registry.principal.tenant
         self.key = registry.principal.key
         self.is_over = False
-        self.wake: Callable[[], None] = _nobody
+        self.wake: Callable[[], None] = _no_listener
         self._registry = registry
         self._catalogs = catalogs
         self._uris = _uris_of(registry, asked)
@@ -69,7 +69,7 @@ class Subscription:
 
     @property
     def served(self) -> SubscriptionFilter:
-        """The filter that is served: without what the client did not request or cannot have."""
+        """The requested filter without undeclared lists and unreadable resources."""
         return SubscriptionFilter(
             tools_list_changed=Family.TOOL in self._lists or None,
             prompts_list_changed=Family.PROMPT in self._lists or None,
@@ -96,7 +96,7 @@ class Subscription:
     def notify(self, *uris: str) -> None:
         """Record updates of those resources that the client subscribed to and still may read.
 
-        While a newer revision of the catalog is known but not adopted, updates wait for it before this check.
+        While a newer catalog is known but not adopted, updates are stored and checked once it is adopted.
         """
         promised = [uri for uri in uris if uri in self._uris]
         if not promised:
@@ -109,7 +109,7 @@ class Subscription:
             self.wake()
 
     def notify_all(self) -> None:
-        """Record every list and resource as changed, because any of them may be."""
+        """Record every list and resource as changed, because events may have been lost."""
         self._changes.note_lists(*LISTS)
         self.notify(*self._uris)
 
@@ -128,7 +128,7 @@ class Subscription:
     def close(self) -> None:
         """Stop the timer and disable `wake`, because the client is gone."""
         self._changes.close()
-        self.wake = _nobody
+        self.wake = _no_listener
 
     def _note_lists(self) -> None:
         self._pending.update((family, None) for family in self._changes.take() if family in self._lists)
@@ -137,7 +137,7 @@ class Subscription:
 
 
 class SubscriptionHub:
-    """The subscriptions of this replica; their slots are counted across all replicas."""
+    """The subscriptions of this replica; each takes a slot that is counted across all replicas."""
 
     def __init__(self, catalogs: CatalogSubscriptions, places: StreamLimiter) -> None:
         self._catalogs = catalogs
@@ -160,7 +160,7 @@ class SubscriptionHub:
         if self._is_closing:
             raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
         principal = registry.principal
-        many = len(asked.resource_subscriptions or ()) > _AT_ONCE  # each may have to be matched with every template
+        many = len(asked.resource_subscriptions or ()) > _AT_ONCE  # each URI may have to be matched with every template
         make = partial(Subscription, registry, self._catalogs, asked)
         subscription = await anyio.to_thread.run_sync(make) if many else make()
         place = await self._places.acquire(
@@ -186,12 +186,12 @@ class SubscriptionHub:
         await self._places.release(tenant, subscription.key, place)
 
     def publish(self, tenant: TenantId, uri: str) -> None:
-        """Notify the tenant's subscriptions of an updated resource, after a debounce."""
+        """Notify the tenant's subscriptions of an updated resource, after `GATHER_S`."""
         if tenant not in self._open:
             return
         if tenant not in self._gathered:
             self._gathered[tenant] = {}
-            asyncio.get_running_loop().call_later(GATHER_S, self._tell_gathered, tenant)
+            asyncio.get_running_loop().call_later(GATHER_S, self._publish_gathered, tenant)
         self._gathered[tenant][uri] = None
 
     async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
@@ -205,7 +205,7 @@ class SubscriptionHub:
         self.publish(tenant, uri)
 
     def recheck_all(self) -> None:
-        """Notify all subscriptions of everything, because events may have been lost."""
+        """Notify all subscriptions of all their lists and resources, because events may have been lost."""
         for subscription in self._all():
             subscription.notify_all()
 
@@ -219,11 +219,11 @@ class SubscriptionHub:
         """End all subscriptions, each with its final result, and refuse new ones."""
         self._is_closing = True
         for tenant in tuple(self._gathered):
-            self._tell_gathered(tenant)
+            self._publish_gathered(tenant)
         for subscription in self._all():
             subscription.end()
 
-    def _tell_gathered(self, tenant: TenantId) -> None:
+    def _publish_gathered(self, tenant: TenantId) -> None:
         uris = self._gathered.pop(tenant, ())
         for subscription in tuple(self._open.get(tenant, ())):
             subscription.notify(*uris)
@@ -233,20 +233,20 @@ class SubscriptionHub:
 
 
 def _uris_of(registry: Registry, asked: SubscriptionFilter) -> Mapping[str, None]:
-    """The requested resources that may be read, each once and in their order."""
+    """The readable ones of the first `MAX_URIS` requested resources, each once and in the requested order."""
     uris = list(dict.fromkeys(asked.resource_subscriptions or ()))[:MAX_URIS] if has_resources(registry) else ()
     return {uri: None for uri in uris if registry.can_read(uri)}
 
 
 def _lists_of(registry: Registry, asked: SubscriptionFilter) -> Sequence[Family]:
     """The requested lists that were declared."""
-    said = {
+    message = {
         Family.TOOL: asked.tools_list_changed,
         Family.RESOURCE: asked.resources_list_changed and has_resources(registry),
         Family.PROMPT: asked.prompts_list_changed and registry.has(Family.PROMPT),
     }
-    return tuple(family for family, is_wanted in said.items() if is_wanted)
+    return tuple(family for family, is_wanted in message.items() if is_wanted)
 
 
-def _nobody() -> None:
+def _no_listener() -> None:
     """Do nothing: there is no client to wake."""

@@ -1,8 +1,9 @@
 """The transport of 2026-07-28, where every request is independent.
 
-A request whose primitive may send messages before its response goes to the SDK's own transport, which streams if it
-does. All others get JSON: plain ones from the fast path, the rest from the SDK's kernel. A disconnect cancels the
-request. Without a stream, a disconnect watcher starts for a request that takes longer than `WATCH_AFTER_S`.
+A request whose primitive may send messages before its response goes to the SDK's own transport, which streams if the
+client accepts a stream. `subscriptions/listen` goes to `SubscriptionStreams`. The fast path answers plain requests with
+JSON, and the SDK's kernel all other requests. A disconnect cancels the request. For JSON, a disconnect watcher starts
+after `WATCH_AFTER_S` (`gateway.protocol.http.disconnect`).
 """
 
 from contextlib import AsyncExitStack
@@ -63,7 +64,7 @@ class StatelessTransport:
     async def post(
         self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, context: RequestContext
     ) -> None:
-        """Serve one message whose body was read already."""
+        """Serve one message; `raw` is its body, which has been read."""
         if message.get("method") == METHOD and await self._subscriptions.post(scope, receive, send, message, context):
             return
         reply: JsonRpcReply | None = None
@@ -77,7 +78,7 @@ class StatelessTransport:
             await self._hand_over(scope, replay(raw, receive), send, context)
 
     async def _hand_over(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
-        """Pass the message to the SDK's transport, with a disconnect watcher unless it may stream."""
+        """Pass the message to the SDK's transport, with a disconnect watcher if the client accepts no stream."""
         if headers_of(scope).get(b"accept") is None:
             scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json, text/event-stream")]}
         if accepts(scope, "text/event-stream"):
@@ -89,7 +90,7 @@ class StatelessTransport:
             log.info("client_gone", correlation_id=context.correlation_id)
 
     async def _reply(self, scope: Scope, message: dict[str, Any], context: RequestContext) -> JsonRpcReply | None:
-        """The JSON response to a request, after the SDK's validation; None if it may stream or is no request."""
+        """The JSON response to a request, after the SDK's validation; None if the SDK's transport has to serve it."""
         request = read_request(message)
         if request is None or request.method == METHOD:
             return None

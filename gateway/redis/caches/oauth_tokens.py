@@ -1,6 +1,7 @@
 """The cache of OAuth access tokens that replicas share: in Redis, encrypted, each until it expires.
 
-The Redis key of a token starts with its tenant. The ciphertext opens only with our secret and under its own Redis key.
+The Redis key of a token contains its tenant. Decryption needs the gateway's secret and the Redis key under which the
+token was stored.
 """
 
 import hmac
@@ -25,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 _NONCE_BYTES = 12
 _LOCK_MS = 15_000
-"""Longer than nearly every token request takes; a slower one only causes a second request."""
+"""Longer than nearly every token request takes; a slower request only causes a second one."""
 _PATIENCE_S = 5.0
 _POLL_S = (0.02, 0.25)
 
@@ -55,7 +56,7 @@ class SharedTokens:
         self._give_back = bus.script(_GIVE_BACK)
 
     async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
-        """Return the token cached under this name; None when there is none that we sealed.
+        """Return the token cached under this name; None if there is none or it cannot be decrypted.
 
         Raises:
             RedisUnavailable: the cache cannot be read.
@@ -68,7 +69,7 @@ class SharedTokens:
         """Cache a token until it expires.
 
         Raises:
-            RedisUnavailable: it may or may not be cached.
+            RedisUnavailable: the token may or may not be cached.
         """
         left_ms = int((token.expires_at - time.time()) * 1000)
         if left_ms <= 0:
@@ -82,7 +83,7 @@ class SharedTokens:
         """Delete a token.
 
         Raises:
-            RedisUnavailable: it may still be there.
+            RedisUnavailable: the token may still be cached.
         """
         await self._drop((self._key(tenant, place, "token"),))
 

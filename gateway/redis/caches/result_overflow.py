@@ -1,7 +1,7 @@
-"""Complete bodies of truncated tool results: in Redis for ten minutes, each readable only by its caller.
+"""Complete bodies of truncated tool results: in Redis for up to ten minutes, each readable by one subject.
 
 The key of a result contains its tenant and its subject, so a link does not work for another subject. A MAC over key,
-type and body proves that a replica stored it. The bytes per tenant are bounded: the oldest results are deleted first.
+type and body proves that a replica stored it. The bytes per tenant are bounded: new results displace the oldest.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ _READ = "return redis.call('HMGET', KEYS[1], 'type', 'body', 'mac')"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResult:
-    """A complete result: its content type as the upstream sent it, and its bytes."""
+    """A complete result: its content type and its bytes."""
 
     content_type: str
     body: bytes = field(repr=False)
@@ -82,7 +82,7 @@ class ResultOverflow:
         """Store a result and return the URI under which the subject can read it; None when it is too large.
 
         Raises:
-            RedisUnavailable: it is not stored.
+            RedisUnavailable: the result may or may not be stored.
         """
         if len(body) > self._largest:
             return None
@@ -94,7 +94,9 @@ class ResultOverflow:
         return f"{SCHEME}://{name}"
 
     async def read(self, tenant: TenantId, subject: str, uri: str) -> StoredResult | None:
-        """Return the stored result; None when it does not exist or belongs to another subject, indistinguishably.
+        """Return the stored result; None if this subject has no such result, or its MAC is wrong.
+
+        A result of another subject looks like a missing result.
 
         Raises:
             RedisUnavailable: the result cannot be read.

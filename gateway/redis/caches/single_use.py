@@ -1,4 +1,7 @@
-"""Single-use ids: the first use of an id is accepted, every later one refused, on all replicas."""
+"""Single-use ids: the first use of an id is accepted, later uses are refused on all replicas.
+
+Callers pass a `for_s` that is as long as the id would be valid.
+"""
 
 from gateway.domain.identifiers import TenantId
 from gateway.redis.event_bus import EventBus
@@ -16,7 +19,7 @@ class SingleUseIds:
         self._free = bus.script(_FREE)
 
     async def use(self, tenant: TenantId, nonce: str, *, for_s: int) -> bool:
-        """Use the id; False if it was used before. A use is stored for as long as the id would be valid.
+        """Mark the id as used for `for_s` seconds; False if it is marked already.
 
         Raises:
             RedisUnavailable: a previous use cannot be excluded.

@@ -1,8 +1,8 @@
 """Admission of calls: the rate per tenant and per key, and the number of concurrent calls per tenant.
 
-Most calls cost two subtractions here; one request to Redis leases tokens for many calls
+Most calls send no request to Redis: one request leases tokens and slots for many calls
 (`gateway.redis.limits.token_bucket`, `gateway.redis.limits.concurrency`). A key's bucket is as large as its tenant's.
-The cap on concurrent calls of a tenant bounds each of its keys as well.
+Concurrent calls have no limit per key, only per tenant.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -38,9 +38,9 @@ class CallLimiter:
         return _Admission(self, tenant, key, limits)
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        """Count a token for a call inside another call; it shares the outer call's slot.
+        """Take a token for a call inside another call; the inner call shares the outer call's slot.
 
-        With a slot of its own it could be refused because outer calls, which wait for inner ones, hold all slots.
+        An inner call with its own slot could be refused because outer calls hold all slots while they wait for it.
 
         Raises:
             LimitExceeded: on entering; contains the time to retry after.
@@ -49,7 +49,7 @@ class CallLimiter:
 
     @property
     def is_idle(self) -> bool:
-        """True if no tenant runs a call or holds a slot on this replica."""
+        """True if this replica holds no slots and its renewal task has ended."""
         return not self._slots and not self._is_renewing
 
     def running(self, tenant: TenantId) -> int:
@@ -67,7 +67,7 @@ class CallLimiter:
         return rate
 
     def slots_of(self, tenant: TenantId) -> ConcurrencyLease:
-        """The slots of the tenant. Use them before the next await: idle ones are dropped."""
+        """Return the tenant's slots. The caller uses them before its next await, because idle slots are dropped."""
         slots = self._slots.get(tenant)
         if slots is None:
             slots = self._slots[tenant] = ConcurrencyLease(self._bus, self._sync, tenant)
@@ -77,7 +77,7 @@ class CallLimiter:
         return slots
 
     async def _renew(self) -> None:
-        """Renew the held slots until none is left."""
+        """Renew the slots of every tenant until none is left."""
         try:
             while self._slots:
                 await anyio.sleep(RENEW_S)

@@ -1,8 +1,9 @@
 """The limit on concurrent calls of one tenant, across all replicas.
 
-A replica leases slots from a Redis hash before it uses them, so the sum never exceeds the limit. It keeps a few spare
-slots. It renews its entry every few seconds; the slots of a killed replica are free again once its entry expires.
-While Redis is unavailable, each replica continues alone with half of the limit.
+A replica leases slots from a Redis hash before it uses them, so the sum stays within the limit. A replica with calls
+also leases a few spare slots. It renews its entry every two seconds; the slots of a killed replica are free again once
+its entry expires. While Redis is unavailable, each replica admits half of the limit, at least one call. After an outage
+or a lower limit, the sum may exceed the limit until running calls end.
 """
 
 import time
@@ -55,9 +56,9 @@ class ConcurrencyLease:
         self._hash = f"{bus.namespace}:t:{tenant}:slots"
         self._limit = 0
         self._spare = 0
-        """Slots that may stay unused while calls run; 0 for a small limit."""
+        """Spare slots that are leased while calls run; 0 for a limit below 8."""
         self._in_hand = 0
-        """Slots that may stay unused while no call runs."""
+        """Limit on the slots that stay leased while no call runs."""
         self._in_use = 0
         self._held = 0
         self._held_until = 0.0
@@ -71,7 +72,7 @@ class ConcurrencyLease:
 
     @property
     def in_use(self) -> int:
-        """Number of calls that run on this replica."""
+        """Number of the tenant's calls that run on this replica."""
         return self._in_use
 
     @property
@@ -80,7 +81,7 @@ class ConcurrencyLease:
         return self._in_use == 0 and self._held == 0 and self._waiting == 0 and self._synced is None
 
     def try_take(self, limit: int) -> bool:
-        """Take a slot that is already leased; False when a request to Redis is necessary."""
+        """Take a slot that is already leased; return False if none is usable."""
         if self._in_use >= self._held or limit != self._limit or time.monotonic() >= self._held_until:
             return False
         self._in_use += 1
@@ -88,10 +89,10 @@ class ConcurrencyLease:
         return True
 
     async def take(self, limit: int) -> None:
-        """Take a slot, from Redis when no leased one is free.
+        """Take a leased slot, or lease one from Redis.
 
         Raises:
-            LimitExceeded: the tenant's limit of concurrent calls is reached.
+            LimitExceeded: the tenant's limit is reached; while Redis is unavailable, half of it on this replica.
         """
         for _ in range(_ROUNDS):
             self._adopt(limit)
@@ -100,7 +101,7 @@ class ConcurrencyLease:
             if self._is_alone:
                 self._take_alone(limit)
                 return
-            was_asked = self._synced is not None  # sent earlier, so it may not have counted this call
+            was_asked = self._synced is not None  # that request may not include this call
             await self._await_sync()
             if self._is_full and not was_asked and self._in_use >= self._held:
                 break
@@ -117,9 +118,9 @@ class ConcurrencyLease:
             await (self._synced or self._start_sync()).wait()
 
     def _settle(self) -> None:
-        """Return excess slots: after a delay, or at once for a limit so small that other replicas miss each slot.
+        """Return excess slots: after 0.25 s, or at once for a limit below 8, of which replicas cannot spare a slot.
 
-        While no call runs, a few slots that others do not miss stay leased if a call ran since the last renewal.
+        Without calls, up to `_in_hand` slots stay leased, until a renewal finds that no call began since the last one.
         """
         needed = self._in_use + self._waiting
         unused = self._held - needed
@@ -167,14 +168,14 @@ class ConcurrencyLease:
         return self._synced
 
     async def _sync(self, done: anyio.Event) -> None:
-        """Report the used and wanted slots to Redis, and hold the number that it grants."""
+        """Report the used and wanted slots to Redis, and store the granted number."""
         self._asked_at = time.monotonic()
         running, needed = self._in_use, self._in_use + self._waiting
         wanted = min(self._limit, needed + self._spare) if needed else 0
         if not needed and self._is_used:
             wanted = min(1 + self._spare, self._in_hand)
         self._is_used = False
-        self._held = min(self._held, max(wanted, running))  # returned slots are not used while Redis answers
+        self._held = min(self._held, max(wanted, running))  # slots that are being returned are no longer used
         try:
             held: int = await self._script(
                 (self._hash,), self._bus.replica, running, wanted, self._limit, int(_LIFE_S * 1000)

@@ -1,7 +1,7 @@
 """The limit on open streams of one tenant, and of one of its keys, across all replicas.
 
-Each open stream holds a slot in two sorted sets. A replica renews its slots, so those of a killed one are free again
-after 15 s. A stream costs only two commands, to acquire and to release, so streams are counted exactly, without leases.
+Each open stream has a slot in two sorted sets. A replica renews its slots every 5 s; the slots of a killed replica are
+free again after 15 s. Besides renewals, a stream costs two commands, so each stream is counted without leases.
 """
 
 import itertools
@@ -38,7 +38,7 @@ end
 return 1
 """
 
-# KEYS: as above. ARGV: lifetime in ms, slots.
+# KEYS: slots of the tenant, of the key. ARGV: lifetime in ms, slots.
 _RENEW = """
 local time = redis.call('TIME')
 local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
@@ -49,7 +49,7 @@ end
 return 1
 """
 
-# KEYS: as above. ARGV: slot.
+# KEYS: slots of the tenant, of the key. ARGV: slot.
 _FREE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])"
 
 
@@ -59,7 +59,7 @@ def streams_of_key(cap: int) -> int:
 
 
 class StreamLimiter:
-    """The open streams of this replica, counted together with those of all others."""
+    """The open streams of this replica, counted together with the streams of the other replicas."""
 
     def __init__(self, bus: EventBus) -> None:
         self._bus = bus
@@ -99,8 +99,8 @@ class StreamLimiter:
         self._held.setdefault((tenant, key), set()).add(place)
         try:
             if not await self._is_free(tenant, key, place, cap):
-                said = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
-                raise LimitExceeded(said, retry_after_s=_RETRY_S)
+                message = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
+                raise LimitExceeded(message, retry_after_s=_RETRY_S)
         except BaseException:
             await self.release(tenant, key, place)
             raise
@@ -141,17 +141,17 @@ class StreamLimiter:
             while self._held:
                 await anyio.sleep(_RENEW_S)
                 for (tenant, key), places in tuple(self._held.items()):
-                    await self._say(tenant, key, places)
+                    await self._write(tenant, key, places)
         finally:
             self._is_renewing = False
 
-    async def _say(self, tenant: TenantId, key: KeyId, places: set[str]) -> None:
-        said = tuple(places)
+    async def _write(self, tenant: TenantId, key: KeyId, places: set[str]) -> None:
+        message = tuple(places)
         try:
-            await self._renew(self._named(tenant, key), int(_LIFE_S * 1000), *said)
+            await self._renew(self._named(tenant, key), int(_LIFE_S * 1000), *message)
         except RedisUnavailable:
             log.debug("places_not_renewed")
-        for place in set(said) - places:  # released while it was being renewed
+        for place in set(message) - places:  # released during the renewal
             await self._release(tenant, key, place)
 
     def _named(self, tenant: TenantId, key: KeyId) -> tuple[str, str]:

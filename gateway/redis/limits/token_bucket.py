@@ -1,9 +1,9 @@
 """The call rate of one key of one tenant: token buckets in Redis, used through small leases.
 
-A lease debits the tenant's bucket and the key's bucket in one step, so all replicas and keys together never exceed the
-tenant's rate. A lease is as large as recent use requires, and its unused tokens expire after a second. So tokens
-neither pile up on idle replicas nor leak away on slow ones. While Redis is unavailable, each replica continues alone
-with half of the limit.
+A lease debits the tenant's bucket and the key's bucket in one step, so the tenant's rate bounds all replicas and keys
+together. The size of a lease follows recent use, and its unused tokens expire after a second. So idle replicas collect
+no tokens, and replicas with few calls waste few. While Redis is unavailable, each replica counts alone, with half of
+the rate and the burst.
 """
 
 import time
@@ -17,14 +17,14 @@ from gateway.redis.client import Script
 from gateway.redis.event_bus import EventBus
 
 _LEASE_S = 1.0
-_GROW_BELOW_S = 0.33  # at the same speed, a lease of twice the size lasts for two thirds of a second
+_GROW_BELOW_S = 0.33  # at the same rate of calls, a doubled lease lasts up to 0.66 s
 _MAX_LEASE_S_OF_RATE = 0.1
 _PROBE_S = 1.0
 _ALONE = 0.5
 _ZERO_RATE_RETRY_S = 60.0
 
 # KEYS: buckets, all debited alike. ARGV: rate per second, burst, wanted.
-# Returns the tokens taken from every bucket, and, when none, the ms until one is available.
+# Returns the number of tokens taken from each bucket and, if it is 0, the ms until a token is available.
 LEASE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -71,7 +71,7 @@ class LeasedTokenBucket:
         return self._local.is_active
 
     def try_take(self, limits: Limits) -> bool:
-        """Take a token that is already leased; False when a request to Redis is necessary."""
+        """Take a token that is already leased; return False if none is usable."""
         self._limits = limits
         now = time.monotonic()
         if self._tokens <= 0 or now - self._leased_at >= _LEASE_S:
@@ -82,10 +82,10 @@ class LeasedTokenBucket:
         return True
 
     async def take(self, limits: Limits) -> None:
-        """Take a token, from Redis when no leased one is left.
+        """Take a leased token, or lease some from Redis.
 
         Raises:
-            LimitExceeded: the rate is used up; contains the time to retry after.
+            LimitExceeded: the rate is used up or zero; contains the time to retry after.
         """
         while not self.try_take(limits):
             now = time.monotonic()
@@ -106,7 +106,7 @@ class LeasedTokenBucket:
             self._waiting -= 1
 
     def _refill(self, now: float) -> anyio.Event:
-        """Request the next lease, at most one at a time; the returned event is set when the response has arrived."""
+        """Request the next lease, one at a time; the returned event is set when the request has ended."""
         if self._refilled is None:
             self._refilled = anyio.Event()
             self._resize(now)
@@ -114,7 +114,10 @@ class LeasedTokenBucket:
         return self._refilled
 
     def _resize(self, now: float) -> None:
-        """Double the lease size after a lease that was used up fast; halve it after one with unused tokens."""
+        """Adapt the lease size, up to 0.1 s of the rate.
+
+        It doubles when a lease lasts less than 0.33 s, halves when tokens expire unused, and is 1 after 2 s.
+        """
         age = now - self._leased_at
         if age >= _LEASE_S:
             self._lease_size = max(1, self._lease_size // 2) if self._tokens > 0 else self._lease_size
@@ -167,7 +170,7 @@ class _LocalBucket:
         self._at = 0.0
 
     def begin(self, limits: Limits, now: float) -> None:
-        """Start to count alone, or continue to."""
+        """Activate the bucket; an active bucket keeps its level."""
         if not self.is_active:
             self._level = max(1.0, limits.calls_per_second * _ALONE * _MAX_LEASE_S_OF_RATE)
             self._at = now

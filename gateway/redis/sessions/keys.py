@@ -1,7 +1,7 @@
-"""The Redis names of the parts of a session; every name begins with the tenant's.
+"""The Redis names of the parts of a session; every name begins with the namespace and the tenant.
 
 A session has a record, a hash of mutable fields (`state`), one log per stream and the set of the streams' names
-(`index`). It also has the set of its subscriptions, with their URIs. All parts are deleted together with the record;
+(`index`). It also has the set of its subscriptions, with their URIs. `Sessions.remove` deletes all parts together;
 when the record expires, the subscriptions remain a little longer.
 """
 
@@ -28,17 +28,17 @@ class SessionKeys:
 
     @property
     def record(self) -> str:
-        """The record of the session; without it, its other parts have no effect."""
+        """The record of the session; the session exists as long as its record."""
         return self._prefix
 
     @property
     def state(self) -> str:
-        """The hash of mutable fields: log level, newest stream, cursor, open questions, running requests."""
+        """The hash of mutable fields: log level, newest reader, its position, questions, running requests, updates."""
         return f"{self._prefix}:state"
 
     @property
     def index(self) -> str:
-        """The names of its logs."""
+        """The set of the names of its streams."""
         return f"{self._prefix}:logs"
 
     @property
@@ -58,7 +58,7 @@ class SessionKeys:
 
     @property
     def wake(self) -> str:
-        """The channel on which its replicas are notified that there is something to read."""
+        """The channel that notifies replicas of new messages and answers."""
         return f"{self._prefix}:wake"
 
     def log(self, stream: str) -> str:
@@ -67,12 +67,12 @@ class SessionKeys:
 
 
 def sessions_of(namespace: str, tenant: TenantId) -> str:
-    """The tenant's sessions by last use."""
+    """The name of the tenant's set of sessions, sorted by last use."""
     return f"{namespace}:t:{tenant}:sessions"
 
 
 def sessions_of_subject(namespace: str, tenant: TenantId, subject: str) -> str:
-    """The subject's sessions by last use; the subject is hashed because it may contain any text."""
+    """The name of the subject's set of sessions; the subject is hashed because it may contain any text."""
     return f"{namespace}:t:{tenant}:sessions:{_digest(subject)}"
 
 

@@ -1,4 +1,4 @@
-"""The log level of a session: the least severe level that its client wants."""
+"""The log level of a session: the least severe level that its client receives."""
 
 from gateway.errors import NotFound
 from gateway.redis.event_bus import EventBus
@@ -27,11 +27,12 @@ class LogLevels:
 
         Raises:
             NotFound: the session has ended.
+            RedisUnavailable: the level may or may not be stored.
         """
         if not await self._set((keys.record, keys.state), level):
             raise NotFound("session not found")
 
     async def level(self, keys: SessionKeys) -> str | None:
-        """The level that was set last; None when none was set."""
+        """Return the level that was set last; None if none is stored."""
         found: bytes | None = await self._get((keys.state,))
         return None if found is None else found.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""Questions (requests to the client) of sessions and their answers, whichever replica receives the answer.
+"""Questions (requests to the client) of sessions; any replica can receive the answer.
 
 An answer counts once, and only for an open question of the same session. A client that knows or guesses the question
-ids of another session cannot answer them. A ping to the client is also a question, but it is in no stream log.
+ids of another session cannot answer its questions. A ping to the client is also a question, but no log contains it.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,9 @@ _LOOK = "return redis.call('HMGET', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
 _CLOSE = "return redis.call('HDEL', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
-# KEYS: record, state. ARGV: the previous ping or '', the ping that replaces it, '1' to wait for other questions first.
-# Returns the fate of the previous ping. Changes nothing when the session has ended, or while another question is open.
+# KEYS: record, state. ARGV: the previous ping or '', the ping that replaces it, '1' to change nothing while other
+# questions are open. Returns if the previous ping was answered; 'asking' for other open questions; 'ended' without a
+# session.
 _PING = """
 if redis.call('EXISTS', KEYS[1], KEYS[2]) < 2 then return 'ended' end
 local before, name = 'q:' .. ARGV[1], 'q:' .. ARGV[2]
@@ -60,19 +61,19 @@ class PendingRequests:
         self._ping = bus.script(_PING)
 
     async def answer(self, keys: SessionKeys, question: str, answer: bytes) -> bool:
-        """Accept an answer; False when its question is not open or already has one.
+        """Accept an answer; False if the session has ended, or the question is not open or already answered.
 
         Raises:
-            RedisUnavailable: it may or may not have been accepted.
+            RedisUnavailable: the answer may or may not have been accepted.
         """
         mac = self._seal.make(keys.state, question.encode(), answer)
         taken: int = await self._answer((keys.record, keys.state, keys.wake), question, answer, mac)
         return bool(taken)
 
     async def look(self, keys: SessionKeys, question: str) -> bytes | None:
-        """Return the answer; empty while there is none, None when the question or its session is gone.
+        """Return the answer; empty while there is none, None if the question does not exist.
 
-        An answer without a valid MAC for this session and question is refused: the question counts as gone.
+        An answer with a wrong MAC for this session and question is refused: None, as for a missing question.
         """
         answer: bytes | None
         answer, mac = await self._look((keys.state,), question)
@@ -86,13 +87,13 @@ class PendingRequests:
         await self._close((keys.state,), question)
 
     async def ping(self, keys: SessionKeys, before: str, name: str, *, is_patient: bool) -> Pinged:
-        """Open a ping in place of the previous one ('' for none), and return the outcome of that one.
+        """Open a ping in place of the previous one ('' for none), and return the outcome of the previous ping.
 
-        With `is_patient`, no ping is opened while another question is open: a client that waits for its user may not
-        answer pings.
+        Returns `ended` if the session has ended. With `is_patient`, returns `asking` and opens no ping while another
+        question is open: a client that waits for its user may not answer pings.
 
         Raises:
-            RedisUnavailable: it may or may not have been opened.
+            RedisUnavailable: the ping may or may not have been opened.
         """
-        said: bytes = await self._ping((keys.record, keys.state), before, name, "1" if is_patient else "")
-        return _PINGED[said]
+        message: bytes = await self._ping((keys.record, keys.state), before, name, "1" if is_patient else "")
+        return _PINGED[message]

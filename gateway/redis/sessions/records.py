@@ -1,8 +1,8 @@
 """Session records of the handshake era, stored in Redis so that any replica can serve a session.
 
-The key of a record starts with the tenant, so a session of another tenant cannot even be addressed. A replica may use a
-record that it has read for a few seconds (its lease). Ending a session notifies all replicas, and a replica that may
-have missed such an event drops every lease.
+The key of a record contains the tenant, so a session of another tenant cannot even be addressed. A replica may use a
+record for up to three seconds after reading it (the lease). Ending a session notifies all replicas, and a replica that
+may have missed events drops every lease.
 """
 
 import re
@@ -66,8 +66,8 @@ return -1
 
 # KEYS: record, sessions of the tenant, state, index, log of the standalone stream, subscriptions, their URIs.
 # ARGV: id, idle ms, prefix of the subscriber sets, time to live of subscriptions in ms.
-# Returns the record, or nil, and renews the time to live of the session and all its parts. A session can have many
-# subscriptions and is read every few seconds: they live longer, and are renewed when they would end before the session.
+# Returns the record, or nil, and renews the time to live of these keys. A session can have many subscriptions and is
+# read every few seconds, so subscriptions live longer and are renewed only when they would end before the session.
 _FIND = """
 local record = redis.call('GETEX', KEYS[1], 'PX', ARGV[2])
 if not record then
@@ -91,8 +91,8 @@ end
 return record
 """
 
-# KEYS as above, then the channel that wakes its streams. ARGV: id, prefix of the logs, prefix of the subscriber sets.
-# Deletes everything of the session.
+# KEYS as for _FIND, then the wake-up channel of the session. ARGV: id, prefix of the logs, prefix of the subscriber
+# sets. Deletes all parts of the session.
 _REMOVE = """
 redis.call('ZREM', KEYS[2], ARGV[1])
 local of = redis.call('HGET', KEYS[3], 'of')
@@ -118,7 +118,7 @@ def share_of(cap: int) -> int:
 
 
 def is_session_id(name: bytes) -> bool:
-    """True if the name has the form of a session id; no other name from Redis may become part of a key."""
+    """True if the name has the form of a session id; `SessionSubscriptions.publish` checks names from Redis."""
     return _ID.fullmatch(name.decode("utf-8", "replace")) is not None
 
 
@@ -129,7 +129,7 @@ def new_session_id() -> str:
 
 @dataclass(slots=True)
 class _Lease:
-    """A record and the time at which it was read; the lease runs from there."""
+    """A record and the time at which it was read, when its lease began."""
 
     record: SessionRecord
     read_at: float
@@ -152,17 +152,17 @@ class Sessions:
         self._decoder = msgspec.json.Decoder(SessionRecord)
         self._leases: dict[tuple[TenantId, str], _Lease] = {}
         self._drops = 0
-        bus.subscribe(self._hear)
+        bus.subscribe(self._on_event)
         bus.subscribe_gaps(self._drop_all)
 
     @property
     def idle_ms(self) -> int:
-        """Milliseconds without use after which a session expires."""
+        """Time in ms without use after which a session expires."""
         return self._idle_ms
 
     @property
     def kept_ms(self) -> int:
-        """Time to live of a session's subscriptions in ms: an eighth longer, so that they are seldom renewed."""
+        """Time to live of a session's subscriptions in ms: `idle_ms` and an eighth, so that they are seldom renewed."""
         return self._idle_ms + self._idle_ms // _SPARE
 
     def keys(self, tenant: TenantId, session: str) -> SessionKeys:
@@ -170,7 +170,7 @@ class Sessions:
         return SessionKeys(self._bus.namespace, tenant, session)
 
     def __len__(self) -> int:
-        """Number of sessions that this replica has read lately."""
+        """Number of leases on this replica, including some expired ones."""
         return len(self._leases)
 
     async def create(self, record: SessionRecord, *, cap: int) -> None:
@@ -180,6 +180,7 @@ class Sessions:
             LimitExceeded: the tenant, or the subject, has reached its cap of live sessions.
             DocumentTooLarge: the client's initialize parameters do not fit into a record.
             Conflict: the session id is in use.
+            RedisUnavailable: the session may or may not be stored.
         """
         keys = self.keys(record.tenant, record.id)
         encoded = self._sealed(record)
@@ -190,8 +191,8 @@ class Sessions:
         if answer == -2:
             raise Conflict("the session id is in use")
         if answer >= 0:
-            said = f"as many sessions are open as may be (tenant {cap}, each subject {share_of(cap)})"
-            raise LimitExceeded(said, retry_after_s=answer / 1000)
+            message = f"as many sessions are open as may be (tenant {cap}, each subject {share_of(cap)})"
+            raise LimitExceeded(message, retry_after_s=answer / 1000)
 
     async def replace(self, record: SessionRecord) -> bool:
         """Replace a stored session; False when it has ended."""
@@ -200,10 +201,12 @@ class Sessions:
         return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
 
     async def find(self, tenant: TenantId, session: str) -> SessionRecord | None:
-        """Return the session and restart its idle time; None when the tenant has no session of that id.
+        """Return the session; None when the tenant has no session of that id.
+
+        A leased record is returned without a read. Only reads restart the idle time; a read also renews a lease in use.
 
         Raises:
-            RedisUnavailable: there is also no lease to use instead.
+            RedisUnavailable: the session cannot be read, and there is no lease to use instead.
         """
         lease = self._leases.get((tenant, session))
         if lease is not None:
@@ -220,7 +223,7 @@ class Sessions:
         return (tenant, session) in self._leases
 
     async def remove(self, tenant: TenantId, session: str) -> None:
-        """End the session on every replica, and delete everything of it."""
+        """End the session on every replica, and delete all of its parts."""
         if not _ID.fullmatch(session):
             return
         self._drop(tenant, session)
@@ -230,7 +233,7 @@ class Sessions:
         await self._bus.publish(SessionEnded(tenant=tenant, session=session))
 
     async def remove_all(self, tenant: TenantId, *, subject: str | None = None) -> int:
-        """End every session of the tenant, or of one of its subjects; return their number."""
+        """End every session of the tenant, or of one of its subjects; return the number of ids found."""
         found = await self.ids(tenant, subject=subject)
         for session in found:
             await self.remove(tenant, session)
@@ -258,7 +261,7 @@ class Sessions:
         return record
 
     async def _renew(self, tenant: TenantId, session: str, lease: _Lease) -> None:
-        """Read a session in use again before its lease expires, so that no request waits for the read."""
+        """Read a session again before its lease expires, so that a session in use seldom makes a request wait."""
         try:
             await self._read(tenant, session)
         except RedisUnavailable:
@@ -305,7 +308,7 @@ class Sessions:
             del self._leases[oldest]
         self._leases[key] = _Lease(record, now)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         match event:
             case SessionEnded(tenant=tenant, session=session):
                 self._drop(tenant, session)

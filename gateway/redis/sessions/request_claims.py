@@ -1,7 +1,8 @@
-"""Claims on the request ids of a session, so that no other replica runs a request of the same id.
+"""Claims on the request ids of a session, so that two replicas do not run requests with the same id.
 
-A slow request claims its id. A claim is a field of the session's state and names the replica that runs the request. It
-ends when that replica dies. A request that has become a stream needs no claim: the stream's log reserves the id.
+While Redis is available, a slow request claims its id. A claim is a field of the session's state and names the replica
+that runs the request. It ends when that replica dies. After the request has become a stream, the stream's log reserves
+the id instead.
 """
 
 from typing import Final
@@ -23,8 +24,8 @@ local function is_taken(held, stream, life, logs)
   return redis.call('EXISTS', logs .. other) == 1 or (alive ~= life and redis.call('EXISTS', alive) == 1)
 end
 """
-"""True if another stream holds a request id, or a claim of another live replica does. Claims of this replica do not
-count: it knows its own running requests."""
+"""Lua function: true if a request id belongs to another stream with a log, or to a claim of another live replica.
+Claims of this replica do not count: it knows its own running requests."""
 
 # KEYS: record, state. ARGV: request id as JSON, stream, heartbeat key of the replica, prefix of the logs.
 # Returns 1 when the id was claimed, 0 when another request has it, -1 when the session has ended.
@@ -58,7 +59,7 @@ class RequestClaims:
         self.run_give_back = bus.script(_GIVE_BACK)
 
     def of(self, keys: SessionKeys, stream: str, request: bytes) -> "RequestClaim":
-        """A claim, not acquired yet, on a request's id (as JSON) for its stream, which may not be open yet."""
+        """Return a claim, not acquired yet, on a request id (as JSON) for a stream, which may not be open yet."""
         return RequestClaim(self, keys, stream, request)
 
 

@@ -16,7 +16,7 @@ from gateway.redis.sessions.subscriptions import SessionSubscriptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStores:
-    """The state with which any replica can continue the sessions and streams of another."""
+    """The stores through which a replica can continue the sessions and streams of another replica."""
 
     bus: EventBus
     lives: LiveReplicas

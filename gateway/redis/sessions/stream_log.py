@@ -1,9 +1,9 @@
 """Logs of the messages to the client of a session, one per stream, so that any replica can replay them.
 
-A log is a Redis Stream. A message longer than an entry may be takes several entries, written in one step. The last
-message of a request's stream is marked final, and nothing can be added after it. So a call whose replica is lost has
-one end for all readers, even if that replica was only paused. Each message has a MAC (`gateway.redis.entry_mac`); a
-message without a valid one is left out, whatever its origin.
+A log is a Redis Stream. A message longer than 64 KiB is split into several entries, written in one step. The last
+message of a request's stream is marked final, and nothing can be added after it. So all readers see the same end of a
+call, even if its replica was paused and another one ended the stream. Each message has a MAC
+(`gateway.redis.entry_mac`); without a valid MAC, its content is left out.
 """
 
 import secrets
@@ -28,7 +28,7 @@ START = "0-0"
 _MAX_ENTRIES = 1000
 _READ_ENTRIES = 32
 _KEPT_S = 600
-_SAID, _FINAL, _MORE = b"d", b"f", b"c"
+_TEXT, _FINAL, _MORE = b"d", b"f", b"c"
 _MAC_PLACE = 3
 """The index of the MAC in an entry: flag, value, `m`, MAC. Only the last piece of a message has a MAC."""
 _Row = tuple[bytes, Sequence[bytes]]
@@ -36,7 +36,7 @@ _ENDED = 2
 
 # KEYS: record, state, index. ARGV: stream, prefix of the logs, replica that runs it, request id as JSON, idle ms, MAC,
 # heartbeat key of that replica.
-# Returns the id of a first, empty entry; '' when a request of that id is running elsewhere; nil when the session has
+# Returns the id of a first, empty entry; '' when another request has that id; nil when the session has
 # ended. Also deletes the names of logs that have expired.
 _OPEN = (
     IS_TAKEN
@@ -80,11 +80,11 @@ redis.pcall('PUBLISH', KEYS[5], ARGV[1])
 return id
 """
 
-# KEYS: record, log, state, heartbeat key of the replica that runs it. ARGV: stream, entry to start after, entry limit,
-# token of a reader of the standalone stream. While it is the newest reader, the script records how far it has read, and
-# the entries that it has taken to send.
-# Returns if the session exists, the token of its newest reader, if that replica is alive, and the entries. Without
-# entries also the state of the log: 0 absent, 1 open, 2 ended.
+# KEYS: record, log, state, heartbeat key of the replica that runs it (or the record). ARGV: stream, entry to start
+# after, entry limit, token of a reader of the standalone stream. If the token is the newest reader's, the script
+# records the start position and the last entry returned.
+# Returns 1 if the session exists, the token of the newest reader, 1 if the fourth key exists, the entries, and the
+# state of the log: 0 absent, 1 open or with entries to read, 2 ended.
 _READ = """
 local rows, kept = redis.call('XRANGE', KEYS[2], '(' .. ARGV[2], '+', 'COUNT', ARGV[3]), 1
 if #rows == 0 then
@@ -100,7 +100,7 @@ return {redis.call('EXISTS', KEYS[1]), reader, redis.call('EXISTS', KEYS[4]), ro
 """
 
 # KEYS: record, state, channel. ARGV: token, idle ms. The previous reader sees the new token and ends.
-# Returns how far the standalone stream has been read; nil when the session has ended.
+# Returns the position up to which the standalone stream was read; nil when the session has ended.
 _GREET = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 redis.call('HSET', KEYS[2], 'reader', ARGV[1])
@@ -137,7 +137,7 @@ class LogRead:
     reader: str
     """The token of the newest reader of the standalone stream."""
     is_run: bool
-    """True if the replica that writes the stream is alive."""
+    """True if the replica that runs the request is alive; without a request, the same as `is_alive`."""
     is_kept: bool
     """True if the log has any entry."""
     is_ended: bool
@@ -162,7 +162,7 @@ class StreamLog:
         self._idle_ms = sessions.idle_ms
         self._seal = EntryMac(bus)
         self.refused = 0
-        """Number of messages left out because their MAC was invalid."""
+        """Number of messages whose content was left out because their MAC was invalid."""
         self._open = bus.script(_OPEN)
         self._append = bus.script(_APPEND)
         self._read = bus.script(_READ)
@@ -173,28 +173,28 @@ class StreamLog:
     async def open(self, keys: SessionKeys, stream: str, request: bytes) -> str | None:
         """Open the stream of a request, and return the id of its first, empty message.
 
-        Returns '' when a request of that id is running already, and None when the session has ended.
+        Returns '' when another request has that id, and None when the session has ended.
 
         Raises:
-            RedisUnavailable: it may or may not have been opened.
+            RedisUnavailable: the stream may or may not have been opened.
         """
         named = (keys.record, keys.state, keys.index)
-        mac = self._seal.make(keys.log(stream), _SAID, b"")
+        mac = self._seal.make(keys.log(stream), _TEXT, b"")
         life = heartbeat_key(self._namespace, self.replica)
         return _text(await self._open(named, stream, keys.logs, self.replica, request, self._idle_ms, mac, life))
 
     async def append(
         self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
     ) -> str | None:
-        """Add one message and return its id; None when the stream or the session has ended, and nothing was added.
+        """Add one message and return its id; None, without adding it, when the stream or the session has ended.
 
         Raises:
-            RedisUnavailable: it may or may not have been added.
+            RedisUnavailable: the message may or may not have been added.
         """
         pieces = [text[place : place + ENTRY_BYTES] for place in range(0, len(text), ENTRY_BYTES)] or [b""]
         kept = min(self._idle_ms, _KEPT_S * 1000) if is_final else self._idle_ms
         named = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
-        flag = _FINAL if is_final else _SAID
+        flag = _FINAL if is_final else _TEXT
         mac = self._seal.make(keys.log(stream), flag, text)
         return _text(await self._append(named, stream, kept, _MAX_ENTRIES, flag, question, mac, *pieces)) or None
 
@@ -236,15 +236,15 @@ class StreamLog:
         return None if read is None else (token, read)
 
     async def find_owner(self, keys: SessionKeys, stream: str) -> RequestOwner | None:
-        """Return the owner of a stream's request; None when the stream is gone."""
-        said = _text(await self._run((keys.state,), stream))
-        if said is None:
+        """Return the owner of a stream's request; None if none is stored."""
+        message = _text(await self._run((keys.state,), stream))
+        if message is None:
             return None
-        replica, _, request = said.partition(" ")
+        replica, _, request = message.partition(" ")
         return RequestOwner(replica=replica, request=request.encode())
 
     async def trim(self, keys: SessionKeys, stream: str, before: str) -> None:
-        """Delete the entries before an entry."""
+        """Delete the entries older than the entry `before`."""
         await self._trim((keys.log(stream),), before)
 
     async def _rest(self, named: Sequence[str], stream: str, after: str) -> list[_Row]:

@@ -1,7 +1,7 @@
-"""Resource subscriptions of sessions. An update is written to the log of each subscriber, so none misses it.
+"""Resource subscriptions of sessions. Updates are written to the log of each subscriber, for replay.
 
-The sessions of a tenant are found by the digest of the URI; ended sessions are removed when they are met. A URI is also
-stored with the session, unless it is long, so that it is found when a template that makes it changes.
+A set per tenant and URI digest contains the subscribed sessions; ended sessions are removed from it on use. The session
+also stores its URIs, except long ones: after a change of a resource template, the gateway looks for URIs that match it.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -24,9 +24,9 @@ _RETRY_S = 60.0
 
 # KEYS: record, subscriptions of the session, subscribers of the URI, URIs of the session. ARGV: session, digest, cap,
 # time to live of subscriptions in ms, prefix of session names, number of other subscribers to check, URI or nothing.
-# Returns 1; 0 beyond the cap; nil when the session has ended. Expired ones among the checked subscribers are removed,
-# so that those of a resource that never changes do not pile up. An existing set of the session keeps its time to live,
-# because the sets of its other URIs keep theirs: they are all renewed together.
+# Returns 1; 0 beyond the cap; nil when the session has ended. Ended sessions among the checked subscribers are
+# removed; otherwise they would accumulate for a resource that never changes. Only the first subscription sets the time
+# to live of the session's set, because the script does not renew the sets of its earlier URIs (`_FIND` renews all).
 _SUBSCRIBE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local known = redis.call('SCARD', KEYS[2])
@@ -65,9 +65,9 @@ return found
 """
 
 # KEYS: subscribers of the URI. ARGV: prefix of session names, URI, entry limit, idle ms, stream, digest, then sessions,
-# each with the MAC of its entry. Returns the number of notified sessions. An update that no reader has taken yet covers
-# later ones as well: no entry is added.
-_TELL = """
+# each with the MAC of its entry. Returns the number of notified sessions. While no reader has taken the previous
+# update of the URI, no entry is added.
+_PUBLISH = """
 local function is_after(one, other)
   local ms, number = string.match(one, '^(%d+)%-(%d+)$')
   local other_ms, other_number = string.match(other, '^(%d+)%-(%d+)$')
@@ -109,14 +109,15 @@ class SessionSubscriptions:
         self._unsubscribe = bus.script(_UNSUBSCRIBE)
         self._subscribers = bus.script(_SUBSCRIBERS)
         self._uris = bus.script(_URIS)
-        self._tell = bus.script(_TELL)
+        self._publish = bus.script(_PUBLISH)
 
     async def subscribe(self, keys: SessionKeys, uri: str) -> None:
         """Notify the session of updates to this resource from now on.
 
         Raises:
             NotFound: the session has ended.
-            LimitExceeded: it has reached the cap of subscriptions.
+            LimitExceeded: the session has reached the cap of subscriptions.
+            RedisUnavailable: the session may or may not be subscribed.
         """
         named = (keys.record, keys.subscriptions, self._key(keys.tenant, uri), keys.uris)
         prefix = SessionKeys(self._namespace, keys.tenant, "").record
@@ -127,8 +128,8 @@ class SessionSubscriptions:
         if done is None:
             raise NotFound("session not found")
         if not done:
-            said = f"the session has {MAX_SUBSCRIPTIONS} subscriptions, the most it may"
-            raise LimitExceeded(said, retry_after_s=_RETRY_S)
+            message = f"the session has {MAX_SUBSCRIPTIONS} subscriptions, the most it may"
+            raise LimitExceeded(message, retry_after_s=_RETRY_S)
 
     async def unsubscribe(self, keys: SessionKeys, uri: str) -> None:
         """Stop notifying the session of updates to this resource."""
@@ -136,10 +137,10 @@ class SessionSubscriptions:
         await self._unsubscribe(named, keys.session, digest_uri(uri))
 
     async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
-        """Yield the URIs that the tenant's sessions are subscribed to, some sessions at a time, without long URIs.
+        """Yield the stored URIs of the tenant's sessions, in parts; URIs of more than 512 bytes are not stored.
 
         Raises:
-            RedisUnavailable: there may be more.
+            RedisUnavailable: further URIs may be missing.
         """
         sessions = await self._sessions.ids(tenant)
         for place in range(0, len(sessions), _READ_AT_ONCE):
@@ -148,23 +149,23 @@ class SessionSubscriptions:
             yield [uri.decode("utf-8", "replace") for uri in dict.fromkeys(found)]
 
     async def publish(self, tenant: TenantId, uri: str) -> int:
-        """Write an update to the log of every subscribed session, and return their number.
+        """Write an update to the log of every subscribed session, and return the number of sessions.
 
         Raises:
-            RedisUnavailable: some of them may miss the update.
+            RedisUnavailable: some sessions may miss the update.
         """
         of = self._key(tenant, uri)
         found = [session for session in await self._subscribers((of,)) if is_session_id(session)]
         prefix, encoded = SessionKeys(self._namespace, tenant, "").record, uri.encode("utf-8", "surrogatepass")
-        told = 0
+        notified = 0
         for place in range(0, len(found), _BATCH):
             batch = [
                 part for session in found[place : place + _BATCH] for part in self._sealed(tenant, session, encoded)
             ]
-            told += await self._tell(
+            notified += await self._publish(
                 (of,), prefix, encoded, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
             )
-        return told
+        return notified
 
     def _sealed(self, tenant: TenantId, session: bytes, uri: bytes) -> tuple[bytes, bytes]:
         """Return the session, and the MAC of the update in its log."""

@@ -1,9 +1,9 @@
 """The anchor of a tenant's audit trail: one sealed row that names the newest signature.
 
-The anchor is made with the tenant, and each signature moves it in the same transaction. The entry of the tenant's
-creation, and of every later change, names the number that the anchor had. So signatures cannot be deleted without the
-anchor, nor the anchor without the changes. An older anchor put back is found through those changes, by running signers,
-and through the heads kept outside the database.
+The anchor is made with the tenant; each signing transaction moves the anchor to its last signature. The entry of each
+change, the tenant's creation included, names the signature that the anchor had then. So the removal of signatures
+shows in the anchor, and the removal of the anchor in the changes. If an older anchor is put back, the changes, running
+signers and the heads outside the database reveal this.
 """
 
 import hmac
@@ -24,7 +24,7 @@ ANCHOR_PURPOSE = "audit anchors"
 """Purpose for which the key that seals anchors is derived."""
 
 TRAIL = "trail"
-"""Signer of the one chain of signatures that a tenant has. Releases before anchors had one chain per signer."""
+"""Signer of a tenant's chain of signatures. Releases without anchors had one such chain per signer."""
 
 _NUMBER_BYTES, _HEAD_BYTES = 8, 16
 REFERENCE_BYTES = _NUMBER_BYTES + _HEAD_BYTES
@@ -59,7 +59,7 @@ class StoredAnchor(NamedTuple):
 
 
 class AnchorReferences(NamedTuple):
-    """The numbers of signatures that the entries of changes name, up to the entry `last`."""
+    """The numbers of the signatures that the entries of changes name, up to the entry number `last`."""
 
     last: int = 0
     numbers: frozenset[int] = frozenset()
@@ -76,12 +76,12 @@ def seal_anchor(key: bytes, row: AnchorRow) -> bytes:
 
 def refer_to(trail: TrailHead) -> bytes:
     """Reference to the current anchor, for the entry of a change."""
-    number = max(trail.number, 0)  # the row may have been edited
+    number = max(trail.number, 0)  # an edit of the row may have made it negative
     return number.to_bytes(_NUMBER_BYTES, "big") + trail.head[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0")
 
 
 def read_reference(reference: bytes) -> TrailHead | None:
-    """The number and the shortened MAC in an entry; None if the entry is older than anchors."""
+    """The number and the shortened MAC in an entry's reference; None if the entry contains no reference."""
     if len(reference) != REFERENCE_BYTES:
         return None
     return TrailHead(int.from_bytes(reference[:_NUMBER_BYTES], "big"), reference[_NUMBER_BYTES:])
@@ -93,7 +93,7 @@ def make(tenant: TenantId, *, key: bytes, kind: AnchorKind) -> StoredAnchor:
 
 
 async def insert(tenant: TenantId, db: Db, *, key: bytes, kind: AnchorKind) -> None:
-    """Add the anchor of an audit trail without signatures, unless another replica has added one."""
+    """Add the anchor of an audit trail without signatures, unless the tenant has an anchor."""
     made = make(tenant, key=key, kind=kind)
     await db.execute(insert_into(audit_anchors).values(**_columns(made)).on_conflict_do_nothing())
 
@@ -106,7 +106,7 @@ async def save(tenant: TenantId, db: Db, trail: TrailHead, *, key: bytes, before
 
 
 async def find(tenant: TenantId, db: Db, *, is_locked: bool = False) -> StoredAnchor | None:
-    """The anchor; `is_locked` keeps other signers of the tenant waiting until the transaction ends."""
+    """The anchor; with `is_locked`, other signers of the tenant wait until the transaction ends."""
     if is_locked:
         await db.execute(_LOCK, {"tenant": tenant})
     row = (await db.execute(select(audit_anchors).where(audit_anchors.c.tenant_id == tenant))).mappings().one_or_none()
@@ -129,7 +129,7 @@ async def last_number(tenant: TenantId, db: Db) -> int:
 
 
 async def references(tenant: TenantId, db: Db) -> AnchorReferences:
-    """Signatures that the entries of changes name, and the last entry that was read for this."""
+    """The signatures that the entries of changes name, and the number of the last entry read."""
     columns = audit_entries.c
     found = select(func.max(columns.seq), func.array_agg(columns.digest.distinct()))
     row = (await db.execute(found.where(columns.tenant_id == tenant, columns.writer == CATALOG))).one()

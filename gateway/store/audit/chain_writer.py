@@ -32,20 +32,20 @@ class ChainWriter:
 
     @property
     def is_full(self) -> bool:
-        """True if there are so many tenants that starting new chains is cheaper than remembering the ends of these."""
+        """True at 10,000 chains: the caller then starts new chains instead of remembering more ends."""
         return len(self._ends) >= _MOST_CHAINS
 
     def rows(self, records: Iterable[CallRecord]) -> list[StoredRow]:
-        """The group as rows with new ids of this moment; each row extends its chain."""
+        """Rows for these records, with new ids and the current time; each row extends its chain."""
         at_us = now_us()
         return [self._add(record, self.next_id(at_us), at_us) for record in records]
 
     def rows_of(self, entries: Iterable[tuple[CallRecord, str, int]]) -> list[StoredRow]:
-        """Rows of records that have their ids and times; each row extends its chain."""
+        """Rows for records that already have an id and a time; each row extends its chain."""
         return [self._add(record, row_id, at_us) for record, row_id, at_us in entries]
 
     def end_of(self, tenant: str) -> End:
-        """Last entry of the tenant's chain, once the result of `rows` is stored."""
+        """The end of the tenant's chain, valid once the rows made so far are stored."""
         return End(self.writer, *self._ends.get(tenant, (0, START)))
 
     def next_id(self, at_us: int) -> str:

@@ -25,7 +25,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _SUFFIX = 9
 _MOST_COUNTED = 100_000
 
-# Built once: the end of the chain of changes and the anchor, for the entry of a change.
+# Built once: reads the end of the chain of changes, and the anchor.
 _ENDS = text("""
     select last.seq, last.mac, anchor.number, anchor.head
     from (values (1)) one
@@ -53,7 +53,7 @@ class AuditedChange(TypedDict):
 async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange]) -> AuditId:
     """Add the entry of a change in the change's own transaction, after `tenants.advance` returned the revision.
 
-    If the entry of the previous change is missing, an entry with its number that records the break is added first.
+    If the entry of the previous change is missing, an entry that records the break is added first, with that number.
     """
     ends = (await db.execute(_ENDS, {"tenant": tenant, "writer": CATALOG})).one()
     last, previous = ends.seq, START if ends.mac is None else ends.mac
@@ -102,7 +102,7 @@ async def page(
 
 
 async def last_change(tenant: TenantId, db: Db, target: str) -> AuditEntry | None:
-    """The newest entry of a change with this target."""
+    """The newest entry of a change with this target; None if there is none."""
     columns = audit_entries.c
     is_it = (columns.tenant_id == tenant, columns.writer == CATALOG, columns.target == storable(target))
     rows = await db.execute(select(audit_entries).where(*is_it).order_by(columns.seq.desc()).limit(1))
@@ -113,7 +113,7 @@ async def last_change(tenant: TenantId, db: Db, target: str) -> AuditEntry | Non
 async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since: datetime) -> Mapping[str, int]:
     """Number of calls of each tool among the latest 100,000 entries since `since`; tools without calls are absent.
 
-    Ids sort by time, so the primary key finds the entries. Their number is bounded however often the tenant calls.
+    Ids sort by time, so the primary key finds the entries. The bound keeps the query fast for tenants with many calls.
     """
     columns = audit_entries.c
     oldest = audit_id((since - _EPOCH) // _MICROSECOND, "")
@@ -146,7 +146,7 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
 
 
 async def links(tenant: TenantId, db: Db, *, after: Link | None, limit: int) -> Sequence[Link]:
-    """Entries in the form in which they were chained, in order of writers and numbers; those that follow `after`."""
+    """Entries after `after`, in order of writers and numbers, with the values from which their MACs were computed."""
     columns = audit_entries.c
     in_order = columns.writer, columns.seq, columns.id
     query = select(*_AS_CHAINED, columns.mac, _IS_CONTRADICTED).where(columns.tenant_id == tenant)
@@ -162,7 +162,7 @@ _CHAINED = tuple(column.name for column in audit_entries.c if column.name != "ma
 
 _MOMENT = audit_entries.c.at
 _MICROSECONDS = case((func.isfinite(_MOMENT), cast(extract("epoch", _MOMENT) * 1_000_000, BigInteger)))
-"""The time in the form in which it was chained; null for an infinite one, which only an edit can store."""
+"""The time in microseconds, as in the MAC; null for an infinite time, which only an edit can store."""
 _AS_CHAINED = [_MICROSECONDS if column is _MOMENT else column for column in audit_entries.c if column.name != "mac"]
 
 _IS_CONTRADICTED = (

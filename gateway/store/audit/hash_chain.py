@@ -1,7 +1,7 @@
 """Hash chains of audit rows: each row contains a MAC over itself and over the MAC of the previous row.
 
-A chain belongs to one tenant and one writer, and its rows are numbered without gaps. The key is never in the database.
-So a holder of the key finds a row that was changed, or removed from the middle.
+A chain belongs to one tenant and one writer, and its rows are numbered without gaps. The key is not in the database. So
+a verifier with the key detects a row that was changed, or removed from the middle.
 """
 
 import hmac
@@ -16,7 +16,7 @@ START = b""
 """The previous MAC of the first row of a chain."""
 
 CATALOG = "catalog"
-"""Writer of changes. The tenant's revision numbers its chain; the tenant's row is locked while one is added."""
+"""Writer of changes. Its entries have the tenant's revisions as numbers; adding one locks the tenant's row."""
 
 CREATION = "tenant.create"
 """The action of the first entry of every tenant: the only change without a predecessor."""
@@ -67,12 +67,12 @@ def now_us() -> int:
 
 
 def audit_id(at_us: int, suffix: str) -> AuditId:
-    """An id that sorts by time: eleven hexadecimal digits of milliseconds, then nine characters of the writer."""
+    """An id that sorts by time: `aud_`, eleven hexadecimal digits of milliseconds, then the suffix."""
     return AuditId(f"aud_{at_us // 1000:011x}{suffix}")
 
 
 def storable(text: str) -> str:
-    """The text without characters that PostgreSQL cannot store, so that one name does not fail the rows of all."""
+    """The text without characters that PostgreSQL cannot store: one such row would make its whole group fail."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

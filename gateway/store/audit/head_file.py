@@ -37,7 +37,7 @@ class FileHeads:
         await anyio.to_thread.run_sync(self._append, lines, abandon_on_cancel=True)
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
-        """The newest heads of the tenant; empty if there is no file.
+        """The newest 10,000 heads of the tenant in the last 256 MiB of the file; empty if there is no file.
 
         Raises:
             OSError: the file cannot be read.

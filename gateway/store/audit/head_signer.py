@@ -1,9 +1,9 @@
-"""Signs the ends of audit chains: once a minute, for tenants with new entries, and at shutdown.
+"""Signs the ends of audit chains: once a minute, for up to 1000 tenants with new entries, and at shutdown.
 
-The signer takes no part in calls. A replica that crashes leaves at most a minute unsigned, until the next replica that
-writes for the tenant signs it. All replicas add to one chain of signatures per tenant, whose end is the tenant's anchor
-(`audit_anchors`). A signer remembers the last signature that it made or found. If the database no longer has that
-signature, the signer continues from memory, so that the gap stays in the chain and `audit verify` finds it.
+The signer takes no part in calls. A replica that crashes usually leaves the entries of a minute unsigned. A signer that
+sees the tenant for the first time signs them. All replicas add to one chain of signatures per tenant; the tenant's
+anchor (`audit_anchors`) names its end. A signer remembers the last signature that it made or found. If the database no
+longer has that signature, the signer continues from memory. So the gap stays in the chain, and `audit verify` finds it.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ _MARK = End(CATALOG, 0, START)
 class AuditSigner:
     """The signer of one replica; open it with `async with`, once, while the store is open.
 
-    `key` signs. The first of `anchor_keys` seals anchors, and anchors sealed by the others are accepted.
+    `key` signs. The first of `anchor_keys` seals anchors; anchors under the other keys are accepted, too.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class AuditSigner:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop, and sign the latest entries if that takes at most 3 s."""
+        """Stop, and sign the latest entries for at most 3 s."""
         tasks, self._tasks = self._tasks, None
         if tasks is not None:
             tasks.cancel_scope.cancel()
@@ -78,10 +78,12 @@ class AuditSigner:
             await self._try_to_sign()
 
     async def sign(self) -> None:
-        """Sign the ends of the chains of tenants with new entries, and deliver the heads to outside stores.
+        """Sign the ends of the chains of up to 1000 tenants with new entries, and deliver the heads to outside stores.
+
+        After an error, the tenants that were not signed are left for the next round.
 
         Raises:
-            DatabaseUnavailable: PostgreSQL does not respond; tenants not signed are left for the next round.
+            DatabaseUnavailable: PostgreSQL does not respond.
         """
         taken = self._moved.take(_AT_ONCE)
         try:
@@ -111,7 +113,10 @@ class AuditSigner:
             log.exception("audit_not_signed")
 
     async def _sign(self, tenant: TenantId, ends: Ends) -> None:
-        """Sign all unsigned ends when this signer first sees the tenant; later those written here, and changes."""
+        """Sign the tenant's unsigned ends.
+
+        All ends count when this signer first sees the tenant; later those of this replica's chains and of the changes.
+        """
         if len(self._known) >= _MOST_TENANTS:
             self._known.clear()
         is_first = tenant not in self._known
@@ -131,7 +136,7 @@ class AuditSigner:
             self._outside.note(tenant, last)
 
     async def _lock_anchor(self, tenant: TenantId, db: Db, known: TrailHead | None) -> StoredAnchor:
-        """The tenant's anchor, locked until the transaction ends; a new one if none is sealed by a known key."""
+        """The tenant's anchor, locked until the transaction ends; a new anchor if no known key sealed it."""
         anchor = await anchors.find(tenant, db, is_locked=True)
         if anchor is None:
             kind = AnchorKind.ADOPTED if known is None else AnchorKind.BROKEN
@@ -145,7 +150,7 @@ class AuditSigner:
     async def _go_on_from(
         self, tenant: TenantId, db: Db, anchor: StoredAnchor, known: TrailHead | None
     ) -> tuple[TrailHead, bool]:
-        """The signature that the next one follows, and True if the database lacks the one in memory."""
+        """The signature that the next signature follows, and True if the database lacks the remembered signature."""
         found = TrailHead(anchor.row.number, anchor.row.head)
         last = max(found.number, await anchors.last_number(tenant, db))  # a number is never reused
         if known is None or known == found or known.number == 0:
@@ -156,7 +161,7 @@ class AuditSigner:
         return TrailHead(max(known.number, last), known.head), True
 
     async def _find_ends(self, tenant: TenantId, db: Db, ends: Ends, *, is_first: bool) -> Sequence[End]:
-        """Unsigned ends; those in the memory of this replica are not read from the database."""
+        """Unsigned ends. An end that this replica remembers takes precedence over the end in the database."""
         if is_first:
             found = await signed_heads.unsigned(tenant, db, signer=TRAIL)
         else:

@@ -1,8 +1,8 @@
 """Heads of audit trails outside the database: sealing, delivery to their stores, and reading.
 
 A head names the newest signature of a tenant's audit trail. Signatures form one chain per tenant, so one head covers
-everything signed before it. Delivery runs beside the signer, never in a call. Each store receives the newest head of
-each tenant, with a deadline. A failed delivery is repeated in the next round.
+all earlier signatures. The signer delivers heads after each round, never in a call. Each store receives the newest head
+of each tenant, with a deadline of 5 s per batch. A failed delivery is repeated in the next round.
 """
 
 import hmac
@@ -111,7 +111,10 @@ class OutsideHeads:
         """Deliveries that failed, by store."""
 
     def note(self, tenant: TenantId, trail: TrailHead) -> None:
-        """Queue this head for the next round; it replaces an older one that still waits."""
+        """Queue this head for the next round, in place of an older head of the tenant.
+
+        Beyond 10,000 waiting tenants, the tenant that was queued first is dropped.
+        """
         sealed = seal_head(self._keys[0], tenant, trail, at_us=now_us())
         for waiting in self._waiting.values():
             waiting[tenant] = sealed
@@ -119,13 +122,13 @@ class OutsideHeads:
                 del waiting[next(iter(waiting))]
 
     async def deliver(self) -> None:
-        """Send the waiting heads to every store; a failure is logged and counted, never raised."""
+        """Send the waiting heads to every store; a failed delivery is logged and counted, not raised."""
         async with anyio.create_task_group() as tasks:
             for store in self._stores:
                 tasks.start_soon(self._deliver_to, store)
 
     async def recall(self, tenant: TenantId) -> TrailHead | None:
-        """Newest head of earlier signers, from the stores that may serve as memory and respond in time."""
+        """The newest valid head in the stores that may serve as memory and respond in time; None without one."""
         newest: TrailHead | None = None
         for store in self._stores:
             if store.is_memory:
@@ -135,7 +138,7 @@ class OutsideHeads:
         return newest
 
     async def read(self, tenant: TenantId) -> Sequence[FoundHeads]:
-        """The heads of the tenant in every store."""
+        """The valid heads of the tenant in every store, and the number of invalid ones."""
         found: dict[str, FoundHeads] = {}
 
         async def read_one(store: HeadStore) -> None:
@@ -158,7 +161,7 @@ class OutsideHeads:
                 log.warning("audit_heads_not_delivered", store=store.name, heads=len(waiting), reason=_reason(error))
                 return
             for tenant, sealed in batch.items():
-                if waiting.get(tenant) is sealed:  # a newer one may have been queued meanwhile
+                if waiting.get(tenant) is sealed:  # a newer head may have been queued during the delivery
                     del waiting[tenant]
 
     async def _read(self, store: HeadStore, tenant: TenantId, *, within_s: float) -> FoundHeads:

@@ -1,8 +1,8 @@
 """Signed ends of the chains of a tenant's audit trail, stored beside the chains.
 
-A chain by itself reveals a change or a removal in its middle, but not that its end was cut off. A signature names a
-chain, its last number and its head. So a cut at the end requires the removal of the signature, too. The signatures of
-one signer form a chain themselves, and a later signer signs the ends of the earlier ones.
+A chain by itself reveals a change or a removal in its middle, but not a removal at its end. A signature names a chain,
+its last number and its head. So an attacker that removes the end has to remove the signature, too. The signatures of
+one signer form a chain themselves, and a later signer signs the ends of earlier signers' chains.
 """
 
 import hmac
@@ -98,7 +98,7 @@ def seal(key: bytes, previous: bytes, row: HeadRow) -> bytes:
 
 
 async def unsigned(tenant: TenantId, db: Db, *, signer: str) -> Sequence[End]:
-    """The unsigned ends of all chains, those of other signers included."""
+    """The unsigned ends of all chains of entries, and of the signature chains of other signers than `signer`."""
     named = {"tenant": tenant, "signer": signer, "signers": SIGNERS}
     return [End._make(row) for row in await db.execute(_ALL_ENDS, named)]
 
@@ -127,7 +127,7 @@ async def append(tenant: TenantId, db: Db, signatures: Sequence[Signature]) -> N
 
 
 async def signatures(tenant: TenantId, db: Db, *, after: Signature | None, limit: int) -> Sequence[Signature]:
-    """Signatures in order of signers and numbers; those that follow `after`."""
+    """Signatures after `after`, in order of signers and numbers."""
     columns = audit_heads.c
     named = columns.tenant_id, columns.signer, columns.number, columns.writer, columns.seq, columns.head, columns.mac
     query = select(*named).where(columns.tenant_id == tenant)

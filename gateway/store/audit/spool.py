@@ -1,6 +1,6 @@
 """Spool of outcomes that wait for the database: their stored form, and the drain that writes them in order.
 
-Each entry keeps its id and time. So an entry that was stored after all, or is drained twice, becomes one row.
+Each entry keeps its id and time. So an entry that had reached the database, or is drained twice, still makes one row.
 """
 
 from collections.abc import AsyncGenerator, Sequence, Set
@@ -43,7 +43,7 @@ class SpoolStore(Protocol):
     """Number of spooled entries of all replicas; None while it is unknown."""
 
     def belong_to(self, installation: str) -> None:
-        """Set the installation that owns the entries; before that, none is stored or returned."""
+        """Set the installation that owns the entries; before this call, the spool stores and returns no entries."""
         ...
 
     async def keep(self, entries: Sequence[bytes]) -> None:
@@ -51,7 +51,7 @@ class SpoolStore(Protocol):
         ...
 
     async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:
-        """The oldest entries with their positions; none while another replica drains the spool."""
+        """The oldest entries with their positions; empty while another replica drains the spool."""
         ...
 
     async def forget(self, places: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ class SpoolStore(Protocol):
     async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
         """Entries of older replicas after the position `after` in the shared spool, and the last position read.
 
-        Installations share that spool, so it may contain entries of others.
+        Installations share that spool, so it may contain entries of other installations.
         """
         ...
 
@@ -96,7 +96,7 @@ def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
 
 
 class SpoolDrain:
-    """Writes spooled entries to the database as soon as it accepts them; open it once per replica."""
+    """Writes spooled entries to the database; looks for entries once a second. Open it once per replica."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class SpoolDrain:
         self.brought_back = 0
 
     async def __aenter__(self) -> Self:
-        with suppress(*_AWAY):  # repeated before anything is drained
+        with suppress(*_AWAY):  # `_run` repeats this before it drains
             await self._name()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -155,7 +155,7 @@ class SpoolDrain:
         self._is_named = True
 
     async def _bring_back(self, waiting: Sequence[tuple[str, bytes]]) -> None:
-        """Write all spooled entries, in groups on one connection, in chains of its own."""
+        """Write all spooled entries, in groups on one connection, as new chains."""
         async with self._connected() as connection:
             chains = ChainWriter(self._chain_key)
             while waiting:
@@ -168,7 +168,7 @@ class SpoolDrain:
     async def _bring_back_shared(self) -> None:
         """Write the entries that replicas of the previous release left, if their tenants belong to this database.
 
-        Other entries stay for their own installation, and are not read twice.
+        Other entries stay for their own installation, and this replica does not read them again.
         """
         until, waiting = await self._overflow.peek_shared(self._looked_until, _GROUP)
         while until != self._looked_until:

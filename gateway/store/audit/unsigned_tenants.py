@@ -4,11 +4,11 @@ from gateway.domain.identifiers import TenantId
 from gateway.store.audit.signed_heads import End
 
 Ends = dict[str, End | None]
-"""Writers, each with the end of its chain where this replica knows it."""
+"""Ends of chains by writer; None if this replica does not know the end."""
 
 
 class UnsignedTenants:
-    """Tenants for which this replica has written since the last `take`, with the writers."""
+    """Tenants whose chains this replica has extended and that `take` has not returned since, with the writers."""
 
     def __init__(self) -> None:
         self._ends: dict[TenantId, Ends] = {}

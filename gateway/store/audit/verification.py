@@ -1,9 +1,9 @@
 """Verification of a tenant's audit trail: each entry follows the previous one, and no chain begins late or ends early.
 
-It finds what a writer of the database without the keys has done. A changed or inserted entry does not match its MAC; a
-removed one leaves a gap in the numbers. The chain of changes begins with the creation of the tenant and reaches its
-revision. The signatures name the ends of all chains. The anchor and the entries of changes name the signatures, and the
-stores outside the database keep heads of the signatures.
+It detects edits by a writer of the database without the keys. A changed or inserted entry does not match its MAC; a
+removed entry leaves a gap in the numbers. The chain of changes begins with the creation of the tenant and ends at its
+revision. The signatures name the ends of all chains. The anchor and the entries of changes name signatures, and stores
+outside the database contain the heads of the signatures.
 """
 
 import hmac
@@ -45,7 +45,7 @@ class _Walked:
     fault: ChainFault | None = None
 
     def report(self, kind: ChainFaultKind, number: int, entry: AuditId | None = None) -> None:
-        """Count a fault; the first is kept."""
+        """Count a fault, and remember the first."""
         self.faults += 1
         self.fault = self.fault or ChainFault(kind=kind, number=number, entry=entry)
 
@@ -76,7 +76,7 @@ class _Walked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailKeys:
-    """The keys that may have made the MACs of an audit trail, per kind of row; the first key is in use now."""
+    """The keys that may have made the MACs of an audit trail, per kind of row. The first key makes new MACs."""
 
     chain: Sequence[bytes]
     signing: Sequence[bytes] = ()
@@ -86,7 +86,7 @@ class TrailKeys:
 class TrailCheck:
     """Verifies the chains of one tenant: first the signatures, then the entries, part by part and in order.
 
-    `wanted` contains the numbers of signatures to be compared later; their MACs are kept in `signed`.
+    `wanted` contains the numbers of signatures to compare later; `signed` then contains their MACs.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class TrailCheck:
         return 0 if chain is None else chain.last
 
     def follow_signatures(self, signatures: Iterable[Signature]) -> None:
-        """Verify the next signatures, and keep the ends that they name."""
+        """Verify the next signatures, and remember the ends that valid signatures name."""
         for one in signatures:
             row = one.row
             chain = self._chain(SIGNERS + row.signer)
@@ -140,7 +140,7 @@ class TrailCheck:
                 self._follow_reference(one)
 
     def anchor(self, found: StoredAnchor | None) -> Anchor:
-        """State of the anchor; call it after all entries were verified and before `chains`."""
+        """State of the anchor. Call this after all entries were verified, and before `chains`."""
         if found is None:
             return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)
         row = found.row
@@ -161,7 +161,7 @@ class TrailCheck:
         The revision has to be read before the first entry.
         """
         reached = dict(self._ends)
-        if revision is not None:  # a tenant has at least the entry of its creation
+        if revision is not None:  # the creation of a tenant is its first entry
             reached[CATALOG] = max(revision, reached.get(CATALOG, 0), 1)
         for writer, number in reached.items():
             chain = self._chain(writer)

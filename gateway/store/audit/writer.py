@@ -1,11 +1,11 @@
 """Writes the audit entries of calls, committed in groups.
 
-Entries that arrive during a commit share the next one; a lone one starts at once. While calls are concurrent, a group
-waits 1 ms for more entries, so that more of them share the cost of a commit. One held connection and one prepared
-statement make one round trip per group. After any failure the connection and the chains are new, so an entry with an
-unknown outcome cannot collide with later ones.
+Entries that arrive during a commit share the next commit; a lone entry is committed at once. While calls are
+concurrent, a group waits 1 ms for more entries, so that more entries share the cost of a commit. A group costs one
+round trip, with a prepared statement on a permanent connection. After any failure the connection and the chains are
+new, so an entry that may have been stored cannot collide with later entries.
 
-While PostgreSQL is unreachable, outcomes are kept in the spool, if there is one, and their callers get their responses.
+While PostgreSQL is unreachable, outcomes go to the spool, if there is one, and their callers get their responses.
 Intents are refused, so that the calls they announce do not happen.
 """
 
@@ -36,9 +36,9 @@ log = structlog.get_logger(__name__)
 _LARGEST_GROUP = 256
 _LONGEST_QUEUE = 16_384
 _LINGER_S = 0.001
-"""Wait of a group for more entries if the previous group had several: the shortest timer of uvloop."""
+"""Time for which a group waits for more entries if the previous group had several; uvloop's shortest timer."""
 _COMMIT_S = 10.0
-"""Deadline of entries that cannot be spooled."""
+"""Deadline of a group without entries that can be spooled."""
 
 _CLOSE_S = 5.0
 _KEEP_S = 2.0
@@ -84,7 +84,7 @@ class AuditWriter:
 
     @property
     def waiting(self) -> int:
-        """Number of entries that wait for their group."""
+        """Number of entries that wait for a group."""
         return len(self._waiting)
 
     @property
@@ -101,7 +101,7 @@ class AuditWriter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write the waiting entries if that takes at most 5 s, then close."""
+        """Write the waiting entries for at most 5 s, then close."""
         self._is_open = False
         self._wake.set()
         with anyio.move_on_after(_CLOSE_S, shield=True):
@@ -117,7 +117,7 @@ class AuditWriter:
         """Return when the record is committed or spooled. Cancellation of the caller does not withdraw it.
 
         Raises:
-            AuditUnavailable: the record was neither committed nor spooled, or the outcome is unknown.
+            AuditUnavailable: the writer is closed, its queue is full, or the record may be neither stored nor spooled.
         """
         if not self._is_open:
             raise _unavailable()
@@ -165,7 +165,7 @@ class AuditWriter:
                 rows = self._chains.rows(record for record, _ in group)
                 await statement.fetchval(rows)
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
-            # Nothing of the group is stored. One record is at fault, and the others must not fail with it.
+            # No record of the group is stored. One record is at fault; the other records must not fail with it.
             self._drop_connection()
             if len(group) > 1:
                 for alone in group:
@@ -193,7 +193,7 @@ class AuditWriter:
         return time.monotonic() < self._left_alone_until or not self._silence.may_ask()
 
     def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
-        """Note a failure: a broken connection may be replaced at once, an unreachable database gets a back-off."""
+        """Note a failure: a broken connection may be replaced at once, an unreachable database causes a back-off."""
         if isinstance(error, TimeoutError):
             self._silence.note()
             return
@@ -202,7 +202,7 @@ class AuditWriter:
             self._left_alone_until = time.monotonic() + _LEFT_ALONE_S
 
     async def _keep(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
-        """Spool outcomes under the ids that they already have, because they may have been stored."""
+        """Spool the outcomes. An outcome keeps the id of its row, because that row may have been stored."""
         outcomes = [(place, one) for place, one in enumerate(group) if one[0].kind is AuditKind.CALL]
         if self._overflow is None or not outcomes:
             return
@@ -225,7 +225,7 @@ class AuditWriter:
         return pack(record, self._names.next_id(at_us), at_us)
 
     async def _ready(self) -> Statement:
-        """The prepared statement, on a connection that is not known to be closed."""
+        """The prepared statement, on a new connection if the old one is closed."""
         if self._statement is None or self._connection is None or self._connection.is_closed():
             self._drop_connection()
             self._connection = await connect_app(self._url)
@@ -235,7 +235,7 @@ class AuditWriter:
         return self._statement
 
     def _drop_connection(self) -> None:
-        """Drop the connection; the next group gets a new one, with chains of its own."""
+        """Drop the connection; the next group gets a new connection and new chains."""
         if self._connection is not None:
             self._connection.terminate()
         self._connection = self._statement = None

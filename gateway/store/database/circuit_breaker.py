@@ -1,7 +1,7 @@
-"""Circuit breaker for a PostgreSQL that is silent: reachable, but not responding, such as a server that hangs.
+"""Circuit breaker for a PostgreSQL server that hangs: it is reachable, but does not respond.
 
-A server that refuses is noticed at once; one that hangs costs each caller its whole deadline. So the caller that times
-out opens the breaker for its replica, and callers with a fallback send no requests for 3 s. Then one of them probes the
+A server that refuses is noticed at once; a server that hangs costs each caller its whole deadline. So a timeout opens
+the breaker of the replica, and callers with a fallback send no requests for 3 s. Then one of these callers probes the
 server.
 """
 
@@ -28,8 +28,8 @@ class DatabaseBreaker:
     def may_ask(self) -> bool:
         """True if a request may be sent.
 
-        After the open period, one caller gets True and probes the server. The others get False until that one has a
-        response, or for as long again.
+        After the open period, one caller gets True and probes the server. The others get False until the probe has a
+        response, or for another open period.
         """
         now = time.monotonic()
         if self._until is None:
@@ -50,7 +50,7 @@ class DatabaseBreaker:
 
 @asynccontextmanager
 async def bounded_wait(seconds: float) -> AsyncGenerator[None]:
-    """Raise TimeoutError if the block takes longer than this.
+    """Raise TimeoutError if the block takes longer than `seconds`.
 
     If the timer fires 0.5 s late or more, this process itself was stalled, and PostgreSQL may not be at fault. The
     block then gets the same time once more.

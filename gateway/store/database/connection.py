@@ -1,6 +1,7 @@
-"""One connection to PostgreSQL, under the role that it must have.
+"""Connections to PostgreSQL, under the role `gateway_app` or under the login itself.
 
-The only module that reads a database URL. The driver has no type stubs, so the members in use are declared here.
+Only this module passes a database URL to the driver. The driver has no type stubs, so the members in use are declared
+here.
 """
 
 import re
@@ -18,7 +19,7 @@ APP_ROLE = "gateway_app"
 _SCHEME = re.compile(r"\Apostgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
 _TIMEOUT_S = 5.0
 _COMMAND_S = 15.0
-"""For a server that does not end a statement even at its own `statement_timeout`."""
+"""Deadline of the driver for one command, because a server that hangs ignores its own `statement_timeout`."""
 
 _PARTING_S = 0.1
 _SETTINGS = {"application_name": "gateway", "search_path": "public", "jit": "off"}
@@ -37,7 +38,7 @@ class Statement(Protocol):
 
 
 class PostgresConnection(Protocol):
-    """The members in use of the driver's connection."""
+    """The driver's connection: the members that the gateway uses."""
 
     async def execute(self, query: str, *args: object) -> str:
         """Run a statement."""
@@ -75,7 +76,7 @@ class _Dial(Protocol):
 
 
 class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
-    """A connection whose `close`, if it has a timeout, takes at most 0.1 s, because the server may not respond."""
+    """A connection whose `close` with a timeout takes at most 0.1 s, because the server may not respond."""
 
     async def close(self, *, timeout: float | None = None) -> None:
         """Close gracefully within the timeout, or else abort."""
@@ -88,10 +89,11 @@ _dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMe
 
 
 async def connect_app(url: str) -> PostgresConnection:
-    """Connect as `gateway_app`, whatever the login is; no other role may ever serve a tenant.
+    """Connect and take the role `gateway_app`, under any login; no other role may serve tenants.
 
     Raises:
-        DatabaseUnavailable: not reachable, not migrated, or the role is unsafe or another one.
+        DatabaseUnavailable: PostgreSQL is not reachable, refuses the login or is not migrated; or the role is unsafe or
+            not `gateway_app`.
         BrokenSetting: the URL cannot be read.
     """
     settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}
@@ -113,7 +115,7 @@ async def connect_owner(url: str) -> PostgresConnection:
     """Connect under the login itself, to migrate or to diagnose; statements have no time limit.
 
     Raises:
-        DatabaseUnavailable: not reachable, or the login is refused.
+        DatabaseUnavailable: PostgreSQL is not reachable or refuses the login.
         BrokenSetting: the URL cannot be read.
     """
     return await _connect(url, _SETTINGS)

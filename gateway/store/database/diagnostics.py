@@ -1,7 +1,7 @@
-"""Diagnostics of a database: the facts that decide on the isolation of tenants, read from its catalogs.
+"""Diagnostics of a database: version, clock, migration, and the facts that decide on the isolation of tenants.
 
-They are read under the login itself, not as `gateway_app`. A connection of an unsafe role would be refused, but the
-diagnosis has to describe that role.
+The facts are read under the login itself. `connect_app` would refuse an unsafe role, but the diagnosis has to describe
+that role.
 """
 
 import time
@@ -49,7 +49,7 @@ where n.nspname = 'public' and c.relname = any($1::text[])
        or (wanted.forbidden and has_table_privilege($3, c.oid, right_)))
 order by 1
 """
-_OPEN_DOORS = """
+_DANGEROUS_ATTRIBUTES = """
 select p.proname::text as name from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 where n.nspname = 'public' and p.prosecdef and has_function_privilege('public', p.oid, 'execute') order by 1
 """
@@ -60,7 +60,7 @@ _REVISION = "select max(version_num) from public.alembic_version"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleFacts:
-    """Attributes and privileges of the role `gateway_app`; empty lists are good."""
+    """Attributes and privileges of the role `gateway_app`; in a sound database, all lists are empty."""
 
     is_superuser: bool
     bypasses: bool
@@ -91,10 +91,10 @@ class DatabaseFacts:
 
 
 async def examine_database(url: str) -> DatabaseFacts:
-    """Read the facts on a connection of its own.
+    """Read the facts on a new connection.
 
     Raises:
-        DatabaseUnavailable: not reachable, the login is refused, or the connection broke.
+        DatabaseUnavailable: PostgreSQL is not reachable or refuses the login, or a query failed.
         BrokenSetting: the URL cannot be read.
     """
     connection = await connect_owner(url)
@@ -109,14 +109,14 @@ async def examine_database(url: str) -> DatabaseFacts:
 async def _read(connection: PostgresConnection) -> DatabaseFacts:
     asked = time.time()
     [server] = await connection.fetch(_SERVER)
-    heard = time.time()
+    answered_at = time.time()
     walls = await connection.fetch(_WALLS, _TABLES)
     return DatabaseFacts(
         version=str(server["version"]).split(" ", 1)[0],
         major=_int(server["number"]) // 10_000,
         login=str(server["login"]),
         login_is_mighty=bool(server["is_mighty"]),
-        clock_skew_s=_float(server["now"]) - (asked + heard) / 2,
+        clock_skew_s=_float(server["now"]) - (asked + answered_at) / 2,
         revision=await _revision(connection),
         role=await _role(connection),
         unwalled=[str(wall["name"]) for wall in walls if not (wall["is_enabled"] and wall["has_policy"])],
@@ -134,7 +134,7 @@ async def _role(connection: PostgresConnection) -> RoleFacts | None:
     excess = [str(grant["what"]) for grant in grants if not grant["needed"]]
     if await connection.fetchval(_MAY_CREATE, APP_ROLE):
         excess.append("schema public: create")
-    excess += [f"{door['name']}: execute by everybody" for door in await connection.fetch(_OPEN_DOORS)]
+    excess += [f"{door['name']}: execute by everybody" for door in await connection.fetch(_DANGEROUS_ATTRIBUTES)]
     return RoleFacts(
         is_superuser=bool(role["is_superuser"]),
         bypasses=bool(role["bypasses"]),

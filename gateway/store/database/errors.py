@@ -24,14 +24,14 @@ _RETRY_CLASSES = frozenset({"08", "40", "55", "57", "58"})
 """Connection, serialisation and deadlock, lock, operator intervention, system error."""
 
 AWAY = (OSError, TimeoutError, asyncpg.InternalClientError)
-"""Errors without SQLSTATE for an unreachable server; `InternalClientError` if it breaks off during a command."""
+"""Errors without SQLSTATE for a lost server; `InternalClientError` if the connection breaks during a command."""
 
 RETRY_S = 2.0
 """Seconds after which to retry a database that did not respond."""
 
 
 def translate(error: Exception) -> GatewayError | None:
-    """The gateway's error for a driver's error; None for a mistake in this code, which must stay visible as it is."""
+    """The gateway's error for a driver's error; None for others, which are mistakes in this code and stay visible."""
     state = _state(error)
     if state == _UNIQUE:
         return NameTaken("The name is already in use.")
@@ -57,7 +57,7 @@ def translate_connecting(error: Exception) -> GatewayError:
         return DatabaseUnavailable(f"The database is not migrated ({error}): run `gateway migrate`.")
     if state in _WRONG_LOGIN:
         return DatabaseUnavailable(f"PostgreSQL refused the connection: {error}")
-    if isinstance(error, ssl.SSLError):  # for an untrusted certificate it is a ValueError, too
+    if isinstance(error, ssl.SSLError):  # before ValueError: the error for an untrusted certificate is one
         return DatabaseUnavailable(f"PostgreSQL's certificate is not trusted, or TLS failed otherwise: {error}.")
     if isinstance(error, (asyncpg.ClientConfigurationError, ValueError, TypeError)):
         return BrokenSetting("The database URL cannot be read: postgresql://user:password@host:port/database.")
@@ -65,7 +65,7 @@ def translate_connecting(error: Exception) -> GatewayError:
 
 
 def see_our_errors(engine: AsyncEngine) -> None:
-    """Make the engine raise the gateway's errors instead of the driver's, where `translate` knows them."""
+    """Make the engine raise the gateway's errors in place of the driver's errors that `translate` knows."""
     event.listen(engine.sync_engine, "handle_error", _replace, retval=True)
 
 

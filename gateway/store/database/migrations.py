@@ -32,7 +32,8 @@ async def migrate(url: str) -> Sequence[str]:
 
     Raises:
         DatabaseUnavailable: PostgreSQL does not respond, or refuses the login.
-        BrokenSetting: the login lacks a privilege; the message contains the SQL to run instead.
+        BrokenSetting: the login lacks a privilege (the message contains the SQL to run), the URL cannot be read, or the
+            migrations are not installed.
     """
 
     async def connect(*_: object, **__: object) -> PostgresConnection:
@@ -54,7 +55,11 @@ async def migrate(url: str) -> Sequence[str]:
 
 
 def head() -> str:
-    """The newest installed revision."""
+    """The newest installed revision.
+
+    Raises:
+        BrokenSetting: the migrations are not installed.
+    """
     found = ScriptDirectory.from_config(_config()).get_current_head()
     if found is None:
         raise BrokenSetting("The migrations of the gateway are not installed.")

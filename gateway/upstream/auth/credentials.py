@@ -1,6 +1,7 @@
-"""Application of stored credentials: the first alternative of the operation that is completely stored.
+"""Application of stored credentials to requests.
 
-A credential replaces an argument of the same name: the caller cannot override it, and it is never sent twice.
+Of the operation's security alternatives, the first is used whose credentials are all stored. A credential replaces an
+argument of the same name: the caller cannot override it, and it is never sent twice.
 """
 
 import base64
@@ -21,15 +22,16 @@ from gateway.upstream.serialize.percent_encoding import Unwritable, percent
 Security = tuple[tuple[SchemePlan, ...], ...]
 
 _SECRET_HEADER = re.compile("authorization|cookie|key|token|secret", re.IGNORECASE)
-"""Names of headers that usually hold a secret; checked where the headers do not come from a stored credential."""
+"""Names of headers that usually contain a secret; for headers that do not come from a stored credential."""
 _DIGEST_KEY = secrets.token_bytes(32)
-"""A random key of this process: a digest in a dump or a trace cannot confirm a guessed secret."""
+"""Random key of this process: without the key, a logged digest cannot confirm a guessed secret."""
 
 
 def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str, Credential]) -> UpstreamRequest:
     """Return the request with its credentials.
 
-    An operation that also accepts no credential uses a stored one, and is sent without any if none is stored.
+    If the operation also accepts requests without credentials, stored ones are still used. Without stored ones, the
+    request is sent unchanged.
 
     Raises:
         CredentialMissing: no alternative is completely stored, or a stored value cannot be sent.
@@ -44,7 +46,7 @@ def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str
 
 
 def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...]:
-    """The first alternative that is completely stored; empty if the request is sent without a credential.
+    """Return the first alternative whose credentials are all stored; empty if none is needed.
 
     Raises:
         CredentialMissing: no alternative is completely stored.
@@ -59,7 +61,7 @@ def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[
 
 
 def digest_of(secret_values: Iterable[str]) -> bytes:
-    """Digest of these secrets for the key of pooled connections; the order of the values matters."""
+    """Return the digest of the secrets, for the key of pooled connections; the order of the secrets matters."""
     digest = hashlib.blake2b(digest_size=16, key=_DIGEST_KEY)
     for value in secret_values:
         encoded = value.encode("utf-8", "surrogatepass")
@@ -69,13 +71,13 @@ def digest_of(secret_values: Iterable[str]) -> bytes:
 
 
 def digest_of_headers(headers: Iterable[tuple[str, str]]) -> bytes:
-    """Digest of the secrets that the author of a request wrote into its headers; empty without any such header."""
+    """Return the digest of the headers whose names indicate a secret; empty without such headers."""
     found = sorted((name.lower(), value) for name, value in headers if _SECRET_HEADER.search(name))
     return digest_of(part for header in found for part in header) if found else b""
 
 
 def choose(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...] | None:
-    """The first alternative that is completely stored; None without one."""
+    """Return the first non-empty alternative whose credentials are all stored; None without one."""
     for alternative in security:
         if alternative and all(scheme.name in credentials for scheme in alternative):
             return alternative
@@ -99,7 +101,7 @@ def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential)
 
 
 def _pair(scheme: SchemePlan, credential: Credential) -> str:
-    """User name and password as RFC 7617 encodes them, in UTF-8."""
+    """Return user name and password in base64 of UTF-8 (RFC 7617)."""
     username = credential.username
     if username is None:
         raise CredentialMissing(f"The credential of {scheme.name!r} needs a user name and a password; store both.")
@@ -132,7 +134,7 @@ def _with_cookie(request: UpstreamRequest, scheme: SchemePlan, value: str) -> Up
 
 
 def _cookie_text(value: str) -> str:
-    """The stored text where a cookie can carry it (RFC 6265), else percent-encoded."""
+    """Return the stored text; percent-encoded if it has a blank, quote, comma, semicolon or backslash (RFC 6265)."""
     return percent(value) if any(character in ' ",;\\' for character in value) else value
 
 

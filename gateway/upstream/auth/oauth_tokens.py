@@ -1,8 +1,8 @@
-"""OAuth 2.0 access tokens for a client's own credentials (RFC 6749 section 4.4), cached until they expire.
+"""OAuth 2.0 access tokens for client credentials (RFC 6749 section 4.4), cached until shortly before they expire.
 
-A token is requested once for all calls that need it (single-flight): on this replica and, with a store, across all
-replicas. It belongs to one tenant, source, scheme, set of scopes and client secret; a change of any of them changes its
-cache key.
+Token requests are single-flight on a replica. With a store, a lock also prevents parallel requests of other replicas;
+after a bounded wait a replica requests the token without the lock. The cache key covers tenant, source, scheme, token
+URL, scopes, client id and client secret.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _SPARE_SHARE = 0.2
 
 
 class TokenStore(Protocol):
-    """Token store shared by the replicas; its content is unreadable to others."""
+    """Token store shared by the replicas; the tokens are encrypted. Every method may raise RedisUnavailable."""
 
     async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
         """Return the stored token; None if there is none."""
@@ -43,12 +43,12 @@ class TokenStore(Protocol):
         ...
 
     def lock(self, tenant: TenantId, place: str) -> AbstractAsyncContextManager[None]:
-        """Wait, for a bounded time, until no other replica is fetching this token."""
+        """Hold the lock for fetching a token while the block runs; after a bounded wait, the block runs without it."""
         ...
 
 
 class _Fetch:
-    """One token request in flight: the first caller sends it, the others wait for its outcome."""
+    """One token request in flight: the first caller sends the request, the others wait for its outcome."""
 
     __slots__ = ("done", "error")
 
@@ -69,7 +69,7 @@ class Tokens:
     async def exchange(
         self, tenant: TenantId, source: SourceId, security: Security, stored: Mapping[str, Credential]
     ) -> Mapping[str, Credential]:
-        """Return the stored credentials, with client secrets replaced by tokens where the request needs them.
+        """Return the stored credentials; the client secrets that the request needs are replaced by access tokens.
 
         Raises:
             TokenRefused: the token endpoint issued no token.
@@ -92,7 +92,8 @@ class Tokens:
     ) -> None:
         """Drop the tokens of a request that the upstream rejected.
 
-        With `refused`, the rejected credentials, a newer token that another call fetched meanwhile is kept.
+        `refused` are the credentials that were sent: a newer token, fetched by another call meanwhile, is kept. Without
+        Redis, only the copy of this replica is dropped.
         """
         for scheme in choose(security, stored) or ():
             if needs_token(scheme, stored):
@@ -101,7 +102,7 @@ class Tokens:
                 await self._drop(tenant, place, None if old is None else old.value)
 
     async def _drop(self, tenant: TenantId, place: str, value: str | None) -> None:
-        """Drop the token at this key if it has this value; with None, drop any token there."""
+        """Drop the token at this key if it has this value; with None, drop it in any case."""
         held = self._held.get(tenant, place)
         if held is not None and value in {None, held.value}:
             self._held.drop(tenant, place)
@@ -164,7 +165,7 @@ class Tokens:
 
 
 def needs_token(scheme: SchemePlan, stored: Mapping[str, Credential]) -> bool:
-    """True if the stored credential is a client's own, to be exchanged; a bare value is a token already."""
+    """True if the stored credential is a client id and secret; without a client id, the value is already a token."""
     return scheme.kind is SchemeKind.CLIENT_CREDENTIALS and stored[scheme.name].username is not None
 
 
@@ -178,6 +179,6 @@ def _place(source: SourceId, scheme: SchemePlan, credential: Credential) -> str:
 
 
 def _is_fresh(token: AccessToken) -> bool:
-    """True if the token lasts long enough to be used."""
+    """True if more than 30 seconds, or 20 % of a lifetime below 150 seconds, are left."""
     left = token.expires_at - time.time()
     return left > min(_SPARE_S, token.life_s * _SPARE_SHARE)

@@ -23,7 +23,7 @@ _LONGEST_LIFE_S = 24 * 3600.0
 _OK = 200
 _NOT_THIS_WAY = frozenset((400, 401))
 _NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
-"""Errors of servers that expect the client's credentials in the body; many send no error code."""
+"""Error codes of servers that expect the client's credentials in the body; None because many send no code."""
 
 _NAMED = frozenset(
     {
@@ -40,7 +40,7 @@ _NAMED = frozenset(
         "unsupported_grant_type",
     }
 )
-"""Registered error codes, which messages may name. Others are not shown: an endpoint may echo the secret."""
+"""Registered error codes, which messages may name. Other codes are not shown: an endpoint may echo the secret."""
 
 
 async def fetch_token(
@@ -48,8 +48,9 @@ async def fetch_token(
 ) -> AccessToken:
     """Fetch a new token for the scheme's scopes.
 
-    The client authenticates in the Authorization header, which every server must support. A server that requires the
-    credentials in the body reports an unknown or missing client; then the request is repeated in that form.
+    The client authenticates in the Authorization header, which every server must support. Some servers require the
+    credentials in the body. So after status 400 or 401 with `invalid_client`, `invalid_request` or no error code, the
+    request is repeated in that form.
 
     Raises:
         TokenRefused: the endpoint issued no token.
@@ -113,10 +114,14 @@ def _members(answer: UpstreamAnswer) -> dict[str, Any]:
         return {}
 
 
-def _life(said: object) -> float:
-    """Lifetime of the token in seconds, at most a day; five minutes if the server declares none."""
+def _life(message: object) -> float:
+    """Lifetime of the token in seconds, at most a day; five minutes if the server declares no valid one."""
     try:
-        seconds = float(said) if isinstance(said, int | float | str) and not isinstance(said, bool) else _DEFAULT_LIFE_S
-    except ValueError:
+        seconds = (
+            float(message)
+            if isinstance(message, int | float | str) and not isinstance(message, bool)
+            else _DEFAULT_LIFE_S
+        )
+    except (ValueError, OverflowError):
         return _DEFAULT_LIFE_S
     return min(max(seconds, 0.0), _LONGEST_LIFE_S) if math.isfinite(seconds) else _DEFAULT_LIFE_S

@@ -1,7 +1,7 @@
 """IP addresses that the gateway may dial.
 
-The lists are our own, because Python's `is_global` counts several internal ranges as global. An address is judged after
-name resolution, never by its spelling.
+The lists are our own, because Python's `is_global` counts several internal ranges as global. An address is parsed
+before it is judged, so its spelling does not matter.
 """
 
 import ipaddress
@@ -43,7 +43,7 @@ Address = IPv4Address | IPv6Address
 
 
 def read_address(text: str) -> Address | None:
-    """Parse an address, IPv4-mapped ones as IPv4; None for names and for scoped addresses."""
+    """Parse an address; IPv4-mapped IPv6 becomes IPv4. None for a name or a scoped address."""
     if "%" in text:
         return None
     try:
@@ -56,16 +56,16 @@ def read_address(text: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """True if any tenant's document may name this address."""
+    """True if every tenant may reach this address without an allow-list entry."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _DENIED_4)
     return address in _GLOBAL_6 and not any(address in network for network in _DENIED_6)
 
 
 def is_private(address: Address) -> bool:
-    """True if this is an internal address of the kind that an operator's own upstreams have.
+    """True if an operator's own upstream may have this internal address.
 
-    Link-local, multicast and reserved addresses are neither public nor private: cloud metadata is served there.
+    Link-local, multicast and reserved addresses are neither public nor private: cloud metadata is link-local.
     """
     if isinstance(address, IPv4Address):
         return any(address in network for network in _PRIVATE_4)

@@ -1,7 +1,7 @@
-"""Allow-lists of upstreams: exact `host:port` entries of the operator, one list for all tenants and one for each.
+"""Allow-lists of upstreams: exact `host:port` entries of the operator, one list for all tenants and one per tenant.
 
 One parser reads `GATEWAY_EGRESS_ALLOW` and the lists of tenants. An entry is a name or an address with a port; there
-are no patterns and no networks. A list is a value: it is part of the key of pooled connections.
+are no patterns and no networks. A tenant's list is part of the key of its pooled connections.
 """
 
 import re
@@ -22,22 +22,22 @@ FORM = "must be an exact host:port, such as billing.internal:8443, 10.0.0.5:8080
 _ENTRY = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?")
 _LONGEST_NAME = 254
-"""The most characters of a domain name (RFC 1035 section 2.3.4), including its final dot."""
+"""Limit on the characters of a domain name (RFC 1035 section 2.3.4), including its final dot."""
 _LAST_PORT = 65535
 
 
 class AllowLists(Protocol):
-    """The allow-list of each tenant, as far as this replica knows it; read before every request."""
+    """The allow-lists of the tenants; read before every attempt of a request."""
 
     def current(self, tenant: TenantId) -> AllowList | None:
-        """Return the list if this replica knows it without a query; None: call `read`."""
+        """Return the list if it is current in memory; None if `read` must be called."""
         ...
 
     async def read(self, tenant: TenantId) -> AllowList:
-        """Return the newest list; empty for a tenant that no longer exists.
+        """Return the newest list; empty for a removed tenant, and while only an outdated list is available.
 
         Raises:
-            Unavailable: the database is unavailable and nothing recent enough is cached.
+            Unavailable: the database is unavailable, and no list that is recent enough is cached.
         """
         ...
 
@@ -63,7 +63,7 @@ def write_entry(entry: AllowEntry) -> str:
 
 
 def read_stored(texts: Iterable[str]) -> AllowList:
-    """Parse the stored entries. An entry that cannot be read permits nothing."""
+    """Parse the stored entries; an entry that cannot be parsed is ignored."""
     return frozenset(entry for text in texts if (entry := read_entry(text)) is not None)
 
 

@@ -1,14 +1,14 @@
 """Egress guard: judges each address when a name is resolved and again when a socket is made.
 
-The second check cannot be bypassed: IP literals are not resolved, but the guard makes every socket, for the address
-about to be dialled. An address that is allowed by its name carries that permission itself (`_Vetted`), so the guard
-keeps no state between calls. If any code copies the text on its way, the permission is lost and the dial is refused.
+IP literals skip the first check. The second cannot be bypassed: the guard makes every socket, for the address about to
+be dialled. An address that is allowed by its name carries that permission itself (`_Vetted`), so the guard keeps no
+state between calls. If any code copies the text on its way, the permission is lost and the bare address is judged.
 
 Ports: 80, 443 and 1024 to 65535 of public addresses. Everything else, private addresses included, needs a `host:port`
-entry of the operator, in the list for all tenants or in the requesting tenant's (`permitted`). A name on a list may
+entry of the operator, in the list for all tenants or that of the requesting tenant (`permitted`). A name on a list may
 resolve to public and private addresses, never to link-local, multicast or reserved ones.
 
-The refusal depends on neither list: an upstream that another tenant may reach is refused as one that none may reach.
+All refusals are identical, so that they do not reveal which upstreams another tenant may reach.
 """
 
 import socket
@@ -34,12 +34,12 @@ class _Vetted(str):
 
 
 def denied() -> EgressDenied:
-    """The refusal, identical for every reason: it must not reveal the addresses of an internal name."""
+    """Return the refusal, identical for every reason: it must not reveal the addresses of an internal name."""
     return EgressDenied("The upstream is not at an address and port that this gateway may dial.")
 
 
 class Guard:
-    """Judges addresses and makes the sockets; `egress_allow` holds the operator's `host:port` entries for all tenants.
+    """Judges addresses and makes the sockets; `egress_allow` has the operator's `host:port` entries for all tenants.
 
     Raises:
         BrokenSetting: an entry does not have the form `host:port`.
@@ -52,7 +52,7 @@ class Guard:
         """Return the addresses of a resolved name in a form that `open_socket` accepts.
 
         Raises:
-            EgressDenied: at least one address is not allowed; a single one refuses the whole name.
+            EgressDenied: an address is not allowed; a single one refuses the whole name.
         """
         named = (host.lower(), port)
         if named in self._global or named in permitted:
@@ -63,7 +63,7 @@ class Guard:
         return tuple(addresses)
 
     def may_dial(self, address: str, port: int, permitted: AllowList = NOTHING) -> bool:
-        """True if this literal address and port are public, or on the global list or the tenant's."""
+        """True if the address is public and the port allowed, or both are on the global list or in `permitted`."""
         parsed = read_address(address)
         if parsed is None:
             return False

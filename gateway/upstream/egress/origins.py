@@ -1,4 +1,4 @@
-"""Origins of URLs (scheme, host and port), parsed once per origin, and the key of pooled connections."""
+"""Origins of URLs (scheme, host and port), cached, and the key of pooled connections."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +14,7 @@ _LAST_PORT = 65535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """One upstream (RFC 9110 section 4.3.1); two origins are the same if their `key` is."""
+    """One upstream (RFC 9110 section 4.3.1); two origins are the same if their keys are equal."""
 
     key: str
     """Scheme, lower-case host and port, including a default port."""
@@ -35,13 +35,13 @@ class PoolKey(NamedTuple):
     """Empty for requests of the installation itself."""
     origin: str
     credential: bytes
-    """Digest of the stored credentials on the request; empty without any."""
+    """Digest of the secrets in the request; empty without any."""
     permitted: AllowList = NOTHING
-    """The tenant's own allow-list, under which the dial was judged; after it changes, no key matches the connection."""
+    """The tenant's own allow-list at the time of the dial: after a change of the list, requests have another key."""
 
 
 def read_url(url: str) -> tuple[Origin, str] | None:
-    """Split a URL into its origin and request target; None if it cannot be sent."""
+    """Split a URL into its origin and request target; None if the URL cannot be sent."""
     parts = split_url(url)
     origin = None if parts is None else _read_origin(parts[0])
     if parts is None or origin is None:

@@ -14,7 +14,7 @@ _WAITING = 1024
 
 
 class Lookup(Protocol):
-    """Resolves a name to all its addresses; raises OSError when there is none."""
+    """Resolves a name to all its addresses; raises OSError if there is none."""
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses as text, in the order to try them."""
@@ -28,8 +28,8 @@ class Lookup(Protocol):
 class SystemLookup:
     """The operating system's resolver, on threads of its own: slow names must not delay file or other work.
 
-    Lookups of one name are single-flight: a name server that does not respond holds one thread. The names below one
-    domain hold at most a quarter of the threads, because one silent name server is responsible for all of them.
+    Lookups of one name are single-flight: if its name server does not respond, one thread is occupied. The names below
+    one domain (two labels) occupy at most a quarter of the threads, because they may share a silent name server.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,11 @@ class SystemLookup:
         self.places = FairSlotPool("name lookups", places=_THREADS, queue=_WAITING)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
-        """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes."""
+        """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes.
+
+        Raises:
+            OSError: the name has no address, or too many lookups are running.
+        """
         running = self._asked.get(host)
         if running is None:
             domain = _domain_of(host)
@@ -54,7 +58,7 @@ class SystemLookup:
         return await asyncio.shield(running)
 
     def _ask(self, host: str, port: int, domain: str) -> "asyncio.Future[list[str]]":
-        """Resolve in a thread, whose slot is held until the name server responds."""
+        """Resolve in a thread; its slot is held until the lookup ends, even if no caller waits any more."""
         running = asyncio.get_running_loop().run_in_executor(self._threads, _ask_system, host, port)
         self._asked[host] = running
 
@@ -66,7 +70,7 @@ class SystemLookup:
         return running
 
     def close(self) -> None:
-        """Drop queued lookups; a running one ends with its thread."""
+        """Cancel queued lookups; running ones continue in their threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

@@ -1,11 +1,11 @@
 """HTTP/1.1 client connection (RFC 9112): one request, then its response, then the next request.
 
-Parsing is strict: a parser error, an exceeded bound and unrequested bytes close the connection. Blanks after a chunk
-size are the one leniency: old servers pad it, and no parser reads it differently.
+Parsing is strict: a parser error, an exceeded bound and unrequested bytes close the connection. The only leniency is
+blanks after a chunk size: old servers pad the size, and all parsers read it alike.
 
-An upstream that leaves a request body unread parses it as the next request (request smuggling). It completes that
-request with the head of the one that follows on this connection. So a connection is closed after a request whose body
-could be parsed as a head. After other bodies it is closed if the response came too early or is an error; see
+An upstream that leaves a request body unread parses the body as the next request (request smuggling). The head of the
+next real request then completes the smuggled one. So a connection is closed after a request whose body could be parsed
+as a head. After other bodies it is closed if the response began before the body was sent, or is an error; see
 `reusable_below`.
 """
 
@@ -21,11 +21,11 @@ from gateway.upstream.http.response import Pair, Response
 
 _PIECE = 1 << 16
 _HEAD = 1 << 16
-"""The most bytes before a body, and of what is neither head nor body: chunk extensions and trailers."""
+"""Limit on the bytes of a head. Head, chunk extensions and trailers together may have twice as many."""
 _PER_CHUNK = 16
 _FIELDS = 256
 _INTERIM = 8
-"""The most interim responses (status below 200) before the final one (RFC 9110 section 15.2)."""
+"""Limit on the interim responses (status below 200) before the final one (RFC 9110 section 15.2)."""
 _SWITCHING = 101
 _FINAL = 200
 _VERSIONS = frozenset({"1.0", "1.1"})
@@ -35,10 +35,10 @@ _NEVER, _BELOW_ERRORS, _ALWAYS = 0, 400, 600
 
 
 def reusable_below(method: str, body: bytes | None) -> int:
-    """The status below which a response leaves the connection reusable.
+    """Return the status below which a response leaves the connection reusable.
 
-    A body without a line end cannot be read as a request head, whatever its content: header fields end with one. JSON
-    as the gateway writes it has none. Multipart, XML and free text have some; their connections are closed.
+    A body without a line end cannot be parsed as a request head, because header fields end with a line end. JSON as the
+    gateway writes it has none. After a body with line ends, such as multipart, the connection is closed.
     """
     if not body:
         return _ALWAYS
@@ -51,7 +51,7 @@ class Owner(Protocol):
     """The owner of connections between requests: the connection pool."""
 
     def keep(self, connection: "Connection") -> None:
-        """Keep a connection, which may serve another request."""
+        """Keep an idle connection for another request."""
 
     def forget(self, connection: "Connection") -> None:
         """Drop a closed connection."""
@@ -95,15 +95,15 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_fit(self) -> bool:
-        """True if it can serve a request."""
+        """True if the connection is open, and no fault has made it unusable."""
         return self._is_fit and self._transport is not None and not self._transport.is_closing()
 
     @property
     def is_quiet(self) -> bool:
-        """True if it can serve a request and the kernel holds neither bytes nor an end of stream.
+        """True if the connection is fit, and neither bytes nor an end of stream wait in the kernel.
 
-        The event loop receives such bytes only in its next iteration. By then a request may have been sent, and they
-        would be taken for its response.
+        The event loop would receive such bytes only in its next iteration. By then a request may have been sent, and
+        the bytes would be parsed as its response.
         """
         if not self.is_fit or self._transport is None:
             return False
@@ -121,10 +121,10 @@ class Connection(asyncio.Protocol):
         is_head: bool,
         reusable_below: int = _ALWAYS,
     ) -> Response:
-        """Send a request; the future is done once the response has a head or failed.
+        """Send a request; `waiter` is done once the response has a head or has failed.
 
         Raises:
-            Disconnected: the connection was closed meanwhile.
+            Disconnected: the connection is closed or unusable.
         """
         if self._transport is None or not self.is_fit:
             raise Disconnected
@@ -144,7 +144,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     def release(self, answer: Response) -> None:
-        """Keep the connection for another request, or close it."""
+        """Return the connection to its owner if the response leaves it reusable; otherwise close it."""
         if answer.has_ended and answer.status < self._reusable_below and self.is_fit:
             self._answer = None
             self.resume()
@@ -160,7 +160,7 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
 
     def abort(self) -> None:
-        """Close at once. A response that is not whole fails; the end of the connection does not complete it."""
+        """Close at once. An incomplete response fails, even one that ends with its connection."""
         self._is_fit = False
         self._rest = None
         if self._answer is not None:
@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail an unfinished response and inform the owner. The event loop calls this once, at the end."""
+        """End an unfinished response and inform the owner. The event loop calls this once, at the end."""
         self._end(exc)
         self._transport = self._parser = self._answer = None
         self._owner.forget(self)
@@ -232,7 +232,7 @@ class Connection(asyncio.Protocol):
         self._pairs.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Begin the response. The parser calls this.
+        """Begin the response, or count an interim one. The parser calls this.
 
         Raises:
             Malformed: the client cannot process this head.
@@ -257,7 +257,7 @@ class Connection(asyncio.Protocol):
             self._parser = None  # it would wait for a body, which HEAD does not have (RFC 9110 section 9.3.2)
 
     def on_chunk_header(self) -> None:
-        """Count a chunk header as expected. The parser calls this for each chunk size, which extensions may follow."""
+        """Allow `_PER_CHUNK` bytes for a chunk header. The parser calls this for each chunk size."""
         self._expected += _PER_CHUNK
 
     def on_body(self, piece: bytes) -> None:
@@ -273,12 +273,12 @@ class Connection(asyncio.Protocol):
         answer.add(piece)
 
     def on_message_complete(self) -> None:
-        """End the response. The parser calls this, also for an interim response."""
+        """End the response. The parser calls this also for an interim response, which is ignored here."""
         if self._answer is not None and self._answer.status:
             self._answer.has_ended = True
 
     def _weigh(self, answer: Response) -> None:
-        """Enforce the bounds of the received bytes; pause reading while the body is not consumed."""
+        """Enforce the limits on received bytes; pause reading while more than `_PIECE` bytes of the body wait."""
         if answer.status == 0:
             if self._fed > _HEAD:
                 answer.fail(Malformed())
@@ -295,11 +295,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_reading(self) -> bool:
-        """True if more bytes can arrive."""
+        """True while the connection is open, so that more bytes can arrive."""
         return self._transport is not None and not self._transport.is_closing()
 
     def _end(self, error: Exception | None) -> None:
-        """End the response with the connection; that completes it only where nothing else delimits its body."""
+        """End the response with the connection. The response is complete only if nothing else delimits its body."""
         self._is_fit = False
         answer = self._answer
         if answer is None or answer.has_ended:

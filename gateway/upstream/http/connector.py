@@ -1,4 +1,4 @@
-"""Connector: resolves a name once, judges each address, and connects a socket to exactly the judged address.
+"""Connector: resolves a name once per dial, judges each address, and connects a socket to the judged address.
 
 Names, addresses and sockets pass the guard. TLS is always verified against the name in the URL.
 """
@@ -16,7 +16,7 @@ from gateway.upstream.egress.resolver import Lookup
 from gateway.upstream.http.errors import ConnectedLate, DistrustedTls, NameUnknown, NotConnected, TransportFault
 
 _ADDRESSES = 16
-"""The most addresses of a name that are tried."""
+"""Limit on the addresses of a name that are tried."""
 
 _Made = TypeVar("_Made", bound=asyncio.BaseProtocol)
 
@@ -37,7 +37,7 @@ class Connector:
 
         Raises:
             EgressDenied: the host or one of its addresses may not be dialled.
-            NotConnected: the name has no address, or no address accepted the connection.
+            NotConnected: the name has no address, or no address accepted the connection in time.
             DistrustedTls: the handshake or the certificate was not accepted.
         """
         fault: TransportFault = NameUnknown()
@@ -54,7 +54,7 @@ class Connector:
         raise fault
 
     async def _find(self, origin: Origin, permitted: AllowList) -> Sequence[str]:
-        """The addresses to try; a literal is judged when its socket is made."""
+        """Return the addresses to try; a literal is judged when its socket is made."""
         if origin.is_literal:
             return (origin.host,)
         try:
@@ -79,7 +79,7 @@ class Connector:
         return made
 
     async def _secure(self, origin: Origin, plain: asyncio.WriteTransport, made: asyncio.BaseProtocol) -> None:
-        """Start TLS on a connection that has sent nothing yet; asyncio closes none whose handshake is cancelled."""
+        """Start TLS before anything is sent. A failed or cancelled handshake aborts the transport; asyncio does not."""
         if plain.is_closing():  # a server that sends bytes before the handshake is refused
             raise ConnectionResetError
         try:

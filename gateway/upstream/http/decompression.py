@@ -17,7 +17,7 @@ _RATIO_FROM = 1 << 20
 """Below this many bytes out a high ratio is normal (repetitive JSON) and harmless."""
 _MEMBERS = 1_000
 _PIECE = 1 << 18
-"""Bytes out per step, so that a small piece of body is judged before it inflates to a large one."""
+"""Limit on the bytes out per step, so that the bounds are checked while a small piece inflates to a large one."""
 _GZIP = 31
 _ZLIB = 15
 _RAW = -15
@@ -45,11 +45,10 @@ def open_inflater(encodings: Sequence[str], *, limit: int) -> "Inflater | None":
 
 
 class Inflater:
-    """Inflates one body piece by piece; never holds more than `limit` bytes of result.
+    """Inflates one body piece by piece; raises before it returns more than `limit` bytes in all.
 
     Raises:
-        UpstreamAnswerBroken: an encoding that was not offered, more than one, or a stream that is not in its declared
-            encoding.
+        UpstreamAnswerBroken: an encoding that was not offered, or more than one.
     """
 
     def __init__(self, encoding: str, *, limit: int) -> None:
@@ -71,7 +70,7 @@ class Inflater:
 
         Raises:
             UpstreamAnswerTooLarge: the result exceeds the limit or the ratio.
-            UpstreamAnswerBroken: the piece is not in the declared encoding.
+            UpstreamAnswerBroken: the piece is not in the declared encoding, or continues after its end.
         """
         self._in += len(data)
         if self._stream is None:  # zlib or raw deflate: both are named deflate, the first two bytes distinguish them
@@ -84,15 +83,15 @@ class Inflater:
             data = self._pour(self._stream, data)
 
     def take(self) -> bytes:
-        """Return the bytes inflated since the last call, of a body that need not end."""
+        """Return the bytes inflated since the last call; for bodies that may not end."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
 
     def finish(self) -> bytes:
-        """Return the rest of the result.
+        """Return the inflated bytes that `take` has not returned.
 
         Raises:
-            UpstreamAnswerBroken: the stream did not end with the body.
+            UpstreamAnswerBroken: the body ended inside the compressed stream.
         """
         if self._in and (self._stream is None or not self._stream.eof):
             raise UpstreamAnswerBroken("The upstream's answer breaks off inside its content encoding.")

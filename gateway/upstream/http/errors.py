@@ -1,6 +1,6 @@
 """Transport faults between a request and its response, and their translation into gateway errors.
 
-A fault contains no text: addresses, header values and messages of libraries stay where they were seen.
+A fault contains no text, so that no address, header value or library message reaches a caller.
 """
 
 from gateway.errors import (
@@ -49,7 +49,7 @@ class Malformed(TransportFault):
 
 
 FAULTS = (TransportFault, OSError, RuntimeError, ValueError)
-"""All exceptions that a request may end with, apart from our own errors and cancellation."""
+"""The exceptions that a request may end with, apart from gateway errors and cancellation."""
 
 _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (ConnectedLate, UpstreamTimeout, "The upstream did not accept a connection in time."),

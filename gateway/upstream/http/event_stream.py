@@ -1,6 +1,6 @@
-"""Reader of event-stream responses, which may never end: keeps what arrived within bounds, and describes the rest.
+"""Reader of event-stream responses, which may never end: keeps the events within the limits, and describes the cut.
 
-The kept part ends with a whole event where there is one.
+The kept part of a cut stream ends with a complete event if there is one.
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 MEDIA_TYPE = "text/event-stream"
 
 MOST_EVENTS = 10_000
-"""The most events that are read of one response."""
+"""Limit on the events that are read of one response."""
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _LONGEST_BOUNDARY = 4
@@ -48,7 +48,7 @@ class EventStreamReader:
 
     @property
     def is_full(self) -> bool:
-        """True if a bound is reached, so that no more is read."""
+        """True if a limit is reached, so that reading stops."""
         return self._count >= MOST_EVENTS or len(self._body) > self._limit
 
     def whole(self) -> bytes:
@@ -56,7 +56,7 @@ class EventStreamReader:
         return bytes(self._body)
 
     def begun(self) -> bytes:
-        """The whole events; where there is none, the received part of the first."""
+        """The complete events; without any, the received part of the first event."""
         return bytes(self._body[: self._whole or self._limit])
 
     def describe(self, waited_s: float) -> str:

@@ -1,8 +1,8 @@
-"""Connection pool of a replica: kept connections by tenant, origin and credential, and the shares of the tenants.
+"""Connection pool of a replica: idle connections by `PoolKey`, and the shares of the tenants.
 
 A kept connection serves only the `PoolKey` that opened it, the most recently used one first. A tenant holds at most its
 share of all connections, kept ones included. A request that finds no capacity waits: within its tenant in order,
-between tenants in turn. A full pool closes the connection that has been idle longest.
+between tenants in turn. In a full pool, or at the tenant's share, the longest idle connection is closed.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _CLOSING_S = 1.0
 _RETRY_S = 1.0
 
 _Place: TypeAlias = "asyncio.Future[Connection | None]"
-"""Resolves to a kept connection of the same key, or to None: there is capacity for a new one."""
+"""Resolves to a released connection of the same key, or to None if there is capacity for a new one."""
 _Waiter: TypeAlias = tuple[PoolKey, _Place]
 
 
@@ -60,7 +60,7 @@ class ConnectionPool:
         return self._held[tenant]
 
     def take(self, key: PoolKey, now: float) -> Connection | None:
-        """The most recently used idle connection of this key; one that became readable while idle is closed."""
+        """Return the most recently used idle connection of this key, or None; unusable ones are closed."""
         kept = self._kept.get(key)
         while kept:
             connection = kept.pop()
@@ -75,9 +75,10 @@ class ConnectionPool:
 
         Raises:
             EgressDenied: the upstream may not be dialled.
-            UpstreamBusy: the tenant holds its share of the pool, and none became free in time.
-            NotConnected, DistrustedTls: there is no connection.
-            Disconnected: the upstream closed it at once.
+            UpstreamBusy: the tenant holds its share of the pool, and no connection was released in time.
+            NotConnected, DistrustedTls: no connection was made.
+            Disconnected: the upstream closed the connection at once.
+            RuntimeError: the pool is closed.
         """
         is_waiting = True
         try:
@@ -132,7 +133,7 @@ class ConnectionPool:
             await asyncio.wait([self._closed], timeout=_CLOSING_S)
 
     async def _find_room(self, key: PoolKey) -> Connection | None:
-        """Count one more connection, or wait for capacity or for a connection of this key."""
+        """Reserve capacity and return None, at once or after waiting; or return a released connection of this key."""
         is_at_share = self._held[key.tenant] >= self._share
         if not is_at_share and self._count < self._most:
             self._enter(key.tenant)
@@ -148,7 +149,7 @@ class ConnectionPool:
             raise
 
     def _evict(self, tenant: str | None) -> None:
-        """Close the connection that has been idle longest: of this tenant, or of any."""
+        """Close the connection that has been idle longest: of this tenant, or with None of all tenants."""
         for oldest in self._oldest:
             if tenant is None or oldest.key.tenant == tenant:
                 self._take_out(oldest)
@@ -156,7 +157,7 @@ class ConnectionPool:
                 return
 
     async def _make(self, key: PoolKey, origin: Origin) -> Connection:
-        """Dial with the capacity that was counted; a failed dial releases it."""
+        """Dial with the reserved capacity; a failed dial releases the capacity."""
         try:
             if self._closed is not None:
                 raise RuntimeError("the pool is closed")
@@ -183,7 +184,7 @@ class ConnectionPool:
         return None
 
     def _pop(self, waiter: _Waiter) -> None:
-        """Remove the first waiter of its tenant; the tenant's others go behind those of all other tenants."""
+        """Remove the first waiter of its tenant; the tenant's other waiters go behind those of all other tenants."""
         tenant = waiter[0].tenant
         queue = self._waiting.pop(tenant)
         queue.popleft()

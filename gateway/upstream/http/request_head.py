@@ -1,6 +1,6 @@
 """The head of a request in wire form (RFC 9112 sections 2 and 3), built from checked parts.
 
-Our own headers come first: Host, then the user agent unless the request names one, and the encodings that we inflate.
+Host, User-Agent and Accept-Encoding come first. The request may replace the User-Agent, but not the other two.
 """
 
 from gateway.domain.http.requests import UpstreamRequest
@@ -18,10 +18,10 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 def check_method(method: str) -> str:
-    """Return the method as it is sent.
+    """Return the method in upper case.
 
     Raises:
-        UpstreamUnreachable: it is not a method, or it opens a tunnel.
+        UpstreamUnreachable: it is not a method, or it is CONNECT.
     """
     if method in _METHODS:
         return method
@@ -32,7 +32,7 @@ def check_method(method: str) -> str:
 
 
 def write_head(request: UpstreamRequest, method: str, origin: Origin, target: str) -> bytes:
-    """Return everything before the body, framing included.
+    """Return the bytes of the request line and all headers.
 
     Raises:
         UpstreamUnreachable: a header that the caller may not send, or that would not arrive unchanged.

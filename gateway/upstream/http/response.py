@@ -1,6 +1,6 @@
 """One response while it arrives: its head, and the part of its body that was not taken yet.
 
-A response holds its connection until the caller releases it, so that no other request gets the connection before.
+The connection serves no other request until the caller releases the response.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ class ResponseSource(Protocol):
     """The connection that a response arrives on."""
 
     def resume(self) -> None:
-        """Resume reading: there is capacity again."""
+        """Resume reading, because the arrived bytes were taken."""
 
     def release(self, answer: "Response") -> None:
-        """Take the connection back; the caller needs this response no more."""
+        """Take the connection back after the caller has finished with the response."""
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -64,7 +64,7 @@ class Response:
 
     @property
     def size(self) -> int:
-        """The bytes of the body that wait to be taken."""
+        """Number of body bytes that have arrived and were not taken yet."""
         return self._size
 
     @property
@@ -113,7 +113,7 @@ class Response:
             self._waiter.set_result(None)
 
     def field(self, name: bytes) -> str | None:
-        """The value of the header with this lower-case name, as ASCII; the first of several, encodings joined."""
+        """Return the header with this lower-case name as ASCII; the first of several, but encodings joined."""
         value = self._fields.get(name)
         return None if value is None else value.decode() if value.isascii() else _ascii(value)
 
@@ -122,11 +122,11 @@ class Response:
         return tuple((_ascii(name), _ascii(value.strip(_BLANK))) for name, value in self.pairs)
 
     def at_eof(self) -> bool:
-        """True if all of the body was taken."""
+        """True if the response has ended and its whole body was taken."""
         return self.has_ended and not self._pieces
 
     def take(self) -> bytes:
-        """Return the bytes that have arrived.
+        """Return the bytes that have arrived since the last call.
 
         Raises:
             TransportFault: the response broke off or is malformed, even if bytes have arrived.
@@ -151,20 +151,20 @@ class Response:
         return self.take()
 
     def release(self) -> None:
-        """Give the connection back; it may serve the next request if this response was whole."""
+        """Give the connection back; it is closed unless the response leaves it reusable."""
         line, self._line = self._line, None
         if line is not None:
             line.release(self)
 
     def close(self) -> None:
-        """Close the connection, whatever is left of the response."""
+        """Close the connection, even if the response is incomplete."""
         line, self._line = self._line, None
         if line is not None:
             line.abort()
 
 
 def _ascii(value: bytes) -> str:
-    """ASCII text of a header; other characters become `?`, since JSON could not carry invalid text."""
+    """Return a header as ASCII; other characters become `?`, because bytes that are not UTF-8 do not fit into JSON."""
     if value.isascii():
         return value.decode("ascii")
     return value.decode("utf-8", "surrogateescape").encode("ascii", "replace").decode("ascii")

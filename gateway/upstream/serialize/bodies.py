@@ -16,7 +16,7 @@ from gateway.upstream.serialize.urlencoded import form_writer
 from gateway.upstream.serialize.xml import xml_writer
 
 BodyWriter: TypeAlias = Callable[[object], tuple[bytes, str]]
-"""Writes a body; returns its bytes and content type."""
+"""Writes a body; returns its bytes and content type, or raises Unwritable."""
 
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)\"?", re.IGNORECASE)
 _CHARSETS = frozenset(("utf-8", "ascii", "iso8859-1", "utf-16"))
@@ -26,7 +26,7 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
     """Return the writer of one request body.
 
     Raises:
-        NotYetSupported: a kind of body that this version does not write, or a media type that no header can carry.
+        NotYetSupported: a kind or charset that this version does not write, or a header that cannot be sent.
     """
     make = _MAKERS.get(plan.kind)
     if make is None:
@@ -37,7 +37,7 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
 
 
 def _json(plan: BodyPlan) -> BodyWriter:
-    """JSON in UTF-8; where another charset is declared, in ASCII, which reads the same in most of them."""
+    """JSON in UTF-8; if another charset is declared, in ASCII, which most charsets contain."""
     declared = _CHARSET.search(plan.media_type)
     ascii_only = declared is not None and declared[1].lower() not in {"utf-8", "utf8"}
     return lambda value: (to_bytes(to_json(value, ascii_only=ascii_only)), plan.media_type)
@@ -62,7 +62,7 @@ def _form(plan: BodyPlan) -> BodyWriter:
 
 
 def _charset(media_type: str) -> str | None:
-    """The charset that a media type names, by Python's name for it; None where it names none.
+    """Return the charset that a media type names, by Python's name; None if it names none.
 
     Raises:
         NotYetSupported: Python does not know the charset.
@@ -90,8 +90,8 @@ def _text(plan: BodyPlan) -> BodyWriter:
         if is_list(value) or is_object(value):
             raise Unwritable("it must be text")
         raw = to_bytes(to_text(value), charset)
-        says_charset = declared is not None or raw.isascii() or not plan.media_type.lower().startswith("text/")
-        return raw, plan.media_type if says_charset else f"{plan.media_type}; charset=utf-8"
+        declares_charset = declared is not None or raw.isascii() or not plan.media_type.lower().startswith("text/")
+        return raw, plan.media_type if declares_charset else f"{plan.media_type}; charset=utf-8"
 
     return write
 

@@ -16,7 +16,7 @@ _MEMBERS = frozenset(("base64", "filename", "content_type"))
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The bytes of a file, and the name and media type that the caller gave it."""
+    """The bytes of a file, and the name and media type from the argument."""
 
     content: bytes
     name: str | None = None

@@ -1,6 +1,6 @@
 """Checks of URLs, header names and header values before they are sent.
 
-Everything that is written to an upstream passes these checks, and no error repeats the refused text.
+Every request URL and every header of a request head passes these checks.
 """
 
 import re
@@ -13,7 +13,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 """Visible ASCII with inner blanks: a field value without surrounding whitespace (RFC 9110 section 5.5).
 
-No obs-text: the encoding in which it would be read is unknown.
+Without obs-text (bytes from 0x80), because its encoding is undefined.
 """
 _URL = re.compile(
     r"(https?://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)((?:[/?][A-Za-z0-9._~!$&'()*+,;=:@%/?\[\]-]*)?)"
@@ -26,7 +26,7 @@ def is_token(name: str) -> bool:
 
 
 def is_header_value(value: str) -> bool:
-    """True if this is sent unchanged, and can neither end the header nor start another."""
+    """True if this value arrives unchanged and cannot end the header or start another one."""
     return _VALUE.fullmatch(value) is not None
 
 
@@ -36,14 +36,14 @@ def is_sendable_url(url: str) -> bool:
 
 
 def split_url(url: str) -> tuple[str, str] | None:
-    """The origin and the rest of a URL; None if it cannot be sent."""
+    """Return the origin of a URL and the text after it; None if the URL cannot be sent."""
     found = _URL.fullmatch(url)
     return None if found is None else (found[1], found[2])
 
 
 @lru_cache(_NAMES)
 def is_sendable_header(name: str) -> bool:
-    """True if the pool sends a header of this name for its callers."""
+    """True if a request may contain a header of this name; framing headers are written by the gateway only."""
     lower = name.lower()
     return is_token(name) and lower not in FRAMING and not lower.startswith("proxy-")
 

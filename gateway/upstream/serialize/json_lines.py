@@ -9,7 +9,7 @@ _SEQUENCE_START = "\x1e"
 
 
 def lines_writer(media_type: str) -> Callable[[object], str]:
-    """Return the writer of one JSON text per line; a text sequence begins each with a control character."""
+    """Return the writer of one JSON text per list member and line; a text sequence puts U+001E before each text."""
     start = _SEQUENCE_START if essence(media_type) == "application/json-seq" else ""
 
     def write(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Choice of a body's media type when the caller names none: the first that can carry the value."""
+"""Choice of a body's media type for a value, if the caller names none."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from gateway.upstream.serialize.percent_encoding import is_list, is_object
 
 
 def fit(plans: Sequence[BodyPlan], value: object) -> BodyPlan:
-    """Return the plan for a value: one that takes the files in it, else the first that takes values of its type."""
+    """Return the plan for a value: one that can carry its files, else the first that takes its type, else the first."""
     carriers = [plan for plan in plans if _carries_files(plan, value)]
     if carriers:
         own = value.get("content_type") if is_object(value) else None

@@ -1,4 +1,4 @@
-"""Multipart bodies (RFC 7578): an object becomes one part per property, one per member of a list.
+"""Multipart bodies (RFC 7578): an object becomes one part per property, a list usually one part per member.
 
 A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encoding`).
 """
@@ -73,7 +73,7 @@ def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
 
 
 def _structure_writer(media_type: str, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer | None:
-    """The writer of objects and lists in a type of their own that is not JSON; None for a type without such a form."""
+    """Return the writer of objects and lists in this media type; None if `_plain_maker` applies."""
     if essence(media_type).startswith("multipart/"):
         return _writer(media_type, inner, xml)
     if is_form(media_type):
@@ -100,7 +100,7 @@ def _styled_maker(field: FieldPlan) -> _Maker:
 
 
 def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
-    """Objects and lists in a type of their own; files and texts as they are."""
+    """Objects and lists in the media type of the part; files and texts as they are, unless the part is XML."""
 
     def make(value: object) -> Iterator[BodyPart]:
         for item in value if field.is_list and is_list(value) else (value,):
@@ -114,7 +114,7 @@ def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Mak
 
 
 def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
-    """Files as they are, objects and lists in lists as JSON, everything else as text."""
+    """Files as they are, objects and nested lists as JSON; other values as text, or as JSON if declared."""
     is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
 
     def make(value: object) -> Iterator[BodyPart]:
@@ -148,7 +148,7 @@ def _file_part(name: str | None, field: FieldPlan, file: File) -> BodyPart:
 
 
 def _chosen(declared: str | None, own: str | None) -> str | None:
-    """The type of a part: its own where the declared ones allow it, else the first declared one."""
+    """Return the type of a part: its own if a declared type allows it, else the first declared one without `*`."""
     types = [item.strip() for item in declared.split(",")] if declared else []
     if own is not None and (not types or any(_covers(item, own) for item in types)):
         return own

@@ -1,6 +1,6 @@
 """Parts of a multipart body with their headers, and a boundary that occurs in none of them (RFC 7578, RFC 2046).
 
-The boundary is derived from the parts, so that the same arguments always make the same bytes.
+The boundary is derived from the parts, so that equal arguments make equal bytes.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _BOUNDARY_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """One part: its name if it has one, the headers after Content-Disposition, its bytes."""
+    """One part: its name, bytes, media type and file name, and further headers."""
 
     name: str | None
     content: bytes
@@ -25,7 +25,11 @@ class BodyPart:
 
 
 def assemble(parts: Sequence[BodyPart], essence: str) -> tuple[bytes, str]:
-    """Join the parts into one body; return its bytes and content type."""
+    """Join the parts into one body; return its bytes and content type.
+
+    Raises:
+        Unwritable: a name has a control character, or a header a lone surrogate.
+    """
     heads = [_head(part) for part in parts]
     boundary = _boundary(heads, parts)
     mark = b"--" + boundary.encode()

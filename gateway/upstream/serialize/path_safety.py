@@ -1,7 +1,7 @@
-"""Safety of path values: refuses any that could make the request reach another path than the document's.
+"""Safety of path values: refuses values that could make the request reach another path than the operation's.
 
-A value is judged as sent and after one and two percent-decodings, because gateways and frameworks behind us decode more
-than once.
+A value is judged as given and after one and two percent-decodings, because proxies and frameworks behind the gateway
+may decode more than once.
 """
 
 import re
@@ -16,7 +16,7 @@ _DECODED_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|;|$)")
 
 
 def check_path_value(text: str) -> None:
-    """Refuse a value that is empty, has a dot segment, or hides a separator.
+    """Refuse an empty value, a leading or encoded `/`, a dot segment, a backslash and a control character.
 
     Raises:
         Unwritable: the value may not be part of a path.
@@ -39,5 +39,5 @@ def check_path_value(text: str) -> None:
 
 
 def has_dot_segment(path: str) -> bool:
-    """True if an encoded path has a segment that a server could resolve away."""
+    """True if an encoded path has a `.` or `..` segment; its dots may be percent-encoded."""
     return ("/." in path or "/%" in path) and _DECODED_SEGMENT.search(path) is not None

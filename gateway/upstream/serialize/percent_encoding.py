@@ -1,4 +1,7 @@
-"""Text of one value, and its percent-encoding for a position in a URL or form (RFC 3986, RFC 6570)."""
+"""Text of one value, and its percent-encoding for a position in a URL or form (RFC 3986, RFC 6570).
+
+The functions raise `Unwritable` for a value that has no such text.
+"""
 
 import json
 import math
@@ -25,7 +28,7 @@ def is_object(value: object) -> TypeGuard[dict[str, object]]:
 
 
 def to_text(value: object) -> str:
-    """The text of one value: booleans and numbers as in JSON, integral numbers without a fraction, objects as JSON."""
+    """Return the text of one value: strings as they are, integral numbers without a fraction, the others as in JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -38,7 +41,7 @@ def to_text(value: object) -> str:
 
 
 def to_json(value: object, *, ascii_only: bool = False) -> str:
-    """Compact JSON; integers of any size keep every digit."""
+    """Return compact JSON; integers keep every digit."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=ascii_only, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
@@ -64,7 +67,7 @@ def percent(text: str) -> str:
 
 
 def plus(text: str) -> str:
-    """The encoding of HTML forms: as `percent`, with a blank as `+`."""
+    """Encode for an HTML form: as `percent`, but with a blank as `+`."""
     try:
         return quote_plus(text, safe="")
     except UnicodeEncodeError:
@@ -72,9 +75,9 @@ def plus(text: str) -> str:
 
 
 def reserved_query(text: str) -> str:
-    """`allowReserved` in a query or form: reserved characters and percent-triples stay, unless they end a value.
+    """`allowReserved` in a query or form: reserved characters and percent-triples stay, except `& + [ ] #`.
 
-    OpenAPI leaves `[ ] #` (no part of a query) and `& +` (special in forms) to the sender: they are encoded.
+    OpenAPI leaves these to the sender: `[ ] #` are no part of a query, and `& +` are special in forms.
     """
     return _keep_triples(text, ":/?@!$'()*,;=")
 
@@ -85,7 +88,7 @@ def reserved_path(text: str) -> str:
 
 
 def reserved_cookie(text: str) -> str:
-    """`allowReserved` in a cookie: reserved characters stay, except `,` and `;`, which no cookie value holds."""
+    """`allowReserved` in a cookie: reserved characters stay, except `,` and `;`, which cookie values cannot contain."""
     return _keep_triples(text, ":/?#[]@!$&'()*+=")
 
 

@@ -3,9 +3,9 @@
 Whatever the arguments are, a built request keeps the plan's origin and the fixed parts of its path. Values reach the
 URL only encoded, and values that could change the path are refused.
 
-Arguments never fill a header that identifies a caller, frames the message or belongs to a connection. Examples: Host,
-Authorization, Cookie, Accept, Content-Type, Content-Length, Transfer-Encoding, Connection, TE, Upgrade, Proxy-*,
-X-Forwarded-*. A plan may name such a parameter, but a call that gives it a value is refused.
+Header arguments never fill a header that identifies a caller, frames the message or belongs to a connection. Examples:
+Host, Authorization, Cookie, Accept, Content-Type, Content-Length, Transfer-Encoding, Connection, TE, Upgrade, Proxy-*,
+X-Forwarded-*. A plan may name such a parameter, but a call with a value for it is refused.
 """
 
 import re
@@ -76,7 +76,7 @@ class RequestBuilder:
         self._headers = _compile(plan, Location.HEADER)
         self._cookies = _compile(plan, Location.COOKIE)
         self.usual_headers: tuple[tuple[str, str], ...] = (("Accept", plan.accept),) if plan.accept else ()
-        """The headers of every request; most requests have no others."""
+        """The headers of every request; many requests have no others."""
         self._bodies = {body.media_type: _Body(body, body_writer(body)) for body in (*_first(plan.body), *plan.bodies)}
         self._body = next(iter(self._bodies.values()), None)
         self._choice = plan.choice if plan.bodies else None
@@ -87,7 +87,7 @@ class RequestBuilder:
         """Return the request for these arguments; credentials are applied later.
 
         Raises:
-            ArgumentsInvalid: an argument is missing or cannot be written; the fault points at it.
+            ArgumentsInvalid: an argument is missing or cannot be written, or the path would have a dot segment.
         """
         url = self._prefix
         if self._path:
@@ -142,7 +142,7 @@ class RequestBuilder:
             raise _invalid(argument, str(error)) from None
 
     def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
-        """The media type that the caller names, else one that fits the value."""
+        """Return the body in the media type that the caller names, else in one that fits the value."""
         chosen = arguments.get(choice)
         if chosen is None:
             value = arguments.get(first.plan.argument)
@@ -190,7 +190,7 @@ def _first(body: BodyPlan | None) -> tuple[BodyPlan, ...]:
 
 
 def _compile_path(plan: RequestPlan) -> tuple[str, tuple[tuple[str, _Slot | None], ...]]:
-    """The origin with the fixed start of the path, then texts and slots in turn."""
+    """Return the origin with the fixed start of the path, and the further texts and slots in order."""
     if not _ORIGIN.fullmatch(plan.origin):
         raise NotYetSupported("The server of this operation is not an http or https origin.")
     pieces: list[tuple[str, _Slot | None]] = []
@@ -241,7 +241,7 @@ def _content(parameter: ParameterPlan) -> Writer:
 
 
 def _divided(parameter: ParameterPlan, write: Writer) -> Writer:
-    """Wraps a writer for lists inside lists, which the fields describe in a parameter without a media type."""
+    """Wrap a writer so that it joins lists inside lists; the parameter's fields contain the style of each level."""
     if not parameter.fields:
         return write
     divide = list_divider([field.style for field in parameter.fields])

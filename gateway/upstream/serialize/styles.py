@@ -1,8 +1,9 @@
 """Writers of parameter values: OpenAPI's style table, one function per location.
 
-Each function takes the style of a parameter plan and returns a writer, which turns a value into its encoded text. An
-empty text means that nothing is sent. Null members of lists and objects count as undefined (RFC 6570 section 2.3) and
-are left out. A list or object inside a list or object, which OpenAPI leaves undefined, is written as compact JSON.
+Each function takes the style of a parameter plan and returns a writer. A writer turns a value into its encoded text, or
+raises `Unwritable`. An empty text means that nothing is sent, except for an empty string in a header. Null members of
+lists and objects are left out (undefined in RFC 6570 section 2.3). OpenAPI does not define lists and objects inside a
+list or object; they are written as compact JSON, except in deepObject.
 """
 
 import re
@@ -19,7 +20,7 @@ Writer: TypeAlias = Callable[[object], str]
 
 _DELIMITERS = {Style.SPACE: (" ", "%20"), Style.PIPE: ("|", "%7C"), Style.TAB: ("\t", "%09")}
 _COOKIE_TEXT = re.compile(r"[!#-:<-\[\]-~]*|\"[!#-:<-\[\]-~]*\"")
-"""Cookie octets of RFC 6265, also in quotes as a whole, and commas, which this style puts between members."""
+"""Cookie octets of RFC 6265, optionally in quotes, and commas, which this style puts between members."""
 _NO_PATH = frozenset({"", ".", ".."})
 
 
@@ -77,7 +78,7 @@ def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> W
 
 
 def header_writer(style: Style, *, explode: bool) -> Writer:
-    """Simple and Swagger's delimited lists, not percent-encoded; refuses members that would read as two."""
+    """Simple and Swagger's delimited lists, not percent-encoded; refuses members that contain the delimiter."""
     delimiter = _DELIMITERS.get(style, (",", ","))[0]
 
     def item(value: object) -> str:
@@ -110,7 +111,7 @@ def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> 
 
 
 def list_divider(styles: Sequence[Style]) -> Callable[[object], object]:
-    """Joins each list inside a list into one text, level by level as Swagger 2.0 defines; outer levels come first."""
+    """Return a function that joins each list inside a list into one text (Swagger 2.0), with one style per level."""
     delimiters = [_DELIMITERS.get(style, (",", ","))[0] for style in styles]
     if not delimiters:
         return lambda value: value
@@ -171,7 +172,7 @@ def _cookie_part(text: str) -> str:
 
 
 def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> str:
-    """The members of a value between separators; a scalar is its own only member."""
+    """Return the members of a value, joined by separators; a scalar is a single member."""
     if is_list(value):
         return separator.join([item(member) for member in value if member is not None])
     if is_object(value):
@@ -202,7 +203,7 @@ def _pairs(key: str, value: object, encode: Encode) -> list[str]:
 
 
 def _deep(key: str, value: object, encode: Encode) -> Iterator[str]:
-    """`name[a][b]=…`; lists by index, as in the libraries that gave this style its meaning."""
+    """`name[a][b]=…`; lists by index, as in the libraries that introduced this style."""
     if is_object(value):
         for name, member in _members(value):
             yield from _deep(f"{key}%5B{percent(name)}%5D", member, encode)

@@ -44,7 +44,7 @@ def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[obje
 
 
 class _XmlWriter:
-    """Writes values by their nodes; holds no value."""
+    """Writes values as their nodes describe; stores no value."""
 
     def __init__(self, nodes: Sequence[XmlNode]) -> None:
         self._nodes = nodes

@@ -199,8 +199,8 @@ async def test_an_answer_is_held_to_what_its_tool_lists(desk: Desk, mode: Mode) 
 
 async def test_a_stricter_level_of_the_document_is_what_policy_judges(desk: Desk) -> None:
     """Ours: what its author calls dangerous is refused as such, whatever its method, and says why (SAF-1, SAF-2)."""
-    wishes = {"name": "wipe", "safety": "dangerous"}
-    found = document({"/wipe": {"get": {"operationId": "get_wipe", "x-mcp": wishes}}})
+    changes = {"name": "wipe", "safety": "dangerous"}
+    found = document({"/wipe": {"get": {"operationId": "get_wipe", "x-mcp": changes}}})
     await desk.gateway.import_document(SLUG, found, name="pets", base_url=desk.upstream.url)
     assert not (await desk.call("wipe", {}))["isError"]
     (await desk.gateway.admin.put(f"/tenants/{SLUG}/policy", json={"dangerous": "deny"})).raise_for_status()

@@ -32,7 +32,7 @@ NEVER = 1e6
 
 
 @dataclass(slots=True)
-class Heard:
+class Received:
     """A listener that can be waited for: the revisions before and after, and whether the tenant was lost."""
 
     revisions: list[tuple[int, int | None]] = field(default_factory=list[tuple[int, int | None]])
@@ -158,7 +158,7 @@ def _tell(replica: Replica, tenant: TenantId, revision: int) -> None:
 async def test_a_follower_adopts_what_an_event_tells_of(replica: Replica) -> None:
     """Ours: an event brings every follower of the tenant to the new revision, and no other tenant's (CON-2)."""
     acme, globex = await replica.create("acme"), await replica.create("globex")
-    first, second, other = Heard(), Heard(), Heard()
+    first, second, other = Received(), Received(), Received()
     for tenant, heard in ((acme, first), (acme, second), (globex, other)):
         replica.connections.subscribe(await replica.show(tenant), heard)
     _tell(replica, acme, await replica.advance(acme))
@@ -175,7 +175,7 @@ async def test_code_that_was_registered_before_a_follower_joined_is_adopted(stor
     made = _parts(store, NEVER, code=code)
     async with made.connections:
         acme = await made.create("acme")
-        shown, heard = await made.show(acme), Heard()
+        shown, heard = await made.show(acme), Received()
         code.generation += 1
         made.connections.renew(code.generation)  # nobody follows yet
         assert not made.connections.is_current(shown)
@@ -190,7 +190,7 @@ async def test_code_that_was_registered_before_a_follower_joined_is_adopted(stor
 async def test_a_burst_of_events_is_loaded_once_or_twice(replica: Replica) -> None:
     """Ours: many changes in a moment cost few loads, and the last one is shown (CON-2)."""
     acme = await replica.create("acme")
-    followers = [Heard() for _ in range(50)]
+    followers = [Received() for _ in range(50)]
     shown = await replica.show(acme)
     for heard in followers:
         replica.connections.subscribe(shown, heard)
@@ -209,7 +209,7 @@ async def test_an_old_event_tells_nobody(replica: Replica) -> None:
     """Ours: events are hints; only a newer revision is adopted (CON-2)."""
     acme = await replica.create("acme")
     await replica.advance(acme)
-    heard = Heard()
+    heard = Received()
     replica.connections.subscribe(await replica.show(acme), heard)
     for revision in (0, 1, 2, 2):
         _tell(replica, acme, revision)
@@ -224,7 +224,7 @@ async def test_what_moved_between_opening_and_following_is_not_missed(replica: R
     acme = await replica.create("acme")
     shown = await replica.show(acme)
     _tell(replica, acme, await replica.advance(acme))
-    heard = Heard()
+    heard = Received()
     replica.connections.subscribe(shown, heard)
     await heard.until(2)
 
@@ -232,7 +232,7 @@ async def test_what_moved_between_opening_and_following_is_not_missed(replica: R
 async def test_what_a_request_finds_out_reaches_the_followers(replica: Replica) -> None:
     """Ours: followers never lag behind what the same replica already shows others (CON-2)."""
     acme = await replica.create("acme")
-    heard = Heard()
+    heard = Received()
     replica.connections.subscribe(await replica.show(acme), heard)
     await replica.advance(acme)
     replica.snapshots.invalidate_all()
@@ -243,7 +243,7 @@ async def test_what_a_request_finds_out_reaches_the_followers(replica: Replica) 
 async def test_a_lost_event_is_repaired_by_the_timer(asking: Replica) -> None:
     """Ours: without any event the database is asked, and only the newest is shown (SRV-4, CON-2)."""
     acme = await asking.create("acme")
-    heard = Heard()
+    heard = Received()
     asking.connections.subscribe(await asking.show(acme), heard)
     await asking.advance(acme)
     await heard.until(2)
@@ -254,7 +254,7 @@ async def test_a_lost_event_is_repaired_by_the_timer(asking: Replica) -> None:
 async def test_a_gap_is_repaired_at_once(replica: Replica) -> None:
     """Ours: when events may have been lost, nobody waits for the timer (SRV-4)."""
     acme = await replica.create("acme")
-    heard = Heard()
+    heard = Received()
     replica.connections.subscribe(await replica.show(acme), heard)
     await replica.advance(acme)
     replica.connections.recheck_all()
@@ -264,7 +264,7 @@ async def test_a_gap_is_repaired_at_once(replica: Replica) -> None:
 async def test_followers_of_a_lost_tenant_are_told_once(asking: Replica) -> None:
     """Ours: a tenant that is gone has no followers, event or not (TEN-1)."""
     acme, globex = await asking.create("acme"), await asking.create("globex")
-    told, found = Heard(), Heard()
+    told, found = Received(), Received()
     leave = asking.connections.subscribe(await asking.show(acme), told)
     asking.connections.subscribe(await asking.show(globex), found)
     asking.connections.forget(acme)
@@ -283,7 +283,7 @@ async def test_whoever_left_hears_nothing_and_a_broken_listener_stops_nobody(rep
     """Ours: one follower cannot keep the others from what is new (CON-2)."""
     acme = await replica.create("acme")
     shown = await replica.show(acme)
-    gone, heard = Heard(), Heard()
+    gone, heard = Received(), Received()
 
     def broken(_: Registry, __: Registry | None) -> None:
         raise ValueError("a bug")
@@ -304,7 +304,7 @@ async def test_whoever_left_hears_nothing_and_a_broken_listener_stops_nobody(rep
 async def test_a_request_keeps_the_registry_it_has_taken(replica: Replica) -> None:
     """Ours: a swap breaks no request that is under way (CON-1)."""
     acme = await replica.create("acme")
-    heard = Heard()
+    heard = Received()
     async with replica.connections.open(_principal(acme)) as registry:
         replica.connections.subscribe(registry, heard)
         _tell(replica, acme, await replica.advance(acme))
@@ -319,7 +319,7 @@ async def test_following_ends_with_the_connections(store: Store) -> None:
     """Ours: nothing of a closed part runs on."""
     made = _parts(store, 0.01)
     acme = await made.create("acme")
-    heard = Heard()
+    heard = Received()
     async with made.connections:
         made.connections.subscribe(await made.show(acme), heard)
     await made.advance(acme)
@@ -336,7 +336,7 @@ async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: 
     made = _parts(store, NEVER, infrastructure)
     async with made.connections:
         acme = await made.create("acme")
-        first, second, other = Heard(), Heard(), Heard()
+        first, second, other = Received(), Received(), Received()
         for heard, key in ((first, "key_1"), (second, "key_1"), (other, "key_2")):
             made.connections.subscribe(await made.show(acme, key), heard)
         infrastructure.ended.add("key_1")
@@ -357,7 +357,7 @@ async def test_a_key_that_ends_without_a_change_is_found_by_the_timer(store: Sto
     made = _parts(store, 0.02, infrastructure)
     async with made.connections:
         acme, globex = await made.create("acme"), await made.create("globex")
-        ended, stays = Heard(), Heard()
+        ended, stays = Received(), Received()
         made.connections.subscribe(await made.show(acme), ended)
         made.connections.subscribe(await made.show(globex, "key_2"), stays)
         infrastructure.ended.add("key_1")
@@ -383,7 +383,7 @@ async def test_revisions_that_come_while_keys_are_asked_for_are_not_missed(store
 
     made = _parts(store, NEVER, slow)
     async with made.connections:
-        acme, heard = await made.create("acme"), Heard()
+        acme, heard = await made.create("acme"), Received()
         made.connections.subscribe(await made.show(acme), heard)
         _tell(made, acme, await made.advance(acme))
         with anyio.fail_after(10):

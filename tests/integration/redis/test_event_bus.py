@@ -19,7 +19,7 @@ ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"
 
 
-class Heard:
+class Received:
     """A listener that can be waited for."""
 
     def __init__(self, bus: EventBus) -> None:
@@ -44,7 +44,7 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
         yield opened
 
 
-async def _publish_until_heard(bus: EventBus, heard: Heard, event: Event) -> None:
+async def _publish_until_heard(bus: EventBus, heard: Received, event: Event) -> None:
     """Say it again until the way is open."""
     with anyio.fail_after(20):
         while event not in heard.events:
@@ -56,7 +56,7 @@ async def _publish_until_heard(bus: EventBus, heard: Heard, event: Event) -> Non
 async def test_every_replica_hears_every_event(redis_url: str, bus: EventBus) -> None:
     """Ours: an event reaches all replicas, also the one that says it, of all tenants."""
     async with EventBus(redis_url, secret=SECRET) as other:
-        here, there = Heard(bus), Heard(other)
+        here, there = Received(bus), Received(other)
         for event in (CatalogMoved(tenant=ACME, revision=3), SessionEnded(tenant=GLOBEX, session="s")):
             await bus.publish(event)
             await here.wait_for(event)
@@ -67,7 +67,7 @@ async def test_every_replica_hears_every_event(redis_url: str, bus: EventBus) ->
 
 async def test_events_come_in_the_order_they_were_said(bus: EventBus) -> None:
     """Ours: one replica's events are not reordered."""
-    heard = Heard(bus)
+    heard = Received(bus)
     events = [CatalogMoved(tenant=ACME, revision=revision) for revision in range(200)]
     for event in events:
         await bus.publish(event)
@@ -78,7 +78,7 @@ async def test_events_come_in_the_order_they_were_said(bus: EventBus) -> None:
 
 async def test_whoever_unsubscribed_hears_nothing(bus: EventBus) -> None:
     """Ours: a closed part is not called any more; ending twice does no harm."""
-    gone, here = Heard(bus), Heard(bus)
+    gone, here = Received(bus), Received(bus)
     gone.unsubscribe()
     gone.unsubscribe()
     event = CatalogMoved(tenant=ACME, revision=1)
@@ -95,7 +95,7 @@ async def test_a_listener_that_breaks_does_not_stop_the_others(bus: EventBus) ->
         raise ValueError("a bug")
 
     bus.subscribe(broken)
-    heard = Heard(bus)
+    heard = Received(bus)
     with capture_logs() as lines:
         for revision in (1, 2):
             event = CatalogMoved(tenant=ACME, revision=revision)
@@ -108,7 +108,7 @@ async def test_a_listener_that_breaks_does_not_stop_the_others(bus: EventBus) ->
 async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: EventBus) -> None:
     """Ours: one Redis can serve several gateways."""
     async with EventBus(redis_url, secret=SECRET, namespace="gw:t:x") as other:
-        here, there = Heard(bus), Heard(other)
+        here, there = Received(bus), Received(other)
         event = CatalogMoved(tenant=ACME, revision=1)
         await bus.publish(event)
         await here.wait_for(event)
@@ -120,7 +120,7 @@ async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: EventBus) 
 
 async def test_a_forged_message_is_dropped_and_logged(bus: EventBus, raw: Any) -> None:
     """Ours: whoever can publish in this Redis is not believed (TEN-5)."""
-    heard = Heard(bus)
+    heard = Received(bus)
     channel, good = Envelope(namespace="gw", secret=SECRET).seal(CatalogMoved(tenant=ACME, revision=9))
     with capture_logs() as lines:
         await raw.publish("gw:t:ten_globex:events", good)
@@ -141,7 +141,7 @@ async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         gap = anyio.Event()
         bus.subscribe_gaps(gap.set)
-        heard = Heard(bus)
+        heard = Received(bus)
         await bus.check()
         own_redis.kill()
         with pytest.raises(RedisUnavailable):
@@ -171,7 +171,7 @@ async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: p
         own_redis.thaw()
         with anyio.fail_after(10):
             await gap.wait()
-        heard = Heard(bus)
+        heard = Received(bus)
         await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
 
 
@@ -192,7 +192,7 @@ async def test_a_bus_opens_without_redis_and_finds_it_later(own_redis: OwnRedis)
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         with pytest.raises(RedisUnavailable):
             await bus.check()
-        heard = Heard(bus)
+        heard = Received(bus)
         await own_redis.start()
         await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
         await bus.check()

@@ -28,20 +28,19 @@ async def both(redis_url: str) -> AsyncGenerator[Sequence[EventBus]]:
 
 async def test_events_are_heard(both: Sequence[EventBus]) -> None:
     """Ours: nothing that is told during the change is lost (TEN-4, RES-4)."""
-    for speaker, hearer in (both, both[::-1]):
-        heard: list[Event] = []
+    for revision, (publisher, subscriber) in enumerate((both, both[::-1])):
+        published = CatalogMoved(tenant=ACME, revision=revision)
         arrived = anyio.Event()
 
-        def note(event: Event, heard: list[Event] = heard, arrived: anyio.Event = arrived) -> None:
-            heard.append(event)
-            arrived.set()
+        def note(event: Event, published: Event = published, arrived: anyio.Event = arrived) -> None:
+            if event == published:  # its own event of the round before may still arrive
+                arrived.set()
 
-        leave = hearer.subscribe(note)
-        await speaker.publish(CatalogMoved(tenant=ACME, revision=7))
+        leave = subscriber.subscribe(note)
+        await publisher.publish(published)
         with anyio.fail_after(10):
             await arrived.wait()
         leave()
-        assert heard == [CatalogMoved(tenant=ACME, revision=7)]
 
 
 async def test_streams_of_sessions_go_on(both: Sequence[EventBus]) -> None:

@@ -121,12 +121,12 @@ def make_operation(source: SourceId, tool: str, *, safety: Safety = Safety.SAFE)
     )
 
 
-def make_override(source: SourceId, name: str, *, wishes: OverrideFields | None = None) -> Override:
+def make_override(source: SourceId, name: str, *, changes: OverrideFields | None = None) -> Override:
     return Override(
         id=new_override_id(),
         source=source,
         identity=f"GET /{name}",
-        wishes=wishes
+        changes=changes
         or OverrideFields(name=f"{name}_renamed", title=f"{name} title", pinned={"z": 1.0, "a": [f"{name} pin"]}),
         created_at=NOW,
         updated_at=NOW,

@@ -113,7 +113,7 @@ _CALLS: Mapping[str, _Call] = {
     "idempotency.get": lambda t, db, v: idempotency.get(t, db, v.idempotency.id),
     "idempotency.lease": lambda t, db, v: idempotency.lease(t, db, _attempt(v), until=NOW),
     "idempotency.commit": lambda t, db, v: idempotency.commit(t, db, _attempt(v)),
-    "idempotency.keep": lambda t, db, v: idempotency.store_response(t, db, _attempt(v), b"planted"),
+    "idempotency.store_response": lambda t, db, v: idempotency.store_response(t, db, _attempt(v), b"planted"),
     "idempotency.release": lambda t, db, v: idempotency.release(t, db, _attempt(v), now=NOW),
     "idempotency.remove_expired": lambda t, db, v: idempotency.remove_expired(t, db, now=NOW + timedelta(days=2)),
     "idempotency.usage": lambda t, db, v: idempotency.usage(t, db, is_operators=False),
@@ -144,7 +144,7 @@ _CALLS: Mapping[str, _Call] = {
     "overrides.names": lambda t, db, v: overrides.names(t, db),
     "overrides.count": lambda t, db, v: overrides.count(t, db),
     "overrides.save": lambda t, db, v: overrides.save(
-        t, db, replace(v.override, wishes=OverrideFields(title="planted"))
+        t, db, replace(v.override, changes=OverrideFields(title="planted"))
     ),
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
     "ceilings.get": lambda t, db, v: ceilings.get(t, db),

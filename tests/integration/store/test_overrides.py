@@ -52,17 +52,17 @@ async def imported(store: Store) -> Imported:
 async def test_an_override_comes_back_as_it_was_stored(store: Store, imported: Imported) -> None:
     """Ours: every member, in its order, with the version that counts up (OAS-6)."""
     tenant, source = imported.tenant, imported.source
-    made = make_override(source, "a", wishes=EVERYTHING)
+    made = make_override(source, "a", changes=EVERYTHING)
     async with store.transaction(tenant) as db:
         await overrides.insert(tenant, db, made)
         assert await overrides.get(tenant, db, source, made.id) == made
         [loaded] = await operations.find(tenant, db, ["petstore"], ["GET /a"])
         assert loaded.override is not None
         assert loaded.override == made
-        assert list((loaded.override.wishes.pinned or {}).keys()) == ["z", "a"]
-        await overrides.save(tenant, db, replace(made, wishes=OverrideFields(title="other")))
+        assert list((loaded.override.changes.pinned or {}).keys()) == ["z", "a"]
+        await overrides.save(tenant, db, replace(made, changes=OverrideFields(title="other")))
         saved = (await overrides.of_source(tenant, db, source))["GET /a"]
-        assert (saved.version, saved.wishes) == (2, OverrideFields(title="other"))
+        assert (saved.version, saved.changes) == (2, OverrideFields(title="other"))
         with pytest.raises(NotFound):
             await overrides.save(tenant, db, make_override(source, "b"))
         assert await overrides.remove(tenant, db, made.id)
@@ -90,14 +90,14 @@ async def test_no_two_overrides_have_a_name_or_an_operation(store: Store, import
     """Ours: the database itself refuses the second (OAS-6)."""
     tenant, source = imported.tenant, imported.source
     async with store.transaction(tenant) as db:
-        await overrides.insert(tenant, db, make_override(source, "a", wishes=OverrideFields(name="one")))
-    for clash in (make_override(source, "b", wishes=OverrideFields(name="one")), make_override(source, "a")):
+        await overrides.insert(tenant, db, make_override(source, "a", changes=OverrideFields(name="one")))
+    for clash in (make_override(source, "b", changes=OverrideFields(name="one")), make_override(source, "a")):
         with pytest.raises(NameTaken):
             async with store.transaction(tenant) as db:
                 await overrides.insert(tenant, db, clash)
     async with store.transaction(tenant) as db:  # without a name they do not meet
-        await overrides.insert(tenant, db, make_override(source, "b", wishes=OverrideFields(title="t")))
-        await overrides.insert(tenant, db, make_override(source, "c", wishes=OverrideFields(title="t")))
+        await overrides.insert(tenant, db, make_override(source, "b", changes=OverrideFields(title="t")))
+        await overrides.insert(tenant, db, make_override(source, "c", changes=OverrideFields(title="t")))
 
 
 async def test_a_renamed_operation_keeps_its_documents_name(store: Store, imported: Imported) -> None:
@@ -106,7 +106,7 @@ async def test_a_renamed_operation_keeps_its_documents_name(store: Store, import
     async with store.transaction(tenant) as db:
         [loaded] = await operations.find(tenant, db, ["petstore"], ["GET /a"])
         await overrides.insert(
-            tenant, db, make_override(source, "a", wishes=OverrideFields(name="find", safety=Safety.DANGEROUS))
+            tenant, db, make_override(source, "a", changes=OverrideFields(name="find", safety=Safety.DANGEROUS))
         )
         await operations.rename(tenant, db, loaded.tool.operation, "find")
         assert await operations.known_names(tenant, db, source) == {"GET /a": "a", "GET /b": "b", "GET /c": "c"}

@@ -52,7 +52,7 @@ def test_a_crowded_folder_and_a_class_defined_twice_are_found(tmp_path: Path) ->
     assert any("Room: is defined in" in complaint for complaint in found)
 
 
-def test_docstrings_and_comments_are_plain() -> None:
+def test_docstrings_comments_and_names_are_plain() -> None:
     """Ours: a reader finds the field's terms, and sentences about parts of the system (`python -m tests.prose`)."""
     paths = [path for folder in prose.FOLDERS for path in (ROOT / folder).rglob("*.py")]
 
@@ -62,11 +62,15 @@ def test_docstrings_and_comments_are_plain() -> None:
 def test_an_indirect_question_and_an_avoided_word_are_found(tmp_path: Path) -> None:
     """Ours: the rules of prose are a check that can fail."""
     written = tmp_path / "one.py"
-    written.write_text('"""Whether it is."""\n\nX = 1  # nobody knows\n"""`says` is a name here."""\n')
+    written.write_text('"""Whether it is."""\n\nto_tell = 1  # nobody knows\n"""`says` is a name here."""\n')
 
     found = [complaint.removeprefix(f"{written}:") for complaint in prose.complaints([written])]
 
-    assert found == ["1: begins with an indirect question: Whether it is.", "3: avoid 'nobody': # nobody knows"]
+    assert found == [
+        "3: avoid 'tell' in the name to_tell",
+        "1: begins with an indirect question: Whether it is.",
+        "3: avoid 'nobody': # nobody knows",
+    ]
 
 
 def test_the_code_map_names_every_package_and_nothing_else() -> None:

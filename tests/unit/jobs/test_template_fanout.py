@@ -21,11 +21,11 @@ async def test_each_uri_that_a_template_makes_is_told_once() -> None:
         for part in _PARTS:
             yield part
 
-    async def tell(tenant: TenantId, uri: str) -> None:
+    async def publish(tenant: TenantId, uri: str) -> None:
         told.append((tenant, uri))
 
     async with anyio.create_task_group() as tasks:
-        instances = TemplateFanout(followed, tell, spawn=tasks.start_soon)
+        instances = TemplateFanout(followed, publish, spawn=tasks.start_soon)
         for template in ("row://{id}", "row://{other}", "no template {", "none://{id}"):
             instances.note(_A, template)
 
@@ -44,7 +44,7 @@ async def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
             await gate.wait()
         yield ("row://1",)
 
-    async def tell(tenant: TenantId, uri: str) -> None:
+    async def publish(tenant: TenantId, uri: str) -> None:
         told.append(f"{tenant} {uri}")
         if tenant == _B:  # while the other tenant's look is under way
             for _ in range(5):
@@ -52,7 +52,7 @@ async def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
             gate.set()
 
     async with anyio.create_task_group() as tasks:
-        instances = TemplateFanout(followed, tell, spawn=tasks.start_soon)
+        instances = TemplateFanout(followed, publish, spawn=tasks.start_soon)
         for tenant in (_A, _B):
             instances.note(tenant, "row://{id}")
 
@@ -72,12 +72,12 @@ async def test_after_a_fault_it_goes_on_with_what_changes_next() -> None:
     async def followed(_: TenantId) -> AsyncGenerator[Sequence[str]]:
         yield ("row://1",)
 
-    async def tell(_: TenantId, uri: str) -> None:
+    async def publish(_: TenantId, uri: str) -> None:
         if (raised := faults.pop(0)) is not None:
             raise raised
         told.append(uri)
 
-    instances = TemplateFanout(followed, tell, spawn=spawn)
+    instances = TemplateFanout(followed, publish, spawn=spawn)
     for _ in range(2):
         async with anyio.create_task_group() as tasks:
             running.append(tasks)

@@ -8,9 +8,11 @@ from typing import Any
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from structlog.testing import capture_logs
 
 from gateway import errors
 from gateway.errors import Fault, GatewayError, LimitExceeded, NameConflict, NameTaken, Unauthenticated
@@ -147,9 +149,15 @@ async def _breaking(_: Request) -> Response:
 async def test_everything_an_application_refuses_is_a_problem(method: str, path: str, status: int, code: str) -> None:
     """Ours: unknown routes, wrong methods and errors nobody foresaw have the same form, and tell nothing internal."""
     routes = [Route("/refusing", _refusing), Route("/breaking", _breaking)]
-    app = Edge(Starlette(routes=routes, exception_handlers=problem_handlers()), hosts=["gateway"])
+    router = Starlette(routes=routes)
+    router.middleware_stack = ExceptionMiddleware(router.router, handlers=problem_handlers())  # as the gateway has it
+    app = Edge(router, hosts=["gateway"])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
-        response = await client.request(method, path, headers={"x-request-id": "request-1"})
+        with capture_logs() as lines:
+            response = await client.request(method, path, headers={"x-request-id": "request-1"})
+
+    logged = [line["event"] for line in lines if line["log_level"] == "error"]
+    assert logged == (["request_failed"] if status == 500 else [])
 
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"

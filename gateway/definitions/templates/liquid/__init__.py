@@ -1,1 +1,1 @@
-"""Bounded subset of Liquid: a pure interpreter over JSON values that counts each step."""
+"""Subset of Liquid: an interpreter over JSON values, without I/O, that counts its steps."""

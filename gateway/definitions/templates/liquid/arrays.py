@@ -1,4 +1,4 @@
-"""Filters over arrays; each charges the budget for what it reads and builds."""
+"""Filters over arrays. Work on all elements is charged to the budget."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -12,7 +12,7 @@ Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 
 def _items(budget: RenderingBudget, value: object) -> list[object]:
-    """Return the elements of an array; null is an empty array, any other value an array of itself."""
+    """Return the elements of an array; null counts as an empty array, any other value as an array of one element."""
     elements = as_list(value)
     if elements is None:
         return [] if value is None else [value]
@@ -88,7 +88,7 @@ def _sort(budget: RenderingBudget, value: object, arguments: tuple[object, ...])
 
 
 def _rank(key: object, budget: RenderingBudget) -> tuple[int, float, str]:
-    """Sort key: numbers first, then text, missing values last."""
+    """Return the sort key: numbers first, then text, null last."""
     if key is None:
         return (2, 0.0, "")
     if isinstance(key, int | float) and not isinstance(key, bool):
@@ -115,4 +115,4 @@ ARRAY_FILTERS: Mapping[str, tuple[Run, int, int]] = {
     "uniq": (_uniq, 0, 0),
     "where": (_where, 1, 2),
 }
-"""Per filter: its function, its fewest and its most arguments."""
+"""Per filter: its function, and its minimum and maximum number of arguments."""

@@ -1,7 +1,7 @@
-"""Budget of one rendering: steps, loop rounds, output and stored variables, counted instead of timed.
+"""Budget of one rendering: limits on steps, loop rounds, output and stored variables.
 
-A step is about a microsecond of work. Work whose cost depends on a value is charged by the value's size before it is
-done, so no input makes one step long. The same template and variables always give the same outcome.
+A step is about a microsecond of work. Work on a value is charged by the value's size in advance. Work is counted, not
+timed, so the same template and variables give the same result on any machine.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _BYTES_PER_STEP = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderingLimits:
-    """Limits of one rendering."""
+    """Limits of one rendering: `output` in bytes, `kept` and `text` in characters, `items` per list."""
 
     steps: int = 100_000
     rounds: int = 10_000
@@ -24,7 +24,7 @@ class RenderingLimits:
 
 
 class RenderingBudget:
-    """The remaining budget while one template, or one tree of them, is rendered."""
+    """The remaining budget while one template, or one tree of templates, is rendered."""
 
     def __init__(self, limits: RenderingLimits) -> None:
         self.limits = limits
@@ -36,7 +36,7 @@ class RenderingBudget:
         """Charge some steps.
 
         Raises:
-            TemplateFailed: fewer steps are left.
+            TemplateFailed: not enough steps are left.
         """
         self._steps -= steps
         if self._steps < 0:

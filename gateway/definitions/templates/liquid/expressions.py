@@ -96,7 +96,7 @@ class ExpressionReader:
         """Read a value with its filters.
 
         Raises:
-            TemplateInvalid: the next words are something else, or name a filter that does not exist.
+            TemplateInvalid: the next words are no value, or a filter is unknown or has a wrong number of arguments.
         """
         operand = self.value()
         filters: list[FilterCall] = []
@@ -108,7 +108,7 @@ class ExpressionReader:
         """Read a condition.
 
         Raises:
-            TemplateInvalid: the next words are something else.
+            TemplateInvalid: the next words are not a condition.
         """
         comparisons = [self._comparison()]
         joins: list[str] = []
@@ -122,7 +122,7 @@ class ExpressionReader:
         """Read a literal or a path.
 
         Raises:
-            TemplateInvalid: the next words are something else.
+            TemplateInvalid: the next words are neither, a number is too long, or brackets are nested too deeply.
         """
         word = self.take("a value")
         if word.kind == "text":
@@ -137,7 +137,7 @@ class ExpressionReader:
         """Read the operand of a loop: a value, or a range of whole numbers.
 
         Raises:
-            TemplateInvalid: the next words are something else.
+            TemplateInvalid: the next words are neither.
         """
         if not self.takes("("):
             return self.value()
@@ -151,7 +151,7 @@ class ExpressionReader:
         """Read a name.
 
         Raises:
-            TemplateInvalid: the next word is something else.
+            TemplateInvalid: the next word is not a name.
         """
         word = self.take("a name")
         if word.kind != "name":
@@ -162,7 +162,7 @@ class ExpressionReader:
         """Consume and return the next word, of any kind.
 
         Raises:
-            TemplateInvalid: there is none; the message names `wanted` as missing.
+            TemplateInvalid: no word is left; the message names `wanted` as missing.
         """
         word = self._peek()
         if word is None:
@@ -171,7 +171,7 @@ class ExpressionReader:
         return word
 
     def takes(self, text: str) -> bool:
-        """Consume the next word if it is this one; return True in that case."""
+        """Consume the next word and return True if it is `text`; otherwise return False."""
         word = self._peek()
         if word is None or word.text != text or word.kind == "text":
             return False
@@ -179,10 +179,10 @@ class ExpressionReader:
         return True
 
     def expect(self, text: str) -> None:
-        """Consume this word.
+        """Consume the next word, which must be `text`.
 
         Raises:
-            TemplateInvalid: the next word is another.
+            TemplateInvalid: the next word is different, or no word is left.
         """
         if not self.takes(text):
             raise self.wrong(f"'{text}' is missing")
@@ -191,7 +191,7 @@ class ExpressionReader:
         """Check that no words are left.
 
         Raises:
-            TemplateInvalid: there are more words.
+            TemplateInvalid: a word is left.
         """
         word = self._peek()
         if word is not None:

@@ -1,4 +1,4 @@
-"""The closed list of filters; each charges the budget for its result before it builds it."""
+"""The closed list of filters. A filter that builds a text or a list charges the budget first."""
 
 import base64
 import binascii
@@ -39,7 +39,7 @@ class Filter:
 
 
 def _text(budget: RenderingBudget, value: object, factor: int = 1) -> str:
-    """Return the value as text, charged as if it grew by the factor."""
+    """Return the value as text; the budget is charged for `factor` times its length."""
     text = write_out(value, budget)
     budget.check_text(len(text) * factor)
     return text

@@ -1,4 +1,4 @@
-"""Nodes of a parsed template: text, outputs and blocks, as a tree."""
+"""Nodes of a parsed template: a tree of text, outputs and tags."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -55,7 +55,7 @@ class IfNode:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """The values of one `{% when %}`; an `{% else %}` has none."""
+    """One `{% when %}` and its values; `values` is None for `{% else %}`."""
 
     values: tuple[Expression, ...] | None
     body: "Block"
@@ -63,7 +63,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class CaseNode:
-    """`{% case %}`: the first `when` with an equal value is rendered."""
+    """`{% case %}`: the first branch with an equal value, or `{% else %}`, is rendered."""
 
     subject: Expression
     branches: tuple[When, ...]

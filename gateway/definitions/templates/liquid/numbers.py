@@ -1,4 +1,4 @@
-"""Filters over numbers. Results outside the range that JSON readers agree on are refused, so growth is bounded."""
+"""Filters over numbers. Integers outside -2^63 to 2^64-1 and infinite floats are refused, so results stay bounded."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 
 def number(value: object) -> Number:
-    """Return the value as a number; text is parsed, anything else counts as 0.
+    """Return the value as a number. Text is parsed; text that is no number, and any other value, counts as 0.
 
     Raises:
         TemplateFailed: the number is out of range.
@@ -102,4 +102,4 @@ NUMBER_FILTERS: Mapping[str, tuple[Run, int, int]] = {
     "round": (_round, 0, 1),
     "times": (_two(lambda left, right: left * right), 1, 1),
 }
-"""Per filter: its function, its fewest and its most arguments."""
+"""Per filter: its function, and its minimum and maximum number of arguments."""

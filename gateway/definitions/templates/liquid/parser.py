@@ -1,4 +1,4 @@
-"""Parser from the pieces of a template to its tree. A template with an unknown tag or filter is refused."""
+"""Parser of the pieces of a template into a tree of nodes. Unknown tags and filters are refused."""
 
 from collections.abc import Callable, Mapping
 
@@ -26,13 +26,13 @@ def parse_template(source: str) -> Block:
     """Return the tree of a template.
 
     Raises:
-        TemplateInvalid: the template is not well-formed; the fault has the line.
+        TemplateInvalid: the template is too long or not well-formed; the fault has the line.
     """
     return _Parser(split_template(source)).template()
 
 
 def parse_test(text: str) -> Test:
-    """Return the tree of a condition without a tag, as it follows `if`.
+    """Return the tree of a condition, as it is written after `if`.
 
     Raises:
         TemplateInvalid: the text is not a condition.
@@ -63,7 +63,7 @@ class _Parser:
         return block
 
     def _block(self, closing: frozenset[str]) -> Block:
-        """Read nodes up to one of the closing tags, which is left in `_tag` and `_rest`; `_tag` is empty at the end."""
+        """Read nodes up to one of the closing tags, which is then in `_tag`; `_tag` is empty at the template's end."""
         nodes: list[Node] = []
         while self._next < len(self._pieces):
             piece = self._pieces[self._next]

@@ -1,4 +1,4 @@
-"""Interpreter of a template's tree over variables. Every node, round and value is charged to the budget."""
+"""Interpreter of a template's nodes. Every node, loop round and expression is charged to the budget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
@@ -36,7 +36,7 @@ Escape: TypeAlias = Callable[[str], str]
 
 
 class _Leaving(Enum):
-    """The tag that ended a block early."""
+    """Kind of the tag that ended a block early."""
 
     BREAK = auto()
     CONTINUE = auto()
@@ -133,14 +133,14 @@ class Rendering:
 
     def _capture(self, node: CaptureNode) -> _Leaving | None:
         outside, escape = self._written, self._escape
-        self._written, self._escape = [], None  # captured text is escaped only when it is written out, so not twice
+        self._written, self._escape = [], None  # escaped later, when the variable is written out
         leaving = self._block(node.body)
         captured, self._written, self._escape = "".join(self._written), outside, escape
         self._assign(node.name, captured)
         return leaving
 
     def _assign(self, name: str, value: object, *, is_new: bool = True) -> None:
-        """Assign a value. One that is not new is only a reference to a variable or a part of one, and counts as 1."""
+        """Assign a value. Unless `is_new`, it is a literal or a reference to another variable, of size 1."""
         self._kept -= self._sizes.pop(name, 0)
         size = measure(value, self._budget, self._budget.limits.kept) if is_new else 1
         self._sizes[name] = size + len(name)

@@ -22,7 +22,7 @@ _WORD = re.compile(
 
 
 class PieceKind(StrEnum):
-    """Kind of a piece."""
+    """Kind of a template's piece."""
 
     TEXT = "text"
     OUTPUT = "output"
@@ -52,7 +52,7 @@ def refuse(reason: str, line: int) -> TemplateInvalid:
 
 
 def split_template(source: str) -> list[Piece]:
-    """Return the pieces of a template in order; empty text is omitted.
+    """Return the pieces of a template in order; comments and empty text are omitted.
 
     Raises:
         TemplateInvalid: the template is too long, or an output, tag, `raw` or `comment` is not closed.

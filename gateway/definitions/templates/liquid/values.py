@@ -1,7 +1,7 @@
-"""Values in templates: output, comparison and member access. Only JSON values exist here.
+"""Values in templates: output, comparison and member access. All values are JSON, `empty` or `blank`.
 
-Attributes of Python objects cannot be reached. An access is a lookup in a dictionary or a list, or one of the three
-words `size`, `first` and `last`.
+Templates cannot access attributes of Python objects. A path is a lookup in a dictionary or a list, or one of the words
+`size`, `first` and `last`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _CONTAINERS = (dict, list, tuple)
 
 
 class Nothing(Enum):
-    """The constants `empty` and `blank`; they can only be compared with."""
+    """The constants `empty` and `blank`, for comparisons; written out they are empty."""
 
     EMPTY = "empty"
     BLANK = "blank"
@@ -39,7 +39,11 @@ def write_out(value: object, budget: RenderingBudget) -> str:
 
 
 def to_json(value: object, budget: RenderingBudget) -> str:
-    """Return the value as compact JSON."""
+    """Return the value as compact JSON.
+
+    Raises:
+        TemplateFailed: the value is too large, or is not JSON.
+    """
     if isinstance(value, Nothing):
         value = ""
     budget.check_text(measure(value, budget, budget.limits.text))
@@ -54,7 +58,7 @@ def to_json(value: object, budget: RenderingBudget) -> str:
 def measure(value: object, budget: RenderingBudget, most: int) -> int:
     """Estimate the number of characters of a value as JSON; counting stops soon after `most`.
 
-    It runs before anything is written, because a value may contain one long text ten thousand times.
+    It runs before the JSON is built, because a value may contain the same long text ten thousand times.
     """
     size = seen = 0
     left: list[object] = [value]
@@ -85,7 +89,7 @@ def is_true(value: object) -> bool:
 
 
 def look_into(value: object, key: object) -> object:
-    """Return the member under a key or the element at an index; null if there is none."""
+    """Return the member under a key, the element at an index, or the `size`; null if there is none."""
     if isinstance(value, dict):
         mapping = cast("Mapping[object, object]", value)
         if isinstance(key, str) and key in mapping:
@@ -127,7 +131,7 @@ def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
 
 
 def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
-    """True if one number, or text, comes before the other; False if one is null.
+    """True if `left` comes before `right`: two numbers or two texts; False if one is null.
 
     Raises:
         TemplateFailed: the values have no order.

@@ -141,6 +141,16 @@ async def test_tokens_are_kept_apart() -> None:
     assert len(others) == 3
 
 
+@pytest.mark.parametrize("expires_in", [10**400, "1e999", "soon", None, True])
+async def test_a_lifetime_that_is_no_number_of_seconds_ends_no_call(expires_in: object) -> None:
+    """Ours: nothing that a token endpoint declares ends a call (OAS-4)."""
+    async with endpoint(says(granted(expires_in=expires_in))) as (server, upstream):
+        tokens = Tokens(upstream)
+        assert [await token(tokens, scheme(server)) for _ in range(2)] == ["tok-1", "tok-1"]
+
+    assert len(server.exchanges) == 1
+
+
 @pytest.mark.parametrize("expires_in", [0, 1, "5"])
 async def test_a_token_that_is_about_to_end_is_used_once(expires_in: object) -> None:
     """Ours: a call does not set out with a token that ends on its way."""

@@ -59,14 +59,14 @@ def _listed(tool: Tool) -> dict[str, Any]:
     return listed
 
 
-def _operation(name: str, wishes: OverrideFields | None = None) -> LoadedOperation:
+def _operation(name: str, changes: OverrideFields | None = None) -> LoadedOperation:
     override = None
-    if wishes is not None:
+    if changes is not None:
         override = Override(
             id=OverrideId("ovr_1"),
             source=SourceId("src_1"),
             identity="GET /pets/{id}",
-            wishes=wishes,
+            changes=changes,
             created_at=_NOW,
             updated_at=_NOW,
         )
@@ -74,7 +74,7 @@ def _operation(name: str, wishes: OverrideFields | None = None) -> LoadedOperati
 
 
 @pytest.mark.parametrize(
-    ("wishes", "changed"),
+    ("changes", "changed"),
     [
         (OverrideFields(title="T"), {"title": "T"}),
         (OverrideFields(description="D"), {"description": "D"}),
@@ -87,9 +87,9 @@ def _operation(name: str, wishes: OverrideFields | None = None) -> LoadedOperati
     ],
     ids=["title", "description", "annotations", "hidden", "safety"],
 )
-def test_only_what_is_wanted_otherwise_changes(wishes: OverrideFields, changed: dict[str, Any]) -> None:
+def test_only_what_is_wanted_otherwise_changes(changes: OverrideFields, changed: dict[str, Any]) -> None:
     """Ours: every other member of the definition is listed as the document makes it (OAS-6)."""
-    overlaid = overlay(_tool(), wishes)
+    overlaid = overlay(_tool(), changes)
 
     assert _listed(overlaid) == {**DEFINITION, **changed}
     assert (overlaid.pinned, overlaid.result) == (b"", b"")

@@ -20,7 +20,7 @@ DEFINITION = msgspec.json.encode({"name": "get_pet", "inputSchema": _SCHEMA})
 
 
 @pytest.mark.parametrize(
-    ("wishes", "pointers"),
+    ("changes", "pointers"),
     [
         (OverrideFields(pinned={"idd": 1}), ["/pinned/idd"]),
         (OverrideFields(pinned={"a/b": 1, "x": 2}), ["/pinned/a~1b", "/pinned/x"]),
@@ -38,10 +38,10 @@ DEFINITION = msgspec.json.encode({"name": "get_pet", "inputSchema": _SCHEMA})
         (OverrideFields(annotations={"readOnly": True}), ["/annotations/readOnly"]),
     ],
 )
-def test_what_cannot_be_had_is_refused_at_its_place(wishes: OverrideFields, pointers: list[str]) -> None:
+def test_what_cannot_be_had_is_refused_at_its_place(changes: OverrideFields, pointers: list[str]) -> None:
     """Ours: a pin must be an argument with a value that it takes; the rest is held to the protocol (OAS-6)."""
     with pytest.raises(ToolValidationError) as refused:
-        validate_override(wishes, DEFINITION)
+        validate_override(changes, DEFINITION)
 
     assert [fault.pointer for fault in refused.value.faults] == pointers
 
@@ -54,9 +54,9 @@ def test_the_refusal_of_a_pin_names_the_arguments_there_are() -> None:
 
 def test_a_pin_need_not_fix_all_that_is_required() -> None:
     """Ours: what is not pinned is the caller's to give (OAS-6)."""
-    wishes = OverrideFields(pinned={"region": "eu"})
+    changes = OverrideFields(pinned={"region": "eu"})
 
-    assert validate_override(wishes, DEFINITION) == wishes
+    assert validate_override(changes, DEFINITION) == changes
 
 
 def test_members_that_say_nothing_are_not_stored() -> None:

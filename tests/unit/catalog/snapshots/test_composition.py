@@ -47,13 +47,13 @@ def _operation(
     return LoadedOperation(tool=tool, operation_id=operation_id, is_listed=is_listed)
 
 
-def _override(operation: LoadedOperation, wishes: OverrideFields) -> LoadedOperation:
+def _override(operation: LoadedOperation, changes: OverrideFields) -> LoadedOperation:
     tool = operation.tool
     override = Override(
         id=OverrideId(f"ovr_{tool.name}"),
         source=tool.source,
         identity=tool.identity,
-        wishes=wishes,
+        changes=changes,
         created_at=_NOW,
         updated_at=_NOW,
     )

@@ -18,7 +18,7 @@ _STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
 def _first(answer: Callable[[httpx.Request], httpx.Response]) -> str:
     """The first update that is followed through this answer."""
     with httpx.Client(transport=httpx.MockTransport(answer)) as http:
-        return next(ResourceWatcher(http, _URL, (_URI,), say=lambda _: None).updates())
+        return next(ResourceWatcher(http, _URL, (_URI,), report=lambda _: None).updates())
 
 
 def _event(method: str, params: dict[str, object]) -> str:

@@ -35,6 +35,12 @@ def test_bytes_that_are_no_text_are_placed() -> None:
     assert place(b'{"openapi":\n "\xff"}') == (2, 3)
 
 
+@pytest.mark.parametrize("number", ["0x" + "f" * 298, "0x" + "f" * 256])
+def test_a_number_without_a_float_stays_text(number: str) -> None:
+    """Ours: no number of a document ends the process that reads it (OAS-7)."""
+    assert read_document(f"openapi: 3.1.0\npaths: {{}}\nx-n: {number}\n".encode()).root["x-n"] == number
+
+
 @pytest.mark.parametrize(
     ("text", "problem", "where"),
     [

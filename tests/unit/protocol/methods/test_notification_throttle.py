@@ -33,18 +33,18 @@ class _Client:
         self.heard.set()
 
     async def progress(self, count: int) -> None:
-        async def tell() -> None:
+        async def notify() -> None:
             await asyncio.sleep(0)
             self.told.append(count)
             self.heard.set()
 
-        await self.telling.progress(tell)
+        await self.telling.progress(notify)
 
     async def log(self, level: LogLevel = "info") -> None:
-        async def tell() -> None:
+        async def notify() -> None:
             self.told.append(level)
 
-        await self.telling.log(level, tell)
+        await self.telling.log(level, notify)
 
 
 async def test_a_burst_is_told_and_then_the_newest() -> None:
