@@ -98,7 +98,8 @@ def _number(text: str, raw: str) -> float | int:
 def _describe(found: JsonObject) -> str:
     decisions = [(level, text_at(found, level)) for level in _LEVELS]
     limits = [(name, _describe_limit(found, name)) for name in LIMITS]
-    return render_pairs([*decisions, *limits, ("http origins", text_at(found, "http_origins") or "any")])
+    origins = "any" if found.get("http_origins") is None else text_at(found, "http_origins") or "none"
+    return render_pairs([*decisions, *limits, ("http origins", origins)])
 
 
 def _describe_limit(found: JsonObject, name: str) -> str:
