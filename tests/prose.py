@@ -48,8 +48,9 @@ def complaints(paths: Iterable[Path]) -> Iterator[str]:
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Docstrings of modules, classes, functions, and of the constants above them."""
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        for part in body if isinstance(body, list) else ():
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for part in node.body:
             if (
                 isinstance(part, ast.Expr)
                 and isinstance(part.value, ast.Constant)

@@ -127,7 +127,7 @@ def test_client_credentials_have_a_token_url_and_the_scopes_of_the_operation(tok
 
 def test_a_broken_token_url_costs_the_credential_of_its_operations() -> None:
     """Ours: no token URL can cost the whole document (OAS-1)."""
-    flows = {"clientCredentials": {"tokenUrl": "http://[", "scopes": {}}}
+    flows = {"clientCredentials": {"tokenUrl": "http://[", "scopes": {"read": ""}}}
     raw = operation(
         {"security": [{"o": []}]}, components={"securitySchemes": {"o": {"type": "oauth2", "flows": flows}}}
     )
