@@ -11,6 +11,7 @@ from gateway.cli.main import gateway
 from gateway.settings import CLIENT_VARIABLES, FILE_SUFFIX, PREFIX, SECRETS, Settings
 from gateway.telemetry.metrics import SOURCES, TENANTS, Metrics
 from tests.deploy.admin_page import admin_body, admin_text
+from tests.deploy.compose import ROOT
 from tests.deploy.errors_page import errors_page
 from tests.deploy.file_map import file_map
 
@@ -31,6 +32,13 @@ def pages() -> dict[str, str]:
         "development/file-map.md": _page("File map", "Every module of the gateway, by package.", file_map()),
         "../gateway/web/errors.html": errors_page((DOCS / "errors.md").read_text()),
     }
+
+
+def first_command(page: str) -> str:
+    """The first command that the page shows behind a prompt; `page` is relative to the repository."""
+    found = re.search(r"^\$ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
+    assert found is not None
+    return found[1]
 
 
 def settings_page() -> str:

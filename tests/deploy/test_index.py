@@ -3,6 +3,7 @@
 import re
 
 from tests.deploy.compose import ROOT
+from tests.deploy.pages import first_command
 
 DOCS = ROOT / "docs"
 
@@ -30,3 +31,8 @@ def test_the_index_leads_nowhere_else() -> None:
 def test_the_first_page_leads_to_the_index() -> None:
     """Ours: whoever has read the README knows where the rest is."""
     assert "](docs/README.md)" in (ROOT / "README.md").read_text()
+
+
+def test_the_first_pages_start_with_the_command_that_installs() -> None:
+    """Ours: the first command works in a fresh clone; the test of a newcomer runs it (CLI-1)."""
+    assert {first_command(page) for page in ("README.md", "docs/quickstart.md")} == {"make run"}

@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from tests.deploy.compose import ROOT
+from tests.deploy.pages import first_command
 
 pytestmark = pytest.mark.long
 PATIENCE_S = 600
@@ -138,13 +139,6 @@ def _choose_user() -> tuple[int | None, str]:
     return None, ours
 
 
-def _command_of(page: str) -> str:
-    """The first command that the page tells to type."""
-    found = re.search(r"^\$ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
-    assert found is not None
-    return found[1]
-
-
 def _read_until_ready(child: "subprocess.Popen[str]") -> str:
     """What was printed up to the last client's line."""
     assert child.stdout is not None
@@ -164,8 +158,7 @@ def _said(printed: str, name: str) -> str:
 
 async def test_the_first_page_leads_from_nothing_to_the_first_tool_call(newcomer: Newcomer) -> None:
     """Ours: one command, then one line pasted; steps and time are printed (CLI-1, SRV-6)."""
-    command = _command_of("README.md")
-    assert command == _command_of("docs/quickstart.md") == "make run"
+    command = first_command("README.md")
     with anyio.fail_after(PATIENCE_S), newcomer.typed(command) as child:
         with newcomer.step(f"$ {command}"):
             printed = await to_thread.run_sync(_read_until_ready, child, abandon_on_cancel=True)
