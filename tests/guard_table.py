@@ -2241,8 +2241,8 @@ ANSWERS_SHOWN = (
         "preview-named-credentials",
         "what is named like a credential is not shown to who confirms a call",
         "gateway/handlers/previews/requests.py",
-        "if found[2] and _SECRET.search(found[1]) else found[0]",
-        "if False else found[0]",
+        "levels[-1] = (is_list, _SECRET.search(token[1]) is not None)",
+        "levels[-1] = (is_list, False)",
         (f"{CONFIRM}::test_the_whole_request_is_shown_without_credentials",),
     ),
     Guard(

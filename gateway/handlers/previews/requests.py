@@ -1,6 +1,7 @@
 """Previews of requests for the user's confirmation: method, URL, headers except Accept, and body, up to fixed lengths.
 
-Values under names of credentials are replaced by `***`; in JSON, only strings are. Stored credentials are redacted too.
+Values under names of credentials are replaced by `***`; in JSON, strings and strings in lists are, because a number is
+more often a count, such as `max_tokens`. Stored credentials are redacted too.
 Unprintable characters are escaped, so that a caller's text can neither imitate another line nor reverse the reading
 direction.
 """
@@ -28,8 +29,8 @@ _SECRET = re.compile(
     r"pass(word|wd|phrase|code)|secret|token|authori[sz]ation|credential|cookie|(api|access|private)[-_]?key",
     re.IGNORECASE,
 )
-_MEMBER = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(?:(\s*+:\s*+)"(?:[^"\\]|\\.)*+(?:"|\Z))?', re.DOTALL)
-"""A JSON string and, if it is the name of a member, the member's string value. The quantifiers never backtrack."""
+_JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(\s*+:)?|[\[{]|[\]}]', re.DOTALL)
+"""A JSON string, with the colon if it is the name of a member, or a bracket. The quantifiers never backtrack."""
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _UNREMARKABLE = frozenset({"accept"})
 
@@ -66,8 +67,25 @@ def cut(text: str, longest: int) -> str:
 
 
 def blank_members(text: str) -> str:
-    """Return JSON without the string values of members whose names are those of credentials."""
-    return _MEMBER.sub(_blanked, text)
+    """Return JSON without the strings, also those in lists, of members whose names are those of credentials."""
+    levels = [(False, False)]  # of each open bracket: True for a list; True if the next string is hidden
+    blanked: list[str] = []
+    end = 0
+    for token in _JSON_TOKEN.finditer(text):
+        mark = token[0][0]
+        is_list, is_hidden = levels[-1]
+        if mark in "[{":
+            levels.append((mark == "[", mark == "[" and is_hidden))
+        elif mark in "]}":
+            if len(levels) > 1:
+                levels.pop()
+        elif token[2]:
+            levels[-1] = (is_list, _SECRET.search(token[1]) is not None)
+        elif is_hidden:
+            blanked += (text[end : token.start()], f'"{_HIDDEN}"')
+            end = token.end()
+            levels[-1] = (is_list, is_list)  # the strings that follow it in a list are hidden too
+    return "".join((*blanked, text[end:]))
 
 
 def _headers(request: UpstreamRequest) -> Iterator[str]:
@@ -101,11 +119,12 @@ def _content(body: bytes, content_type: str, longest: int) -> str:
     head = body[: _BYTES_EXAMINED * longest]
     if not is_utf8(head):
         return f"({len(body)} bytes that are no text)"
-    text = escape(head.decode("utf-8", "ignore"))
+    text = head.decode("utf-8", "ignore")
     if "json" in content_type.lower():
         text = blank_members(text)
     elif "form-urlencoded" in content_type.lower():
         text = _blank_pairs(text)
+    text = escape(text)  # only now: the escapes of line ends would come between a name and its value
     return text if len(text) <= longest and len(body) == len(head) else f"{text[:longest]}… ({len(body)} bytes in all)"
 
 
@@ -125,10 +144,6 @@ def _blank_pairs(text: str) -> str:
 def _blank_pair(pair: str) -> str:
     name, mark, value = pair.partition("=")
     return f"{name}={_HIDDEN}" if value and _SECRET.search(unquote_plus(name)) else name + mark + value
-
-
-def _blanked(found: re.Match[str]) -> str:
-    return f'"{found[1]}"{found[2]}"{_HIDDEN}"' if found[2] and _SECRET.search(found[1]) else found[0]
 
 
 def _escaped(found: re.Match[str]) -> str:

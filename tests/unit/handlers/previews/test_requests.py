@@ -21,6 +21,11 @@ def _shown(body: bytes, content_type: str, *headers: tuple[str, str], url: str =
         (b"a=1&client_secret=k&b=2", "application/x-www-form-urlencoded", ["a=1&client_secret=***&b=2"]),
         (b"my token=k & more", "text/plain", ["my token=k & more"]),
         (b'{"max_tokens": 5, "token": 7}', "application/json", ['{"max_tokens": 5, "token": 7}']),
+        (
+            b'{"token":\n "k", "api_keys": ["k", {"b": "k2"}, "k"], "c": ["d"]}',
+            "application/json",
+            ['{"token":\\n "***"', '["***", {"b": "k2"}, "***"], "c": ["d"]'],
+        ),
         (b"<a>\nPOST https://other</a>", "application/xml", ["<a>\\nPOST https://other</a>"]),
         ("año \u202e x \u200b".encode(), "text/plain", ["año \\u202e x \\u200b"]),
         (b"\x89PNG\r\n\x1a\n\x00", "image/png", ["(9 bytes that are no text)"]),
