@@ -1,4 +1,4 @@
-"""Signs the ends of audit chains: once a minute, for up to 1000 tenants with new entries, and at shutdown.
+"""Signs the ends of audit chains: once a minute, for all tenants with new entries, and at shutdown.
 
 The signer takes no part in calls. A replica that crashes usually leaves the entries of a minute unsigned. A signer that
 sees the tenant for the first time signs them. All replicas add to one chain of signatures per tenant; the tenant's
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 PAUSE_S = 60.0
 _CLOSE_S = 3.0
-_AT_ONCE = 1000
+_PORTION = 1000
 _MOST_TENANTS = 10_000
 _MARK = End(CATALOG, 0, START)
 """Placeholder end of a signature that only records a missing predecessor."""
@@ -78,14 +78,21 @@ class AuditSigner:
             await self._try_to_sign()
 
     async def sign(self) -> None:
-        """Sign the ends of the chains of up to 1000 tenants with new entries, and deliver the heads to outside stores.
+        """Sign the ends of the chains of all tenants with new entries, and deliver the heads to outside stores.
 
-        After an error, the tenants that were not signed are left for the next round.
+        The heads leave after every 1000 tenants. After an error, the tenants that were not signed are left for the
+        next round.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not respond.
         """
-        taken = self._moved.take(_AT_ONCE)
+        is_portion_full = True
+        while is_portion_full:
+            taken = self._moved.take(_PORTION)
+            is_portion_full = len(taken) == _PORTION
+            await self._sign_all(taken)
+
+    async def _sign_all(self, taken: dict[TenantId, Ends]) -> None:
         try:
             while taken:
                 tenant = next(iter(taken))

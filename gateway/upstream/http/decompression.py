@@ -1,6 +1,6 @@
 """Decompression of gzip and deflate response bodies, within bounds.
 
-Bounds: bytes out, bytes out per byte in, number of gzip members. The stream must end where the body ends.
+Bounds: bytes in, bytes out, bytes out per byte in, number of gzip members. The stream must end where the body ends.
 """
 
 import zlib
@@ -18,6 +18,8 @@ _RATIO_FROM = 1 << 20
 _MEMBERS = 1_000
 _PIECE = 1 << 18
 """Limit on the bytes out per step, so that the bounds are checked while a small piece inflates to a large one."""
+_OVERHEAD = 1 << 10
+"""Bytes by which compression may lengthen a short body; a long one grows by less than a hundredth."""
 _GZIP = 31
 _ZLIB = 15
 _RAW = -15
@@ -57,6 +59,7 @@ class Inflater:
             raise UpstreamAnswerBroken("The upstream's answer has a content encoding that was not offered.")
         self._is_gzip = name != "deflate"
         self._limit = limit
+        self._most_in = limit + limit // 100 + _OVERHEAD
         self._pieces: list[bytes] = []
         self._out = 0
         self._in = 0
@@ -73,6 +76,8 @@ class Inflater:
             UpstreamAnswerBroken: the piece is not in the declared encoding, or continues after its end.
         """
         self._in += len(data)
+        if self._in > self._most_in:  # blocks that inflate to nothing would otherwise go on until the deadline
+            raise UpstreamAnswerTooLarge("The upstream's answer has more compressed bytes than a result may have.")
         if self._stream is None:  # zlib or raw deflate: both are named deflate, the first two bytes distinguish them
             self._head += data
             if len(self._head) < 2:

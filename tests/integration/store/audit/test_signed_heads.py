@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from gateway.domain.identifiers import TenantId
-from gateway.store.audit import entries, signed_heads
+from gateway.store.audit import entries, head_signer, signed_heads
 from gateway.store.audit.anchors import TRAIL
 from gateway.store.audit.hash_chain import CATALOG, Link
 from gateway.store.audit.head_signer import AuditSigner
@@ -91,6 +91,18 @@ async def test_a_signature_that_was_changed_is_found(
     await execute(database.superuser_url, f"update audit_heads set {edit}")
 
     assert "changed" in (await _faults(store)).values()
+
+
+async def test_one_round_signs_every_tenant(
+    database: TestDatabase, moved: UnsignedTenants, signer: AuditSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: tenants beyond the first portion do not wait for a later round (SAF-4)."""
+    monkeypatch.setattr(head_signer, "_PORTION", 1)
+    await _calls(database, moved, 1)
+    moved.note(_B, CATALOG)
+    await signer.sign()
+
+    assert not moved.take(10)
 
 
 async def test_what_was_signed_is_not_signed_again(

@@ -121,3 +121,14 @@ def test_a_stream_of_countless_members_is_refused() -> None:
     """Ours: members cost CPU without producing bytes."""
     with pytest.raises(UpstreamAnswerBroken):
         inflate("gzip", gzip.compress(b"") * 5_000)
+
+
+def test_blocks_that_inflate_to_nothing_are_bounded() -> None:
+    """Ours: an upstream cannot send compressed bytes without end, because not even the result grows (CAL-4)."""
+    empty_block = b"\x00\x00\x00\xff\xff"
+    inflater = Inflater("deflate", limit=MIB)
+    with pytest.raises(UpstreamAnswerTooLarge):
+        for _ in range(20):
+            inflater.feed(empty_block * 20_000)
+    incompressible = bytes(n * n % 251 for n in range(MIB))
+    assert inflate("gzip", gzip.compress(incompressible, compresslevel=0), limit=MIB) == incompressible
