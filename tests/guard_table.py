@@ -2198,6 +2198,14 @@ ANSWERS_SHOWN = (
         (f"{METHOD_OVERRIDES}::test_a_method_in_a_field_counts",),
     ),
     Guard(
+        "method-override-form-text",
+        "a value in a form that is one text cannot add a field that changes the method",
+        "gateway/definitions/handlers/safety.py",
+        "if isinstance(body, str) and _is_form(spec) and _UNENCODED.search(body):",
+        "if False:",
+        (f"{METHOD_OVERRIDES}::test_a_method_in_a_field_counts",),
+    ),
+    Guard(
         "alias-level",
         "a tool that is another name for an operation is never judged milder than the operation",
         "gateway/catalog/primitives/safety.py",

@@ -25,6 +25,7 @@ HEADERS = (
     "X-Original-URL",
     "x-rewrite-url",
 )
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 URL = "https://api.example.com/pets"
 
 
@@ -71,6 +72,13 @@ async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
         (_http("POST", body={"_method": "{{ m }}"}), Safety.DANGEROUS),
         (_http("POST", body={"_method": "PATCH"}), Safety.MODERATE),
         (_http("POST", body="a=1&_method=delete"), Safety.DANGEROUS),
+        (_http("POST", body="a={{ n }}", headers=FORM), Safety.DANGEROUS),
+        (
+            _http("POST", body="a={{ n | url_encode }}&b={{ m | default: 'x' | url_encode }}", headers=FORM),
+            Safety.MODERATE,
+        ),
+        (_http("POST", body="{{ n }}", headers={"content-type": "{{ kind }}"}), Safety.DANGEROUS),
+        (_http("POST", body="{{ n }}"), Safety.MODERATE),
         (_http("DELETE", url=f"{URL}?_method=GET"), Safety.DANGEROUS),
         (_http(url=f"{URL}?a_method=DELETE"), Safety.SAFE),
         (_http("POST", body={"a": {"_method": "DELETE"}}), Safety.MODERATE),

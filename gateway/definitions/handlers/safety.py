@@ -25,6 +25,8 @@ _METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 _FIELD = re.compile(rf"(?:^|[?&]){METHOD_FIELD}=([^&#]*)")
 _FILLED_NAME = re.compile(r"(?:^|[?&])[^=&#]*\{\{[^{}]*\}\}[^=&#]*=")
 """A field whose name has a placeholder: the caller can fill in `METHOD_FIELD`."""
+_UNENCODED = re.compile(r"\{\{(?:(?!url_encode)[^{}])*\}\}")
+"""A placeholder of a form in one text: its value can end the field and begin another."""
 _ANY_METHOD = "*"
 _RANKS = {Safety.SAFE: 0, Safety.MODERATE: 1, Safety.DANGEROUS: 2}
 
@@ -100,7 +102,15 @@ def _override(spec: HttpSpec) -> str | None:
             return found[1]
         if _FILLED_NAME.search(text):
             return _ANY_METHOD
+    if isinstance(body, str) and _is_form(spec) and _UNENCODED.search(body):
+        return _ANY_METHOD
     return None
+
+
+def _is_form(spec: HttpSpec) -> bool:
+    """True if the body is sent as a form, or if a caller chooses the content type."""
+    kinds = (value.source.lower() for name, value in spec.headers if name.lower() == "content-type")
+    return any("form-urlencoded" in kind or "{{" in kind for kind in kinds)
 
 
 def _of_named(what: str, level: Safety | None) -> tuple[Safety, str]:
