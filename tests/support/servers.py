@@ -1,4 +1,4 @@
-"""Real PostgreSQL and Redis for tests: one pair per test process, a fresh database and an empty Redis per test."""
+"""Real PostgreSQL and Redis for tests: one pair per test process, an empty database and an empty Redis per test."""
 
 import asyncio
 import itertools
@@ -18,6 +18,7 @@ from anyio.from_thread import start_blocking_portal
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
 from gateway.store.database.connection import connect_owner
 from gateway.store.database.migrations import migrate
+from tests.support.databases import Pristine, give_back, read_pristine
 
 _Result = TypeVar("_Result")
 
@@ -46,7 +47,8 @@ class TestServers:
         self.urls = urls
         self._numbers = itertools.count(1)
         self._own_redis = itertools.cycle(range(1, 16))
-        self._has_template = False
+        self._pristine: Pristine | None = None
+        self._free: list[str] = []
 
     @property
     def superuser_url(self) -> str:
@@ -55,16 +57,28 @@ class TestServers:
 
     @contextmanager
     def database(self, *, like: TestDatabase | None = None) -> Generator[TestDatabase]:
-        """A migrated database of its own, or a copy of one without connections; dropped afterwards."""
-        self._make_template()
-        template = TEMPLATE if like is None else urlsplit(like.owner_url).path[1:]
-        with self._created(f"test_{next(self._numbers)}", f"{template} strategy file_copy") as name:
+        """A migrated database without tenants that no other test uses, or a copy of one without connections."""
+        pristine = self._make_template()
+        if like is not None:
+            copied = urlsplit(like.owner_url).path[1:]
+            with self._created(self._new_name(), f"{copied} strategy file_copy") as name:
+                yield self._named(name)
+            return
+        name = self._free.pop() if self._free else self._create(self._new_name(), TEMPLATE)
+        is_clean = False
+        try:
             yield self._named(name)
+            is_clean = run_apart(give_back(_at(self.superuser_url, database=name), name, pristine))
+        finally:
+            if is_clean:
+                self._free.append(name)
+            else:
+                self._drop(name)
 
     @contextmanager
     def empty_database(self) -> Generator[TestDatabase]:
         """A database that nobody has migrated, dropped afterwards."""
-        with self._created(f"test_{next(self._numbers)}", "template1") as name:
+        with self._created(self._new_name(), "template1") as name:
             yield self._named(name)
 
     def empty_redis(self) -> str:
@@ -92,11 +106,21 @@ class TestServers:
 
     @contextmanager
     def _created(self, name: str, template: str) -> Generator[str]:
-        self._run(f"create database {name} template {template} owner gateway_owner")
+        self._create(name, template)
         try:
             yield name
         finally:
-            self._run(f"drop database if exists {name} with (force)")
+            self._drop(name)
+
+    def _new_name(self) -> str:
+        return f"test_{next(self._numbers)}"
+
+    def _create(self, name: str, template: str) -> str:
+        self._run(f"create database {name} template {template} owner gateway_owner")
+        return name
+
+    def _drop(self, name: str) -> None:
+        self._run(f"drop database if exists {name} with (force)")
 
     def _named(self, name: str) -> TestDatabase:
         return TestDatabase(
@@ -105,14 +129,15 @@ class TestServers:
             superuser_url=_at(self.superuser_url, database=name),
         )
 
-    def _make_template(self) -> None:
+    def _make_template(self) -> Pristine:
         """Migrated once per process and copied from then on."""
-        if not self._has_template:
+        if self._pristine is None:
             for statement in (*(f"alter system set {setting}" for setting in _CHEAP), "select pg_reload_conf()"):
                 self._run(statement)
-            self._run(f"create database {TEMPLATE} owner gateway_owner")
+            self._create(TEMPLATE, "template1")
             run_apart(migrate(_at(self.urls.migration_database_url, database=TEMPLATE)))
-            self._has_template = True
+            self._pristine = run_apart(read_pristine(_at(self.superuser_url, database=TEMPLATE)))
+        return self._pristine
 
     def _run(self, statement: str) -> None:
         run_apart(execute(self.superuser_url, statement))

@@ -1,0 +1,84 @@
+"""Reuse of migrated databases: a test gives its database back, and the next test gets it empty and unchanged.
+
+Making a copy of the template costs PostgreSQL 0.15 s of CPU and a checkpoint; emptying one costs a tenth of that.
+A database whose schema, grants, settings or first rows differ from the template's is not used again.
+"""
+
+from dataclasses import dataclass
+from typing import cast
+
+from gateway.store.database.connection import PostgresConnection, connect_owner
+
+_OTHERS = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()"
+_TABLES = "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by relname"
+_SCHEMA = """
+select md5(string_agg(part, ' ' order by part)) from (
+    select 'c' || oid || '.' || xmin from pg_class where oid >= 16384 and relpersistence <> 't'
+    union all select 'a' || attrelid || '.' || attnum || '.' || xmin from pg_attribute
+        where attrelid in (select oid from pg_class where oid >= 16384 and relpersistence <> 't')
+    union all select 'f' || oid || '.' || xmin from pg_proc where oid >= 16384
+    union all select 't' || oid || '.' || xmin from pg_trigger
+    union all select 'p' || oid || '.' || xmin from pg_policy
+    union all select 'k' || oid || '.' || xmin from pg_constraint where oid >= 16384
+    union all select 'n' || oid || '.' || xmin from pg_namespace where nspname !~ '^pg_(toast_)?temp_'
+    union all select 'r' || oid || '.' || xmin from pg_default_acl
+    union all select 's' || setrole || array_to_string(setconfig, ',') from pg_db_role_setting
+        where setdatabase = (select oid from pg_database where datname = current_database())
+    union all select 'd' || datconnlimit || coalesce(datacl::text, '') from pg_database
+        where datname = current_database()
+    union all select 'e' || oid || '.' || xmin from pg_extension
+) as parts (part)
+"""
+"""A row of the catalog that was changed has another `xmin`, even if it was changed back."""
+_MANY = 1_000
+"""Deleted rows of a table from which on their space is given back, so that later tests do not read it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pristine:
+    """The state in which every test gets its database: schema with the settings of the database, and rows by table."""
+
+    schema: str
+    rows: dict[str, str]
+
+
+async def read_pristine(url: str) -> Pristine:
+    """The state of a database that was just migrated; `url` is the superuser's."""
+    connection = await connect_owner(url)
+    try:
+        rows = {table: await _rows_of(connection, table) for table in await _tables_of(connection)}
+        return Pristine(schema=await _schema_of(connection), rows=rows)
+    finally:
+        await connection.close()
+
+
+async def give_back(url: str, name: str, pristine: Pristine) -> bool:
+    """End the connections of others and delete what was added; False if the database must not be used again."""
+    connection = await connect_owner(url)
+    try:
+        await connection.fetch(_OTHERS, name)
+        if await _schema_of(connection) != pristine.schema:
+            return False
+        await connection.execute("set session_replication_role = replica")  # neither triggers nor foreign keys
+        for table, rows in pristine.rows.items():
+            if rows:
+                if await _rows_of(connection, table) != rows:
+                    return False
+            elif int((await connection.execute(f"delete from {table}")).split()[1]) > _MANY:
+                await connection.execute(f"vacuum {table}")
+        return True
+    finally:
+        await connection.close()
+
+
+async def _tables_of(connection: PostgresConnection) -> list[str]:
+    return [cast("str", row["relname"]) for row in await connection.fetch(_TABLES)]
+
+
+async def _rows_of(connection: PostgresConnection, table: str) -> str:
+    found = await connection.fetchval(f"select string_agg(r::text, ' ' order by r::text) from {table} as r")
+    return str(found or "")
+
+
+async def _schema_of(connection: PostgresConnection) -> str:
+    return str(await connection.fetchval(_SCHEMA))
