@@ -33,7 +33,7 @@ _FLOODS = {
 """Requests per second, and connections, of each flood."""
 _UNLIMITED = {"GATEWAY_ADMIN_RATE": "1000000", "GATEWAY_AUTH_FAILURE_RATE": "1000000"}
 _TOOL: dict[str, Any] = {
-    "definition": {"name": "hello", "description": "Says hello.", "inputSchema": {"type": "object", "properties": {}}},
+    "definition": {"name": "hello", "description": "Greets.", "inputSchema": {"type": "object", "properties": {}}},
     "handler": {"kind": "static", "content": [{"type": "text", "text": "hello"}]},
 }
 _CALL: dict[str, Any] = {

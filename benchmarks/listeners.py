@@ -60,9 +60,9 @@ def measure_listeners(rounds: int) -> Table:
     )
     how = (
         f"{_LISTENERS:,} listeners (2026-07-28) of one resource, half of them at each of two replicas, each on a "
-        f"connection of its own; {_UPDATES} updates a round, each said at the first replica when the one before had "
-        "arrived everywhere. Clients, replicas, PostgreSQL and Redis share the machine; what the client takes to read "
-        "counts."
+        f"connection of its own; {_UPDATES} updates a round, each reported at the first replica when the one before "
+        "had arrived everywhere. Clients, replicas, PostgreSQL and Redis share the machine; what the client takes to "
+        "read counts."
     )
     notes = (how, f"The limit of open files was raised to {files:,}; a replica takes {MAX_CONNECTIONS:,} connections.")
     return Table(title="Listeners", columns=("what", "figure"), rows=rows, notes=notes)

@@ -372,6 +372,6 @@ def _named(
         raise invalid(message, faults=[Fault(pointer="", reason=message)])
     members = cast(Mapping[str, Any], raw)
     if members.get(field, name) != name:
-        message = f"{field}: the definition says {members[field]!r}, it is registered as {name!r}"
+        message = f"{field}: the definition has {members[field]!r}, but it is registered as {name!r}"
         raise invalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     return {**members, field: name}

@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     trace_join: bool = Field(
         True, description="Whether a message continues the trace its client names (`traceparent`); else it begins one."
     )
-    trace_forward: bool = Field(False, description="Whether upstreams are told of the trace (`traceparent`).")
+    trace_forward: bool = Field(False, description="Whether requests to upstreams carry the trace (`traceparent`).")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severe line that is logged."
     )

@@ -1,6 +1,7 @@
-"""Prose of the gateway: docstrings, comments and names use standard terms (`python -m tests.prose [FOLDER]`).
+"""Prose of the gateway: docstrings, comments, messages and names use standard terms (`python -m tests.prose [FOLDER]`).
 
-A docstring begins with no indirect question. No docstring or comment has a word of `AVOIDED`, no name one of `UNUSUAL`.
+A docstring begins with no indirect question. No docstring, comment or message has a word of `AVOIDED`, no name one of
+`UNUSUAL`. A message is a string with a space.
 """
 
 import ast
@@ -29,7 +30,7 @@ _QUOTED = re.compile(r"`[^`]*`")
 
 
 def complaints(paths: Iterable[Path]) -> Iterator[str]:
-    """Every docstring and comment that breaks a rule, with its place."""
+    """Every docstring, comment, message and name that breaks a rule, with its place."""
     for path in sorted(paths):
         text = path.read_text()
         shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
@@ -43,6 +44,8 @@ def complaints(paths: Iterable[Path]) -> Iterator[str]:
             yield from _avoided(f"{shown}:{line}", docstring)
         for line, comment in _comments(text):
             yield from _avoided(f"{shown}:{line}", comment)
+        for line, message in _messages(tree):
+            yield from _avoided(f"{shown}:{line}", message)
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -75,6 +78,26 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
+
+
+def _messages(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Strings with a space that are no docstrings; `…` replaces the values of an f-string."""
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return
+        case ast.Constant(value=str(text), lineno=line):
+            if " " in text:
+                yield line, text
+        case ast.JoinedStr(values=parts, lineno=line):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
+            if " " in text:
+                yield line, text
+            for part in parts:
+                if isinstance(part, ast.FormattedValue):
+                    yield from _messages(part.value)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _messages(child)
 
 
 def _avoided(place: str, text: str) -> Iterator[str]:

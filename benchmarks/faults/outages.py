@@ -238,7 +238,7 @@ def _redis_rows(watch: _Watch, received: Sequence[Received], received_at: float,
         ("requests in sessions by status", _by_status(asked), ""),
         ("the slowest of them", milliseconds(max(one[1] for one in asked)), ""),
         ("back → the session goes on", f"{goes_on_at - watch.back_at:.1f} s", ""),
-        ("back → every listener hears of updates", f"{received_at - watch.back_at:.1f} s", "≤ 5 s"),
+        ("back → every listener receives updates", f"{received_at - watch.back_at:.1f} s", "≤ 5 s"),
         ("list_changed for each listener after the return", ", ".join(str(len(one)) for one in reported), "1"),
     )
     return [Row(promise="R7", what=what, figure=figure, bar=bar) for what, figure, bar in figures]

@@ -205,7 +205,7 @@ async def _get(tenant: TenantId, db: Db, key: KeyId) -> Key:
 
 def _check_draft(draft: KeyDraft) -> None:
     if draft.scopes >= {Scope.MCP, Scope.APPROVE}:
-        fault = Fault(pointer="/scopes", reason="mcp and approve exclude each other: nobody approves own calls")
+        fault = Fault(pointer="/scopes", reason="mcp and approve exclude each other: no key may approve its own calls")
         raise InvalidBody(f"scopes: {fault.reason}", faults=[fault])
     _check_end(draft.expires_at)
 

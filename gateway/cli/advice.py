@@ -12,7 +12,7 @@ _DEAR_TOKENS = 10_000
 """A model reads the list before its first call; 10,000 tokens are a twentieth of a context of 200,000 tokens."""
 _CHOICES = 3
 _SERVER = re.compile(r"\bservers?\b")
-_BASE_URL = "give --base-url https://HOST/PATH: the document does not say where its API is"
+_BASE_URL = "give --base-url https://HOST/PATH: the document does not declare the URL of its API"
 
 
 def explain_no_tools(report: JsonObject) -> str:
@@ -23,7 +23,7 @@ def explain_no_tools(report: JsonObject) -> str:
     if any(_SERVER.search(reason) for reason in reasons):
         return f"no tool: {_BASE_URL}"
     if all(reason.startswith("not selected") for reason in reasons):
-        return "no tool: the --include and --exclude options, or the document's own wishes, leave no operation"
+        return "no tool: the --include and --exclude options, or the document's own extensions, leave no operation"
     return f"no tool: no operation can be one, for example: {clean(reasons[0])}"
 
 

@@ -5,7 +5,7 @@ import httpx
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
-_NEXT = "is it running? `gateway serve` starts one; --url or GATEWAY_URL says where it is"
+_NEXT = "is it running? `gateway serve` starts one; set its address with --url or GATEWAY_URL"
 
 
 def unanswered(url: str, error: httpx.TransportError) -> Failure:

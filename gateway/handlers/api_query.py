@@ -145,7 +145,7 @@ class QueryHandler:
         tools = next(one.tools for one in seen if one.source.name == view.source)
         tool = tools.get(endpoint.identity)
         if tool is None:
-            raise Unfound(f"{endpoint.identity} cannot be called; the report of its import says why")
+            raise Unfound(f"{endpoint.identity} cannot be called; see the report of its import")
         given = cast("Mapping[str, object]", arguments.get("arguments", {}))
         return _result(await call.call_operation(tool, given))
 

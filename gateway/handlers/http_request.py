@@ -166,7 +166,7 @@ def _check_path(value: str) -> None:
     try:
         check_path_value(value)
     except Unwritable as error:
-        raise TemplateFailed(f"a value cannot stand in the URL's path: {error}") from None
+        raise TemplateFailed(f"a value does not fit the URL's path: {error}") from None
 
 
 def _body(value: object) -> tuple[bytes, str]:

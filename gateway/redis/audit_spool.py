@@ -137,7 +137,7 @@ class AuditSpool:
     @property
     def _stream(self) -> str:
         if self._named is None:
-            raise RedisUnavailable("nobody has said yet whose entries of the audit trail wait here")
+            raise RedisUnavailable("the installation of the waiting audit entries is not known yet")
         return self._named
 
     @contextmanager

@@ -44,7 +44,7 @@ class Metrics:
         self.sessions = Callback("gateway_sessions_served", "Sessions of the handshake era this replica served lately.")
         self.events_live = Callback("gateway_events_live", "1 while events of other replicas arrive, else 0.")
         self.event_lag = Callback("gateway_event_lag_seconds", "How long the last event to ourselves was under way.")
-        loaded = "Catalogs of tenants read anew from PostgreSQL."
+        loaded = "Catalogs of tenants that were loaded from PostgreSQL."
         self.snapshots = Callback("gateway_snapshots_loaded_total", loaded, kind="counter")
         self.audit_waiting = Callback("gateway_audit_waiting", "Audit entries that wait to be committed.")
         self.audit_entries = Callback("gateway_audit_entries_total", "Audit entries committed.", kind="counter")

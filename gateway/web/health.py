@@ -100,7 +100,7 @@ async def _judge(part: str, check: Callable[[], Awaitable[None]], reasons: dict[
         reasons[part] = error.message
     except Exception:
         log.exception("check_failed", part=part)
-        reasons[part] = "failed; the log says why"
+        reasons[part] = "failed; see the log"
 
 
 def _answer(status: int, body: object) -> Response:

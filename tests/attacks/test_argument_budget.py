@@ -275,7 +275,7 @@ def _told(found: object) -> list[tuple[str, str]]:
     assert isinstance(found, tuple)
     faults = cast("tuple[Fault, ...]", found)
     return [
-        (fault.pointer, fault.reason.partition("; ")[2].partition(" to say")[0] or fault.reason) for fault in faults
+        (fault.pointer, fault.reason.partition("; ")[2].partition(" to locate")[0] or fault.reason) for fault in faults
     ]
 
 

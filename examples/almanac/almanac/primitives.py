@@ -122,7 +122,7 @@ TOOLS = (
     ExtraTool(
         definition={
             "name": "weekday_of",
-            "description": "Tells the day of the week of a date.",
+            "description": "Returns the day of the week of a date.",
             "inputSchema": DATE,
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         },
@@ -132,7 +132,7 @@ TOOLS = (
     ExtraTool(
         definition={
             "name": "days_between",
-            "description": "Counts the days from one date to another, and tells on which weekday the last one is.",
+            "description": "Counts the days from one date to another, and names the weekday of the last one.",
             "inputSchema": SPAN,
         },
         handler=count_days,

@@ -30,7 +30,7 @@ Every refusal is a problem document (RFC 9457); a method that a path does not ha
 slow before any path is looked at is 408, 414 or 431. What is not the caller's
 answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
 one answer is `cursor` of the next, with the same search, filters and order. `search` finds a text in what names or
-describes an item, in any case; `%`, `_` and `*` stand for themselves. `sort` takes one field, with `-` in front from
+describes an item, in any case; `%`, `_` and `*` are literal. `sort` takes one field, with `-` in front from
 the last to the first. `If-Match` is honoured when it is sent and never required.
 A PUT by name replaces the object (200) or creates it (201); `If-None-Match: *` creates only, `If-Match` replaces only.
 `Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once and its answer is sent again."""
@@ -85,8 +85,8 @@ _TAGS: Mapping[str, str] = {
     "sources": "OpenAPI documents, and the tools made of them.",
     "tenants": "The customers or teams that the gateway keeps apart.",
     "tools": "Tools that clients can call.",
-    "watches": "URLs that are looked at, to tell when a resource changed.",
-    "webhooks": "Where a tenant's own systems say that resources changed.",
+    "watches": "URLs that the gateway polls to detect changed resources.",
+    "webhooks": "URLs at which a tenant's own systems report changed resources.",
 }
 _PARAMETERS: Mapping[str, str] = {
     "t": "The tenant's slug or id.",

@@ -21,7 +21,7 @@ _DOCUMENT: Json = {
 _GREETING: Json = {
     "definition": {
         "name": "greet",
-        "description": "Greets somebody by name.",
+        "description": "Greets a person by name.",
         "inputSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
     },
     "handler": {"kind": "template", "text": "Hello, {{ name }}!"},

@@ -17,5 +17,5 @@ WORDS = {
     METHOD: "must be the name of an HTTP method",
     PRINTABLE: "must not be empty or hold control characters",
     POINTER: "must be a JSON Pointer (RFC 6901), such as /items/0",
-    PATH: "must be a JSON Pointer (RFC 6901) in which `*` may stand for every part, such as /items/*/id",
+    PATH: "must be a JSON Pointer (RFC 6901) in which `*` matches any part, such as /items/*/id",
 }

@@ -173,7 +173,7 @@ class KeyCreate(BodyModel):
         Field(description="`mcp` and `approve` exclude each other. A key grants those it has; the operator all."),
     ]
     profile: Annotated[str | None, Field(max_length=64, description="The profile the key is bound to.")] = None
-    subject: Annotated[Label | None, Field(description="Who the key stands for; default: the key's id.")] = None
+    subject: Annotated[Label | None, Field(description="The principal of the key; default: the key's id.")] = None
     expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
 
 
@@ -236,7 +236,7 @@ class OperationRuleSent(BodyModel):
         Field(
             default_factory=list[str],
             max_length=_MOST_RULES,
-            description="Shell patterns over the path as the document writes it; `*` stands for slashes too.",
+            description="Shell patterns over the path as the document writes it; `*` matches slashes too.",
         ),
     ]
     tags: Annotated[

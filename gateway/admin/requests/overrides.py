@@ -43,7 +43,7 @@ class ToolUpdate(PrimitiveUpdate):
     of an imported tool are stored as an override; null restores the document's value.
     """
 
-    enabled: Annotated[bool | None, Field(description="Whether anybody has it. Null, of imported tools: true.")] = None
+    enabled: Annotated[bool | None, Field(description="False: not available. Null, of imported tools: true.")] = None
     name: Annotated[
         str | None,
         Field(pattern=TOOL_NAME, description="The old name leads to the tool for 30 more days."),

@@ -50,7 +50,7 @@ Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(_check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_printable)]
 Texts = Annotated[list[Text], Field(max_length=_MOST_IN_RULE)]
-ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; it stands in the URL.")]
+ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; a segment of the profile's URL.")]
 CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
 

@@ -46,13 +46,13 @@ class ChainShown(ResponseModel):
         str,
         Field(
             description="`catalog` for changes; for calls, one connection of a replica. A name that begins with "
-            "`heads:` is of signatures, which say where the other chains stood."
+            "`heads:` is of signatures, which record the ends of the other chains."
         ),
     ]
     entries: int
     first: Annotated[int, Field(description="The number of its first entry.")]
     last: Annotated[int, Field(description="The number of its last entry.")]
-    head: Annotated[str, Field(description="The MAC of its last entry, in hexadecimal; it stands for all of them.")]
+    head: Annotated[str, Field(description="The MAC of its last entry, in hexadecimal; it covers all entries before.")]
     ok: bool
     faults: Annotated[int, Field(description="How many were found.")]
     fault: Annotated[ChainFaultShown | None, Field(description="The first of them; null when there is none.")]

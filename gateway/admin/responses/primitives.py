@@ -55,8 +55,8 @@ class ToolShown(PrimitiveShown):
     source: Annotated[str, Field(description="Name of the source that it comes from; empty without one.")]
     operation: Annotated[str, Field(description="Method and path of the operation behind it; empty without one.")]
     hidden: Annotated[bool, Field(description="Not listed for clients; handlers and `call_endpoint` may call it.")]
-    override: Annotated[OverrideShown | None, Field(description="What is wanted otherwise than the document says.")]
-    document: Annotated[DocumentShown | None, Field(description="What the document says, where there is an override.")]
+    override: Annotated[OverrideShown | None, Field(description="The members that replace those of the document.")]
+    document: Annotated[DocumentShown | None, Field(description="The document's own members, if there is an override.")]
 
     @classmethod
     def of(cls, listed: Listed) -> Self:

@@ -59,7 +59,7 @@ class WatchShown(ResponseModel):
     interval_s: int
     credential: str | None
     checked_at: Annotated[datetime | None, Field(description="When the URL was looked at last.")]
-    changed_at: Annotated[datetime | None, Field(description="When something else stood there for the first time.")]
+    changed_at: Annotated[datetime | None, Field(description="When the URL first had its present content.")]
     failures: Annotated[int, Field(description="How many looks in a row saw nothing; they are made less often then.")]
     fault: Annotated[str | None, Field(description="Why the last look saw nothing.")]
     created_at: datetime

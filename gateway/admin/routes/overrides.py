@@ -89,7 +89,7 @@ ENDPOINTS = (
     Endpoint(
         method="DELETE",
         path="/tenants/{t}/tools/{name}/override",
-        summary="Take the override of an imported tool away: it is as its document says again.",
+        summary="Remove the override of an imported tool: its document applies again.",
         handle=delete_tool_override,
         body=NoBody,
         query=NoQuery,

@@ -18,7 +18,7 @@ ENDPOINTS = (
     Endpoint(
         method="POST",
         path="/tenants/{t}/resources/updated",
-        summary="Say that a resource's contents are not what they were; clients that follow it are told.",
+        summary="Report that a resource's contents have changed; subscribed clients are notified.",
         handle=report_resource_update,
         body=ResourceChanged,
         query=NoQuery,

@@ -92,7 +92,7 @@ ENDPOINTS = (
     Endpoint(
         method="POST",
         path=_LIST,
-        summary="Look at a URL from time to time; when something else stands there, the resource has changed.",
+        summary="Poll a URL; when its content differs, the resource has changed.",
         handle=create_watch,
         body=WatchCreate,
         query=NoQuery,

@@ -77,7 +77,7 @@ ENDPOINTS = (
     Endpoint(
         method="POST",
         path=_LIST,
-        summary="Make a webhook by which a system says that resources have changed; its secret is shown this once.",
+        summary="Create a webhook by which a system reports changed resources; its secret is shown only once.",
         handle=create_webhook,
         body=WebhookCreate,
         query=NoQuery,

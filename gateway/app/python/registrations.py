@@ -170,8 +170,8 @@ def _owned_by_tenants(primitive: PythonPrimitive, owned: Sequence[OwnedName]) ->
 def _ambiguous(name: str, found: Sequence[PythonPrimitive]) -> Conflict:
     nouns = list(dict.fromkeys(_NOUNS[one.family] for one in found))
     if len(nouns) > 1:
-        return Conflict(f"{name!r} is a {' and a '.join(nouns)}: say which family is meant")
-    return Conflict(f"{name!r} is registered {len(found)} times for different tenants: say which `tenants` are meant")
+        return Conflict(f"{name!r} is a {' and a '.join(nouns)}: name the family")
+    return Conflict(f"{name!r} is registered {len(found)} times for different tenants: name the `tenants`")
 
 
 def _overlap(some: Tenants, others: Tenants) -> bool:

@@ -85,9 +85,7 @@ class Doctor:
                 async with Store(self._installation.database_url, pool_size=1) as store:
                     hidden = await find_hidden(store, () if code is None else code.primitives())
         except (GatewayError, TimeoutError):
-            return _code(
-                Verdict.WARNING, "the tenants' names were not read", "mend what is found of the database first"
-            )
+            return _code(Verdict.WARNING, "the tenants' names were not read", "fix the findings on the database first")
         if not hidden:
             return _code(Verdict.OK, "nothing that is registered in Python hides behind a name of a tenant")
         places = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
@@ -108,7 +106,7 @@ class Doctor:
         except TimeoutError:
             return _secrets(Verdict.WARNING, "not opened: it took too long", "look at the load of PostgreSQL")
         except GatewayError as error:
-            return _secrets(Verdict.WARNING, f"not opened: {error.message}", "mend what is found of the database first")
+            return _secrets(Verdict.WARNING, f"not opened: {error.message}", "fix the findings on the database first")
         if broken:
             return _secrets(
                 Verdict.FAILED,

@@ -96,7 +96,7 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
             check="clock",
             status=Verdict.WARNING,
             detail="there is no other clock to compare with",
-            mend="mend the findings on PostgreSQL and Redis first",
+            mend="fix the findings on PostgreSQL and Redis first",
         )
     message = ", ".join(f"{name} {skew:+.1f} s" for name, skew in skews.items())
     worst = max(abs(skew) for skew in skews.values())

@@ -27,7 +27,7 @@ _PAGE = 200
 _MOST_NAMED = 5
 _MEND = (
     "until it is replaced or removed, each call of it fails: `gateway tool validate FILE`, and those of resource,"
-    " resource-template and prompt, say what to change"
+    " resource-template and prompt, list what to change"
 )
 
 _decode = msgspec.json.Decoder(dict[str, object]).decode
@@ -48,7 +48,7 @@ async def judge_handlers(url: str) -> Finding:
                     broken += await anyio.to_thread.run_sync(_find_broken, tenant.slug, own)
                     examined += len(own)
     except GatewayError as error:
-        return _finding(Verdict.WARNING, f"not examined: {error.message}", "mend what is found of the database first")
+        return _finding(Verdict.WARNING, f"not examined: {error.message}", "fix the findings on the database first")
     looked = f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else "")
     if not broken:
         return _finding(Verdict.OK, f"every stored handler can answer ({looked})")

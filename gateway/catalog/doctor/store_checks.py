@@ -36,7 +36,7 @@ def _reached(facts: DatabaseFacts) -> Finding:
             check="database",
             status=Verdict.WARNING,
             detail=f"reached, but the login {facts.login} is a superuser or bypasses row-level security",
-            mend="log in as gateway_app: the role is given up by whoever breaks out of it, the login stays",
+            mend="log in as gateway_app: an injected statement can leave the role, but not the login",
         )
     return _fine("database", f"reached as {facts.login}")
 

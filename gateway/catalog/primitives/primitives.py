@@ -174,7 +174,7 @@ async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, addr
     if found is not None:
         return found
     if family is Family.TOOL and await operations.find_named(tenant, db, name) is not None:
-        raise NotYetSupported("the tool is imported: PATCH says what is wanted otherwise of it, the document the rest")
+        raise NotYetSupported("cannot replace an imported tool; use PATCH to override its members")
     if any(one.family is family and name in {one.name, one.id} for one in await code_of(tenant, catalog, db)):
         raise Conflict(f"the {address.words} is registered by code, which alone can change it")
     if family is Family.TOOL and name in RESERVED and await sources.queried(tenant, db):

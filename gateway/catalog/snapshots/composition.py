@@ -15,7 +15,7 @@ from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.query.tools import CALL, DEFINITIONS
 from gateway.store.operations import LoadedOperation
 
-_READS = "it only tells what the documents of the tenant's sources say"
+_READS = "it only reads the documents of the tenant's sources"
 _CALLS = "what it calls is judged by itself, as if its own tool had been called"
 
 

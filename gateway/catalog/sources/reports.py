@@ -23,7 +23,7 @@ def decode_report(stored: bytes) -> ImportReport:
 def judge_policy(compilation: Compilation, policy: Policy) -> ImportReport:
     """The report with a warning for each level above `safe` that the tenant's policy allows unconfirmed."""
     warnings = [
-        f"policy: {count} {level} {'tool runs' if count == 1 else 'tools run'} without asking anybody;"
+        f"policy: {count} {level} {'tool runs' if count == 1 else 'tools run'} without confirmation;"
         " the tenant's policy can deny them"
         for level in (Safety.MODERATE, Safety.DANGEROUS)
         if policy.decision_for(level) is Decision.ALLOW

@@ -107,7 +107,7 @@ class WorkerPool:
             answer = await self.ask(document, tenant=tenant, options=options)
         compilation = answer.compilation()
         if compilation is None:
-            raise InvalidDocument("The compiler said nothing of this document.")
+            raise InvalidDocument("The compiler returned no result for this document.")
         return CompiledDocument(compilation=compilation, bundle=answer.document)
 
     async def ask(

@@ -114,7 +114,7 @@ _ANCHORS = {
     "pending": "none yet; the tenant is older than anchors, and its next signature makes one",
     "missing": "FAULT: there is none, and there was one",
     "changed": "FAULT: no secret key of this gateway has sealed it",
-    "broken": "FAULT: it stands in the place of one that was gone or forged",
+    "broken": "FAULT: it replaces one that was missing or forged",
 }
 _STORES = {
     "matched": "matched, {compared} heads up to signature {number}",

@@ -165,6 +165,6 @@ def _render(findings: Sequence[JsonObject], place: str) -> str:
             f"examined {place}",
             "",
             render_table(("status", "check", "detail"), rows),
-            *(["", "to mend:", *(f"  {remedies}" for remedies in mendings)] if mendings else []),
+            *(["", "to fix:", *(f"  {remedies}" for remedies in mendings)] if mendings else []),
         ]
     )

@@ -43,7 +43,7 @@ def list_keys(context: AdminContext, wanted: ListArguments) -> None:
     show_default=True,
     help="What it may be used for; may be given again. A key grants scopes that it has itself.",
 )
-@click.option("--subject", help="Who it stands for; default: the key itself.")
+@click.option("--subject", help="Its principal; default: the key itself.")
 @click.option("--profile", help="The only profile it may be used at.")
 @click.option("--expires", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="When it ends, in UTC.")
 @with_tenant

@@ -58,7 +58,7 @@ class SetOptions(TypedDict):
 @click.option("--title", help="What a person reads.")
 @click.option("--description", help="What a model reads.")
 @click.option("--hide/--show", "hidden", default=None, help="Whether it stays out of clients' lists and calls.")
-@click.option("--enable/--disable", "enabled", default=None, help="Whether anybody has it at all.")
+@click.option("--enable/--disable", "enabled", default=None, help="Whether principals can list and call it.")
 @click.option("--safety", type=click.Choice([level.value for level in Safety]), help="Instead of the method's level.")
 @click.option("--hint", "hints", multiple=True, metavar="HINT=yes|no", help=f"One of {', '.join(_HINTS)}.")
 @click.option("--pin", "pins", multiple=True, metavar="ARGUMENT=VALUE", help="Always send this; callers cannot.")
@@ -66,8 +66,8 @@ class SetOptions(TypedDict):
 @click.option("--pointer", help="Answer only what is at this JSON Pointer.")
 @click.option("--keep", multiple=True, metavar="PATH", help="Answer only such parts; `*` is every part.")
 @click.option("--drop", multiple=True, metavar="PATH", help="Answer all but such parts.")
-@click.option("--default", "defaults", multiple=True, type=click.Choice(_MEMBERS), help="As the document says again.")
-@click.option("--reset", is_flag=True, help="All as the document says again.")
+@click.option("--default", "defaults", multiple=True, type=click.Choice(_MEMBERS), help="Restore the document's value.")
+@click.option("--reset", is_flag=True, help="Restore all values of the document.")
 @with_tenant
 def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) -> None:
     """Override properties of the imported tool NAME; imports keep the override.
@@ -80,7 +80,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
         if any(value for member, value in options.items() if member != "reset") or options["hidden"] is not None:
             raise Failure("--reset takes everything away: give it alone", ExitCode.USAGE)
         context.admin.send("DELETE", f"{place}/override", if_match=tag)
-        context.show({"reset": name}, lambda: f"{name} is as its document says")
+        context.show({"reset": name}, lambda: f"{name} has no override")
         return
     wanted = _wanted(options, found)
     if not wanted:
@@ -150,7 +150,7 @@ def _stored(found: JsonObject, member: str) -> JsonObject:
 def _describe(override: JsonObject, name: str) -> str:
     """Render the override, or a line that there is none."""
     if not override:
-        return f"{name} is as its document says"
+        return f"{name} has no override"
     return render_pairs([("tool", name), *((member, _message_of(override, member)) for member in _MEMBERS)])
 
 

@@ -84,7 +84,7 @@ def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
 
 def _reach(origins: tuple[str, ...]) -> JsonObject:
     if _ANY in origins and len(origins) > 1:
-        raise Failure(f"--http-origin {_ANY} stands alone", ExitCode.USAGE)
+        raise Failure(f"--http-origin {_ANY} excludes other origins", ExitCode.USAGE)
     return {"http_origins": None if _ANY in origins else list(origins)} if origins else {}
 
 

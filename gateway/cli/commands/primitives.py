@@ -132,7 +132,7 @@ def _updates(noun: CommandNoun) -> click.Command:
         done = send_all(declarations, lambda body: _put(context, noun, body, name))
         context.show(done, lambda: _print(noun, "updated", done))
 
-    about = f"Replace every {noun.words} that FILE declares; {noun.metavar} says which, where the file gives another."
+    about = f"Replace every {noun.words} that FILE declares; {noun.metavar} is the stored one's, where FILE changes it."
     return click.command("update", help=about)(run)
 
 

@@ -98,7 +98,7 @@ class ResourceWatcher:
                     self._check(message)
                     yield message
         if not self._has_received:
-            raise Failure(f"{self._url} ended the stream before it said what is followed")
+            raise Failure(f"{self._url} ended the stream before it confirmed the subscriptions")
 
     def _check(self, message: JsonObject) -> None:
         if "error" in message:

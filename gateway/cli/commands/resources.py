@@ -41,7 +41,7 @@ def try_template(context: AdminContext, uri: str) -> None:
 def report_update(context: AdminContext, uri: str) -> None:
     """Report that the contents at URI have changed; clients that are subscribed to it are notified."""
     context.admin.send("POST", context.tenant_path("resources", "updated"), {"uri": uri})
-    context.show({"updated": uri}, lambda: f"told that {uri} has changed")
+    context.show({"updated": uri}, lambda: f"reported that {uri} has changed")
 
 
 resource.add_command(watch_resource)

@@ -17,7 +17,7 @@ class ImportArguments(SelectionOptions):
     logins: tuple[str, ...]
 
 
-base_url_option = click.option("--base-url", help="Where the API is, if not where the document says.")
+base_url_option = click.option("--base-url", help="URL of the API, instead of the document's.")
 prefix_option = click.option("--prefix", help="Put in front of every tool's name.")
 expose_option = click.option(
     "--expose",

@@ -126,7 +126,7 @@ def _read_all(
 def _check_message(raw: object, where: str, faults: Faults, *, may_name: bool = False) -> dict[str, object]:
     form = FieldReader(raw, ("role", "content"), where=where, faults=faults)
     if form.raw("role") == "system":
-        form.refuse("role", "has to be user or assistant; there is no role system in MCP: say it as the user")
+        form.refuse("role", "has to be user or assistant; MCP has no role system: use user")
     else:
         form.choice("role", ROLES, required=True)
     form.require("content")
@@ -195,7 +195,7 @@ def _check_contents(
         form.refuse("mimeType", "is not a MIME type, such as text/plain")
     read_meta(form)
     if form.has("text") and form.has("blob"):
-        form.refuse("blob", "cannot stand beside text")
+        form.refuse("blob", "cannot be combined with text")
     elif form.has("text"):
         _check_text(form)
     elif form.has("blob"):

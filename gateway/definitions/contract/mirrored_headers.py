@@ -32,7 +32,7 @@ def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None
 
 def _objection(node: SchemaNode) -> str | None:
     if not node.place or any(keyword != "properties" for keyword in node.place[::2]):
-        return "may stand only where 'properties' alone lead"
+        return "is allowed only where 'properties' alone lead"
     if node.schema.get("type") not in _TYPES:
-        return f"may stand beside a type of {', '.join(_TYPES)} only"
+        return f"is allowed beside a type of {', '.join(_TYPES)} only"
     return None

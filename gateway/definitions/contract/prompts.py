@@ -87,7 +87,7 @@ def _arguments(form: FieldReader) -> tuple[PromptArgument, ...] | None:
         one = FieldReader(raw, ARGUMENT_FIELDS, where=form.at("arguments") + point(index), faults=form.faults)
         name = one.text("name", longest=LONGEST_NAME, required=True)
         if name is not None and name in names:
-            one.refuse("name", "stands for two arguments")
+            one.refuse("name", "is the name of two arguments")
         names.add(name or "")
         arguments.append(
             PromptArgument(

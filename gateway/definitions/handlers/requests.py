@@ -90,7 +90,7 @@ def _headers(form: FieldReader) -> list[tuple[str, Template]]:
     for name in list(members)[:_MOST_HEADERS]:
         reason = _objection(name)
         if name.lower() in seen:
-            reason = "stands twice"
+            reason = "is given twice"
         seen.add(name.lower())
         if reason is not None:
             headers.refuse(name, reason)

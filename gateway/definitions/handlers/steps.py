@@ -90,7 +90,7 @@ class StepsReader:
                 self._faults.add(where, f"has to have exactly one verb of {', '.join(verbs)}")
             return form, None
         if form.has("as") and given[0] not in KEEPING:
-            form.refuse("as", f"cannot stand beside '{given[0]}', which has no result")
+            form.refuse("as", f"cannot be combined with '{given[0]}', which has no result")
         return form, given[0]
 
     def progress(self, form: FieldReader) -> Step | None:
@@ -136,9 +136,9 @@ class StepsReader:
             check_ask_schema(schema, asked.at("schema"), self._faults)
         url = read_url(asked, "url") if asked.has("url") else None
         if url is not None and not url.rest.is_constant:
-            asked.refuse("url", "may have no places to fill: it must not carry what the user said")
+            asked.refuse("url", "may have no places to fill: it must not carry the user's answers")
         if url is not None and schema is not None:
-            asked.refuse("url", "cannot stand beside schema")
+            asked.refuse("url", "cannot be combined with schema")
         keep_as = read_kept_name(form)
         return None if message is None else AskStep(key=key, message=message, schema=schema, url=url, keep_as=keep_as)
 

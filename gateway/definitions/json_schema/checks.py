@@ -93,7 +93,7 @@ class _Checker:
         if name is None:
             return
         if node.place and not (isinstance(name, str) and name.startswith("#")):
-            self._refuse((*node.place, "$id"), "may stand at the root only; '$anchor' names a part")
+            self._refuse((*node.place, "$id"), "is allowed at the root only; '$anchor' names a part")
         elif not node.place and not (isinstance(name, str) and _IDENTIFIER.fullmatch(name)):
             self._refuse(("$id",), "has to be an absolute URI without fragment")
 

@@ -21,7 +21,7 @@ _MOST_CPU_S = 0.01
 
 Compiling the schema of one argument may take milliseconds. CPU time makes the result independent of the machine's load.
 """
-_UNEXPLAINED = "does not match its schema; it is too large or too intricate to say where"
+_UNEXPLAINED = "does not match its schema; it is too large or too intricate to locate the error"
 
 
 class _Collecting(Protocol):

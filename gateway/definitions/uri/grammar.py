@@ -90,7 +90,7 @@ def parse_parts(template: str) -> tuple[Part, ...]:
             parts.append(_expression(template[position + 1 : end]))
             position = end + 1
         else:
-            raise refuse(f"character {position + 1} cannot stand in a URI template")
+            raise refuse(f"character {position + 1} is not allowed in a URI template")
     return tuple(parts)
 
 

@@ -156,7 +156,7 @@ class _Maker:
             raise _refuse(f"{text} shows the beginning of a value only; use {_written(sign, names)}")
         for name in names:
             if name in self._names:
-                raise _refuse(f"the variable '{name}' may stand once only; use {_written(sign, [f'{name}_2'])}")
+                raise _refuse(f"the variable '{name}' may occur once only; use {_written(sign, [f'{name}_2'])}")
             self._names.add(name)
 
     def _add_variable(self, name: str, expression: Expression) -> None:
@@ -171,7 +171,7 @@ class _Maker:
         self._refuse_greedy(expression, f"{{{name}}}/{{+{before}}}")
         separated = f"{{{before}}}/{_written('+' if expression.sign == '+' else '', [name])}"
         if not self._literal:
-            raise _refuse(f"text must stand between {{{before}}} and {expression.text}; use {separated}")
+            raise _refuse(f"text must separate {{{before}}} from {expression.text}; use {separated}")
         if not _STOP.search(self._literal):
             reason = f"'{self._literal}' does not separate {{{before}}} from {expression.text}: a value may contain it"
             raise _refuse(f"{reason}; use {separated}")

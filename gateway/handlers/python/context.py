@@ -188,7 +188,7 @@ class Context:
         """
         found = (await self._ask("roots", {}, key)).get("roots")
         if not isinstance(found, list):
-            raise HandlerFailed("the client did not say what its roots are")
+            raise HandlerFailed("the client did not return its roots")
         return cast("list[Mapping[str, Any]]", found)
 
     def wait(self, awaitable: Awaitable[_T]) -> _T:

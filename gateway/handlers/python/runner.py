@@ -61,7 +61,7 @@ async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, 
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise RuntimeError("the function raised CancelledError, and nobody cancelled it") from None
+        raise RuntimeError("the function raised CancelledError, but was not cancelled") from None
     except (Exception, GeneratorExit):  # GeneratorExit closes an abandoned coroutine
         raise
     except BaseException as error:

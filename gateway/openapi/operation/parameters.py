@@ -220,7 +220,7 @@ def _identify(node: Object) -> tuple[str, Location]:
     if name is None:
         raise Unusable("a parameter has no name")
     if not isinstance(place, str) or place not in _PLACES:
-        raise Unusable(f"the parameter {quote_text(name)} does not say where it goes")
+        raise Unusable(f"the parameter {quote_text(name)} has no valid location (`in`)")
     return name, _PLACES[place]
 
 

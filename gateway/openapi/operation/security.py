@@ -171,7 +171,7 @@ def _token_url(node: Object) -> str | None:
 def _key(name: str, node: Object) -> SchemePlan:
     place, field = node.get("in"), text_at(node, "name")
     if not isinstance(place, str) or place not in _KEY_KINDS or field is None:
-        raise Unusable(f"the API key {quote_text(name)} does not say where it goes")
+        raise Unusable(f"the API key {quote_text(name)} has no valid location (`in`)")
     if place != "query" and not _TOKEN.fullmatch(field):
         raise Unusable(f"the API key {quote_text(name)} goes into {quote_text(field)}, which is no {place} name")
     return SchemePlan(name=name, kind=_KEY_KINDS[place], field=field)

@@ -81,7 +81,7 @@ _DEPTH: Mapping[str, Schema] = {
         "minimum": 0,
         "maximum": 2**31,
         "default": 0,
-        "description": "With `pointer`: begin with this member, as `$cut` says.",
+        "description": "With `pointer`: begin with this member, as given by `$cut`.",
     },
 }
 _PAGED: Mapping[str, Schema] = {"total": _NUMBER, "limit": _NUMBER, "offset": _NUMBER, "nextCursor": _TEXT}

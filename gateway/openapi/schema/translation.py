@@ -278,7 +278,7 @@ class _SchemaTranslator:
         ref = mapping.get("$ref")
         if not isinstance(ref, str):
             return mapping
-        self._drop("a reference stands where properties are expected; the properties it names are taken")
+        self._drop("a reference is given where properties are expected; the properties it names are taken")
         try:
             target = as_object(self._dialect.references.target(ref)) or {}
         except Unusable:
@@ -343,7 +343,7 @@ class _SchemaTranslator:
                 self._remark_value(keyword)
 
     def _remark_value(self, keyword: str) -> None:
-        what = f"`{keyword}` does not fit the schema it stands in; dropped"
+        what = f"`{keyword}` does not fit its schema; dropped"
         if keyword == "default":
             self._dialect.warnings.add(self._where + point(*self._path), what)
         else:

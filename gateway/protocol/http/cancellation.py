@@ -26,7 +26,7 @@ class CancelScope:
     def __enter__(self) -> Self:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("only a task can be called off")
+            raise RuntimeError("only a task can be cancelled")
         self._task, self._cancelling = task, task.cancelling()
         if self._is_asked:
             self._loop.call_soon(self._cancel)

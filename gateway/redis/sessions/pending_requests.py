@@ -40,10 +40,10 @@ if ARGV[3] == '1' then
     if is_other and redis.call('HGET', KEYS[2], other) == '' then return 'asking' end
   end
 end
-local said = redis.call('HGET', KEYS[2], before) or ''
+local answer = redis.call('HGET', KEYS[2], before) or ''
 redis.call('HDEL', KEYS[2], before, 'a:' .. ARGV[1])
 redis.call('HSET', KEYS[2], name, '')
-return said == '' and 'unanswered' or 'answered'
+return answer == '' and 'unanswered' or 'answered'
 """
 
 Pinged = Literal["answered", "unanswered", "asking", "ended"]

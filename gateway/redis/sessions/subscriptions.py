@@ -74,7 +74,7 @@ local function is_after(one, other)
   if tonumber(ms) ~= tonumber(other_ms) then return tonumber(ms) > tonumber(other_ms) end
   return tonumber(number) > tonumber(other_number)
 end
-local told = 0
+local reached = 0
 for index = 7, #ARGV, 2 do
   local record = ARGV[1] .. ARGV[index]
   if redis.call('EXISTS', record) == 0 then
@@ -90,10 +90,10 @@ for index = 7, #ARGV, 2 do
     redis.call('PEXPIRE', stream, ARGV[4])
     redis.call('PEXPIRE', record .. ':logs', ARGV[4])
     redis.pcall('PUBLISH', record .. ':wake', ARGV[5])
-    told = told + 1
+    reached = reached + 1
   end
 end
-return told
+return reached
 """
 
 

@@ -29,7 +29,7 @@ def check_path_value(text: str) -> None:
     twice = unquote(once)
     for form in (text, once, twice):
         if _FORBIDDEN.search(form):
-            raise Unwritable("it has a backslash or a control character, which may not stand in a path")
+            raise Unwritable("it has a backslash or a control character, which a path must not have")
         if _DOT_SEGMENT.search(form):
             raise Unwritable("it has a '.' or '..' segment, which would name another path")
     if text.startswith("/"):

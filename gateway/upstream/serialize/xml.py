@@ -162,7 +162,7 @@ def _text(value: object) -> str:
 
 def _legal(text: str) -> str:
     if _ILLEGAL.search(text):
-        raise Unwritable("it has a character that cannot stand in XML")
+        raise Unwritable("it has a character that XML does not allow")
     return text
 
 

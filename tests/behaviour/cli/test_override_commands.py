@@ -30,7 +30,7 @@ async def test_a_tool_is_set_step_by_step_and_reset(terminal: Terminal, pets_fil
     assert "find_pet" in (await terminal.do("source", "overrides", "api")).out
     listed: Any = (await terminal.do("source", "overrides", "api", "--json")).value
     assert [(one["operation"], one["tool"]) for one in listed] == [("GET /pets/{id}", "find_pet")]
-    assert "as its document says" in (await terminal.do("tool", "set", "find_pet", "--reset")).out
+    assert "find_pet has no override" in (await terminal.do("tool", "set", "find_pet", "--reset")).out
     assert (await terminal.do("source", "overrides", "api", "--json")).value == []
     assert "get_pet" in (await terminal.do("tool", "list")).out
 

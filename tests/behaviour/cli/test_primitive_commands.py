@@ -157,7 +157,7 @@ async def test_a_change_of_a_resource_is_reported(terminal: Terminal) -> None:
     """Ours: the admin API's way to say that a resource changed, from the command line (RES-5)."""
     await terminal.do("tenant", "create", "acme")
     await terminal.do("resource", "create", "-", given=json.dumps(text_resource("docs://a")))
-    assert (await terminal.do("resource", "touch", "docs://a")).out == "told that docs://a has changed\n"
+    assert (await terminal.do("resource", "touch", "docs://a")).out == "reported that docs://a has changed\n"
     assert (await terminal.run("resource", "touch", "docs://b")).code == 5
 
 

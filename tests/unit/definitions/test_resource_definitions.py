@@ -111,7 +111,7 @@ def test_a_broken_resource_is_refused_where_it_is_broken(raw: object, pointer: s
     [
         ({"name": "x"}, "/uriTemplate", "missing"),
         (template(uriTemplate="notes://plain"), "/uriTemplate", "no variable"),
-        (template(uriTemplate="notes://{a}{b}"), "/uriTemplate", "text must stand between"),
+        (template(uriTemplate="notes://{a}{b}"), "/uriTemplate", "text must separate"),
         (template(uriTemplate="notes://{a"), "/uriTemplate", "missing"),
         (template(uriTemplate="{scheme}://x"), "/uriTemplate", "literal scheme"),
         (template(uriTemplate="notes{x}"), "/uriTemplate", "literal scheme"),

@@ -52,7 +52,7 @@ def test_a_crowded_folder_and_a_class_defined_twice_are_found(tmp_path: Path) ->
     assert any("Room: is defined in" in complaint for complaint in found)
 
 
-def test_docstrings_comments_and_names_are_plain() -> None:
+def test_docstrings_comments_messages_and_names_are_plain() -> None:
     """Ours: a reader finds the field's terms, and sentences about parts of the system (`python -m tests.prose`)."""
     paths = [path for folder in prose.FOLDERS for path in (ROOT / folder).rglob("*.py")]
 
@@ -62,7 +62,10 @@ def test_docstrings_comments_and_names_are_plain() -> None:
 def test_an_indirect_question_and_an_avoided_word_are_found(tmp_path: Path) -> None:
     """Ours: the rules of prose are a check that can fail."""
     written = tmp_path / "one.py"
-    written.write_text('"""Whether it is."""\n\nto_tell = 1  # nobody knows\n"""`says` is a name here."""\n')
+    written.write_text(
+        '"""Whether it is."""\n\nto_tell = 1  # nobody knows\n"""`says` is a name here."""\n'
+        'raise ValueError("told", f"{to_tell:>9} stands {\'he is\' if to_tell else 3} twice; `mend` it")\n'
+    )
 
     found = [complaint.removeprefix(f"{written}:") for complaint in prose.complaints([written])]
 
@@ -70,6 +73,8 @@ def test_an_indirect_question_and_an_avoided_word_are_found(tmp_path: Path) -> N
         "3: avoid 'tell' in the name to_tell",
         "1: begins with an indirect question: Whether it is.",
         "3: avoid 'nobody': # nobody knows",
+        "5: avoid 'stands': … stands … twice; `…` it",
+        "5: avoid 'he': he is",
     ]
 
 

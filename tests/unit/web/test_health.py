@@ -61,7 +61,7 @@ async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         "status": "unready",
         "failing": [
             {"part": "database", "reason": "PostgreSQL does not answer"},
-            {"part": "odd", "reason": "failed; the log says why"},
+            {"part": "odd", "reason": "failed; see the log"},
             {"part": "redis", "reason": "no answer within 0.05 seconds"},
             {"part": "audit", "reason": "no answer within 0.05 seconds"},
         ],

@@ -202,7 +202,7 @@ class _Parser:
 
     def leave(self) -> Node:
         if not self._loops:
-            raise refuse(f"'{self._tag}' stands outside a loop", self._line)
+            raise refuse(f"'{self._tag}' is outside a loop", self._line)
         self._nothing_more()
         return LeaveNode(ends_loop=self._tag == "break")
 

@@ -74,7 +74,7 @@ def test_a_uri_is_matched_in_one_way(template: str, uri: str, found: dict[str, s
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        ("n://{a}{b}", "text must stand between"),
+        ("n://{a}{b}", "text must separate"),
         ("n://{a}-{b}", "does not separate"),
         ("n://{a}{.b}", "does not separate"),
         ("n://{a,b}", "one variable only"),
