@@ -50,7 +50,7 @@ TITLES = {
     "TDF-4": "contract and registry are covered, branch by branch",
     "TDF-5": "a result that breaks its output schema is an error result, never a protocol failure",
     "RES-1": "resources: text and blobs with a MIME type, size, annotations",
-    "RES-2": "URI templates expand by RFC 6570 and match without ambiguity",
+    "RES-2": "URI templates are those of RFC 6570 and match without ambiguity",
     "RES-4": "an update reaches exactly the subscribed, entitled clients, on whichever replica",
     "RES-5": "four ways to say that a resource changed",
     "RES-6": "subscriptions end with their session or key, everywhere",

@@ -18,7 +18,7 @@ from gateway.definitions.contract.metadata import (
 )
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_access import as_list, as_object, point
-from gateway.definitions.uri.uris import is_uri
+from gateway.definitions.uri.grammar import is_uri
 from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
 
 MOST_BLOCKS = 1_000

@@ -15,9 +15,8 @@ from gateway.definitions.contract.metadata import (
 )
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_values import copy_containers
-from gateway.definitions.uri.grammar import LONGEST, parse_parts
+from gateway.definitions.uri.grammar import LONGEST, is_uri
 from gateway.definitions.uri.templates import UriTemplate
-from gateway.definitions.uri.uris import is_uri
 from gateway.errors import ResourceValidationError
 
 FIELDS = ("uri", "name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta")
@@ -120,12 +119,11 @@ def _uri_template(form: FieldReader) -> str | None:
     if text is None:
         return None
     try:
-        UriTemplate.parse(text)
+        lead = UriTemplate.parse(text).lead
     except ResourceValidationError as wrong:
         form.faults.take(wrong, form.at("uriTemplate"))
         return None
-    lead = parse_parts(text)[0]
-    if not isinstance(lead, str) or not is_uri(lead + "x"):
+    if not is_uri(lead + "x"):
         form.refuse("uriTemplate", "has to begin with a literal scheme, such as notes://")
     return text
 

@@ -6,7 +6,7 @@ from gateway.definitions.contract.contents import LARGEST_SIZE, MOST_BLOCKS
 from gateway.definitions.contract.metadata import LONGEST_DESCRIPTION, LONGEST_TITLE, ROLES, THEMES
 from gateway.definitions.contract.prompts import MOST_ARGUMENTS
 from gateway.definitions.contract.tools import HINTS, NAME
-from gateway.definitions.uri.uris import FORM, LONGEST
+from gateway.definitions.uri.grammar import FORM, LONGEST
 
 Schema = dict[str, object]
 

@@ -1,1 +1,1 @@
-"""URIs and URI templates (RFC 6570): grammar, expansion, matching."""
+"""URIs and URI templates (RFC 6570): grammar and matching."""

@@ -1,7 +1,6 @@
-"""Parser of URI templates (RFC 6570): splits a template into literal text and expressions."""
+"""Grammar of URIs (RFC 3986), and parser of URI templates (RFC 6570) into literal text and expressions."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote
@@ -9,37 +8,18 @@ from urllib.parse import quote
 from gateway.errors import Fault, ResourceValidationError
 
 LONGEST = 2048
+"""Limit on the characters of a URI and of a URI template."""
+FORM = r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$"
+"""Pattern of absolute URIs for JSON Schemas. `is_uri` also limits the length, and refuses a second `#`."""
 RESERVED = ":/?#[]@!$&'()*+,;="
 """Reserved characters (RFC 3986, 2.2). A value in a simple expression `{name}` has them percent-encoded."""
 
+_URI = re.compile(FORM)
 _FUTURE_OPERATORS = "=,!@|"
 _LITERAL = re.compile(r"""(?:%[0-9A-Fa-f]{2}|[^\x00-\x20"%<>\\^`{|}\x7f-\x9f\ud800-\udfff])*""")
 _EXPRESSION = re.compile(r"([+#./;?&]?)([^{}+#/;?&]*)")
 _NAME = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+(?:\.(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+)*"
 _VARIABLE = re.compile(rf"({_NAME})(?:(\*)|:([1-9][0-9]{{0,3}}))?")
-
-
-@dataclass(frozen=True, slots=True)
-class ExpressionOperator:
-    """Expansion rules of an operator (RFC 6570, appendix A)."""
-
-    first: str
-    separator: str
-    is_named: bool = False
-    if_empty: str = ""
-    allows_reserved: bool = False
-
-
-OPERATORS: Mapping[str, ExpressionOperator] = {
-    "": ExpressionOperator("", ","),
-    "+": ExpressionOperator("", ",", allows_reserved=True),
-    "#": ExpressionOperator("#", ",", allows_reserved=True),
-    ".": ExpressionOperator(".", "."),
-    "/": ExpressionOperator("/", "/"),
-    ";": ExpressionOperator(";", ";", is_named=True),
-    "?": ExpressionOperator("?", "&", is_named=True, if_empty="="),
-    "&": ExpressionOperator("&", "&", is_named=True, if_empty="="),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +39,13 @@ class Expression:
     sign: str
     variables: tuple[Variable, ...]
 
-    @property
-    def operator(self) -> ExpressionOperator:
-        """The expansion rules of the expression's operator."""
-        return OPERATORS[self.sign]
-
 
 Part: TypeAlias = str | Expression
+
+
+def is_uri(text: str) -> bool:
+    """True if the text is an absolute URI of at most 2048 ASCII characters with at most one `#`."""
+    return len(text) <= LONGEST and _URI.fullmatch(text) is not None and text.count("#") <= 1
 
 
 def parse_parts(template: str) -> tuple[Part, ...]:

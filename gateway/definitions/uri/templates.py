@@ -1,59 +1,47 @@
-"""URI templates (RFC 6570): expansion at all four levels, and matching of unambiguous templates."""
+"""URI templates (RFC 6570) that match URIs: one pass from left to right, with at most one result.
+
+RFC 6570 defines only expansion, which clients do; many templates would match a URI in several ways. `UriTemplate.parse`
+refuses ambiguous templates. Other templates need no backtracking: a value in a simple expression contains no reserved
+character. The reasons for a parser of our own are in docs/decisions/0030.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import unquote
 
-from gateway.definitions.json_access import as_list, as_object, is_number
-from gateway.definitions.uri.grammar import (
-    RESERVED,
-    Expression,
-    ExpressionOperator,
-    Part,
-    Variable,
-    parse_parts,
-    refuse,
-)
-from gateway.definitions.uri.matching import Matcher, make_matcher
+from gateway.definitions.uri.grammar import RESERVED, Expression, Part, parse_parts, refuse
+from gateway.errors import ResourceValidationError
 
-_LONGEST_RESULT = 64 * 1024
-_TRIPLET = re.compile(r"(%[0-9A-Fa-f]{2})")
-
-
-def expand(template: str, variables: Mapping[str, object]) -> str:
-    """Return the URI reference for these variables: texts, numbers, booleans, lists and maps of them.
-
-    A null or missing value, an empty list and an empty map are undefined: they expand to nothing.
-
-    Raises:
-        ResourceValidationError: the text is not a URI template, a value has a wrong type or is not valid Unicode, or
-            the result is longer than 64 Ki characters.
-    """
-    return _expand(parse_parts(template), variables)
+_LONGEST_URI = 8192
+_URI = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
+_STOP = re.compile(f"[{re.escape(RESERVED)}]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
 class UriTemplate:
-    """A URI template that supports matching and expansion."""
+    """A URI template that supports matching; `lead` is the text before the first expression."""
 
     text: str
     variables: tuple[str, ...] = field(compare=False)
-    parts: tuple[Part, ...] = field(compare=False, repr=False)
-    matcher: Matcher = field(compare=False, repr=False)
+    lead: str = field(compare=False)
+    matcher: "Matcher" = field(compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> "UriTemplate":
         """Parse a template for matching.
 
         Raises:
-            ResourceValidationError: the text is not a URI template, has no variable, or does not support matching.
+            ResourceValidationError: the text is not a URI template, has no variable, is ambiguous, or has an expression
+                that matching does not support. The message names an alternative.
         """
         parts = parse_parts(text)
         names = [variable.name for part in parts if isinstance(part, Expression) for variable in part.variables]
         if not names:
             raise refuse("it has no variable; register a resource instead")
-        return cls(text, tuple(dict.fromkeys(names)), parts, make_matcher(parts))
+        lead = parts[0] if isinstance(parts[0], str) else ""
+        return cls(text, tuple(dict.fromkeys(names)), lead, _make_matcher(parts))
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the decoded values of the variables; None if the URI does not match.
@@ -63,97 +51,239 @@ class UriTemplate:
         """
         return self.matcher.match(uri)
 
-    def expand(self, variables: Mapping[str, object]) -> str:
-        """Return the URI for these values.
 
-        Raises:
-            ResourceValidationError: a value has a wrong type or is not valid Unicode, or the URI is too long.
-        """
-        return _expand(self.parts, variables)
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A required literal, followed by the value of a variable; the last step may have no variable."""
 
-    @property
-    def lead(self) -> str:
-        """The text before the first variable."""
-        return self.parts[0] if isinstance(self.parts[0], str) else ""
+    literal: str
+    variable: str | None
+    is_greedy: bool = False
 
 
-def _expand(parts: Sequence[Part], variables: Mapping[str, object]) -> str:
-    written: list[str] = []
-    length = 0
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """The matcher of an unambiguous template.
+
+    `steps` match the URI up to the query variables. `query` names the variables that follow as `name=value` in any
+    order; `query_sign` is the sign before them. `pairs_before` counts the `&` in the literal query. `fragment` is the
+    variable after `#`.
+    """
+
+    steps: tuple[Step, ...]
+    query: frozenset[str] = frozenset()
+    query_sign: str = ""
+    pairs_before: int = 0
+    fragment: str | None = None
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """Return the decoded values of the variables; None if the URI does not match."""
+        if len(uri) > _LONGEST_URI or not _URI.fullmatch(uri):
+            return None
+        found: dict[str, str] = {}
+        if self.fragment is not None:
+            uri, mark, rest = uri.partition("#")
+            if mark:
+                found[self.fragment] = rest
+        path, query = self._split(uri)
+        is_found = _walk(self.steps, path, found) and self._read_query(query, found)
+        return _decode(found) if is_found else None
+
+    def _split(self, uri: str) -> tuple[str, str]:
+        """Return the part for the steps, and the undecoded query variables."""
+        if self.query_sign == "?":
+            path, _, query = uri.partition("?")
+            return path, query if query or not uri.endswith("?") else "?"
+        if self.query_sign == "&":
+            position = uri.find("?")
+            for _ in range(self.pairs_before + 1):
+                position = uri.find("&", position + 1)
+                if position < 0:
+                    return uri, ""
+            return uri[:position], uri[position + 1 :] or "?"
+        return uri, ""
+
+    def _read_query(self, query: str, found: dict[str, str]) -> bool:
+        for pair in query.split("&") if query else ():
+            name, mark, value = pair.partition("=")
+            if not mark or name not in self.query or name in found or "?" in value or "#" in value:
+                return False
+            found[name] = value
+        return True
+
+
+def _make_matcher(parts: tuple[Part, ...]) -> Matcher:
+    maker = _Maker()
     for part in parts:
-        written.append(part if isinstance(part, str) else _write(part, variables))
-        length += len(written[-1])
-        if length > _LONGEST_RESULT:
-            raise refuse(f"the expanded URI is longer than {_LONGEST_RESULT} characters")
-    return "".join(written)
+        if isinstance(part, str):
+            maker.add_literal(part)
+        else:
+            maker.add_expression(part)
+    return maker.made()
 
 
-def _write(expression: Expression, variables: Mapping[str, object]) -> str:
-    operator = expression.operator
-    written = [
-        text
-        for variable in expression.variables
-        for text in _write_variable(operator, variable, variables.get(variable.name))
-    ]
-    return operator.first + operator.separator.join(written) if written else ""
+class _Maker:
+    """Builds a matcher; refuses ambiguous and unsupported templates."""
 
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._literal = ""
+        self._written = ""
+        self._query: list[str] = []
+        self._sign = ""
+        self._fragment: str | None = None
+        self._names: set[str] = set()
 
-def _write_variable(operator: ExpressionOperator, variable: Variable, value: object) -> list[str]:
-    """Return the expansion of one variable: no text, one text, or one text per element if the variable explodes."""
-    members = as_object(value)
-    elements = as_list(value)
-    if members is None and elements is None:
-        text = _text(value)
-        return [] if text is None else [_scalar(operator, variable, text)]
-    if variable.prefix is not None:
-        raise refuse(f"the prefix of '{variable.name}' cannot be taken of a list or map")
-    pairs = _pairs(members) if members is not None else None
-    texts = [text for text in map(_text, elements or ()) if text is not None]
-    if not pairs and not texts:
-        return []
-    if variable.explodes:
-        if pairs is not None:
-            return [_named(operator, _encode(operator, name), _encode(operator, text)) for name, text in pairs]
-        return [_named_if_asked(operator, variable, _encode(operator, text)) for text in texts]
-    flat = texts if pairs is None else [text for pair in pairs for text in pair]
-    return [_named_if_asked(operator, variable, ",".join(_encode(operator, text) for text in flat))]
+    def add_literal(self, text: str) -> None:
+        if self._sign or self._fragment is not None:
+            raise _refuse(f"nothing may follow the query and the fragment, as '{text}' does; put it before them")
+        self._literal += text
+        self._written += text
 
+    def add_expression(self, expression: Expression) -> None:
+        self._check(expression)
+        names = [variable.name for variable in expression.variables]
+        if expression.sign in {"?", "&"}:
+            self._add_query(expression, names)
+        elif self._sign:
+            if expression.sign != "#":
+                raise _refuse(f"{expression.text} cannot follow the query; put it before")
+            self._add_fragment(expression, names)
+        elif expression.sign == "#":
+            self._add_fragment(expression, names)
+        elif expression.sign == "/":
+            for name in names:
+                self._literal += "/"
+                self._add_variable(name, expression)
+        else:
+            if len(names) > 1:
+                raise _refuse(f"{expression.text} may have one variable only; use {_written('/', names)}")
+            self._literal += "." if expression.sign == "." else ""
+            self._add_variable(names[0], expression)
 
-def _scalar(operator: ExpressionOperator, variable: Variable, text: str) -> str:
-    return _named_if_asked(operator, variable, _encode(operator, text[: variable.prefix]))
-
-
-def _named_if_asked(operator: ExpressionOperator, variable: Variable, written: str) -> str:
-    return _named(operator, variable.name, written) if operator.is_named else written
-
-
-def _named(operator: ExpressionOperator, name: str, written: str) -> str:
-    if written or not operator.is_named:
-        return f"{name}={written}"
-    return name + operator.if_empty
-
-
-def _pairs(members: Mapping[str, object]) -> list[tuple[str, str]]:
-    written = [(name, _text(value)) for name, value in members.items()]
-    return [(name, text) for name, text in written if text is not None]
-
-
-def _text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if is_number(value):
-        return str(value)
-    raise refuse("a value must be a text, a number, a boolean, or a list or map of these")
-
-
-def _encode(operator: ExpressionOperator, text: str) -> str:
-    try:
-        if not operator.allows_reserved:
-            return quote(text, safe="~")
-        return "".join(
-            part if index % 2 else quote(part, safe=RESERVED + "~") for index, part in enumerate(_TRIPLET.split(text))
+    def made(self) -> Matcher:
+        steps = (*self._steps, Step(self._literal, None))
+        return Matcher(
+            steps=steps,
+            query=frozenset(self._query),
+            query_sign=self._sign,
+            pairs_before=self._written.partition("?")[2].count("&"),
+            fragment=self._fragment,
         )
-    except UnicodeEncodeError:
-        raise refuse("a value is not valid Unicode") from None
+
+    def _check(self, expression: Expression) -> None:
+        text, sign = expression.text, expression.sign
+        names = [variable.name for variable in expression.variables]
+        if sign == ";":
+            raise _refuse(f"{text} is not supported: ';' parameters may be left out; use {_written('?', names)}")
+        if self._fragment is not None:
+            raise _refuse(f"{text} cannot follow the fragment; put it before")
+        if any(variable.explodes for variable in expression.variables):
+            raise _refuse(f"{text} may be one value, a list or a map; use {_unexploded(sign, names)}")
+        if any(variable.prefix is not None for variable in expression.variables):
+            raise _refuse(f"{text} shows the beginning of a value only; use {_written(sign, names)}")
+        for name in names:
+            if name in self._names:
+                raise _refuse(f"the variable '{name}' may occur once only; use {_written(sign, [f'{name}_2'])}")
+            self._names.add(name)
+
+    def _add_variable(self, name: str, expression: Expression) -> None:
+        last = self._steps[-1] if self._steps else None
+        if last is not None and last.variable is not None:
+            self._check_boundary(last.variable, name, expression)
+        self._steps.append(Step(self._literal, name, is_greedy=expression.sign == "+"))
+        self._literal = ""
+
+    def _check_boundary(self, before: str, name: str, expression: Expression) -> None:
+        """Refuse a variable whose start does not mark the end of the variable before it."""
+        self._refuse_greedy(expression, f"{{{name}}}/{{+{before}}}")
+        separated = f"{{{before}}}/{_written('+' if expression.sign == '+' else '', [name])}"
+        if not self._literal:
+            raise _refuse(f"text must separate {{{before}}} from {expression.text}; use {separated}")
+        if not _STOP.search(self._literal):
+            reason = f"'{self._literal}' does not separate {{{before}}} from {expression.text}: a value may contain it"
+            raise _refuse(f"{reason}; use {separated}")
+
+    def _refuse_greedy(self, expression: Expression, instead: str) -> None:
+        if self._steps and self._steps[-1].is_greedy:
+            raise _refuse(f"{expression.text} cannot follow a '+' expression, which takes everything; use {instead}")
+
+    def _add_query(self, expression: Expression, names: list[str]) -> None:
+        if not self._sign:
+            self._refuse_greedy(expression, self._ungreedy() + expression.text)
+            has_mark = "?" in self._written
+            if has_mark is (expression.sign == "?"):
+                use = _written("&" if has_mark else "?", names)
+                raise _refuse(f"{expression.text} needs {'no' if has_mark else 'a'} '?' before it; use {use}")
+            self._sign = expression.sign
+        elif expression.sign != "&":
+            raise _refuse(f"there may be one '{{?…}}' only; use {_written('&', names)}")
+        self._query.extend(names)
+
+    def _add_fragment(self, expression: Expression, names: list[str]) -> None:
+        if "#" in self._written:
+            raise _refuse(f"{expression.text} must be the only '#'; use it without the '#' before it")
+        if len(names) > 1:
+            raise _refuse(f"{expression.text} must have one variable; use {_written('#', names[:1])}")
+        self._refuse_greedy(expression, self._ungreedy() + expression.text)
+        self._fragment = names[0]
+
+    def _ungreedy(self) -> str:
+        return f"{{{self._steps[-1].variable}}}{self._literal}" if self._steps else ""
+
+
+def _refuse(reason: str) -> ResourceValidationError:
+    return refuse(f"for matching, {reason}")
+
+
+def _written(sign: str, names: Sequence[str]) -> str:
+    return f"{{{sign}{','.join(names)}}}"
+
+
+def _unexploded(sign: str, names: Sequence[str]) -> str:
+    """Return the alternatives in a message: for one value and, in a path, for several segments."""
+    one = _written(sign, names)
+    if sign not in {"", "/"} or len(names) > 1:
+        return one
+    return f"{one} for one segment, or {sign}{{+{names[0]}}} at the end for several"
+
+
+def _walk(steps: tuple[Step, ...], path: str, found: dict[str, str]) -> bool:
+    """Match the path step by step. The value of a variable ends where the literal of the next step begins."""
+    position = 0
+    for step, following in zip(steps, (*steps[1:], None), strict=True):
+        if not path.startswith(step.literal, position):
+            return False
+        position += len(step.literal)
+        if step.variable is None or following is None:
+            return position == len(path)
+        end = _end_of_value(step, following, path, position)
+        if end <= position:
+            return False
+        found[step.variable] = path[position:end]
+        position = end
+    return False
+
+
+def _end_of_value(step: Step, following: Step, path: str, position: int) -> int:
+    """Return the end of the variable's value, where the literal of the next step must begin; -1 if there is none."""
+    if step.is_greedy:
+        return len(path) - len(following.literal)
+    stop = _STOP.search(path, position)
+    lead = _STOP.search(following.literal)
+    if lead is None:
+        return len(path) - len(following.literal) if stop is None else -1
+    return -1 if stop is None else stop.start() - lead.start()
+
+
+def _decode(found: dict[str, str]) -> dict[str, str] | None:
+    values: dict[str, str] = {}
+    for name, written in found.items():
+        try:
+            value = unquote(written, errors="strict")
+        except UnicodeDecodeError:
+            return None
+        if _CONTROL.search(value):
+            return None
+        values[name] = value
+    return values

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.uri.templates import expand
 from gateway.errors import ResourceValidationError
+from tests.support.uri_expansion import expand
 
 LEVELS: dict[str, Any] = {"var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": "1024", "y": "768"}
 LEVEL_4 = LEVELS | {
