@@ -31,16 +31,8 @@ from gateway.errors import (
     Unauthenticated,
 )
 from gateway.identity.authenticator import Authenticator
-from gateway.protocol.http.responses import (
-    accepts,
-    header,
-    id_of,
-    invalid_request,
-    is_encoded,
-    is_json,
-    refusal,
-    send_response,
-)
+from gateway.protocol.http.request import McpRequest
+from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.in_flight import InFlightLimiter
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 from gateway.protocol.request_rate import RequestRateLimiter
@@ -52,7 +44,6 @@ from gateway.protocol.tracing import traced
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body, refuse_many_values
-from gateway.web.headers import headers_of
 from gateway.web.problems import status_of
 
 BODY_DEADLINE_S = 30.0
@@ -61,7 +52,6 @@ _MOST_VALUES = 100_000
 _MOST_CONTAINERS = 20_000
 """The most JSON values of one message, and the most objects and lists among these values. Parsing such a message takes
 at most 30 ms on the event loop."""
-_HANDSHAKE: Final = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": ("GET", "POST", "DELETE"),
     "sse": ("GET",),
@@ -95,6 +85,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         correlation_id: str = scope["correlation_id"]
+        request = McpRequest.read(scope, receive, send)
         try:
             principal, profile, door = await self._admit(scope)
             async with self._connections.open(principal, profile) as registry:
@@ -107,16 +98,16 @@ class McpEndpoint:
                     if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:
                         await self.pacing.sleep(delay)
                         await self._admit(scope)  # the key may have been revoked or expired during the wait
-                    if (refused := version_header_error(scope, context)) is not None:
-                        await send_response(send, 400, refused)
-                    elif scope["method"] == "POST" and door != "sse":
-                        await self._post(scope, receive, send, context, is_old=door == "messages")
+                    if (refused := version_header_error(request, context)) is not None:
+                        await request.respond(400, refused)
+                    elif request.method == "POST" and door != "sse":
+                        await self._post(request, context, is_old=door == "messages")
                     else:
-                        await self._serve(scope, receive, send, context, door)
+                        await self._serve(request, context, door)
                 finally:
                     self.in_flight.release(principal)
         except GatewayError as error:
-            await _refuse(send, error, correlation_id)
+            await _refuse(request, error, correlation_id)
 
     async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
         """Return the principal of the request, and the profile and the path suffix that its URL names."""
@@ -143,75 +134,71 @@ class McpEndpoint:
         scope["user"] = user
         auth_context_var.set(user)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, context: RequestContext, door: str) -> None:
+    async def _serve(self, request: McpRequest, context: RequestContext, door: str) -> None:
         """Serve a request without a JSON-RPC message, or with a method that the URL does not allow."""
         allowed = _ALLOWED[door]
-        method = scope["method"]
-        if method not in allowed:
+        if request.method not in allowed:
             text = ", ".join(allowed)
             refused = invalid_request(f"this URL takes {text}", context.correlation_id)
-            await send_response(send, 405, refused, headers=((b"allow", text.encode()),))
+            await request.respond(405, refused, headers=((b"allow", text.encode()),))
         elif door == "sse":
-            await self._legacy.get(scope, receive, send, context)
-        elif _is_modern(scope):
-            await _refuse_era(scope, send, context)
-        elif method == "GET":
-            await self._handshake.get(scope, receive, send, context)
+            await self._legacy.get(request, context)
+        elif _is_modern(request):
+            await _refuse_era(request, context)
+        elif request.method == "GET":
+            await self._handshake.get(request, context)
         else:
-            await self._handshake.delete(scope, send, context)
+            await self._handshake.delete(request, context)
 
-    async def _post(self, scope: Scope, receive: Receive, send: Send, context: RequestContext, *, is_old: bool) -> None:
-        if not is_json(scope):
-            await send_response(
-                send, 415, invalid_request("Content-Type must be application/json", context.correlation_id)
-            )
+    async def _post(self, request: McpRequest, context: RequestContext, *, is_old: bool) -> None:
+        if not request.is_json:
+            text = "Content-Type must be application/json"
+            await request.respond(415, invalid_request(text, context.correlation_id))
             return
-        if is_encoded(scope):
+        if request.is_encoded:
             text = "the body must not be compressed; send it without Content-Encoding"
             identity = ((b"accept-encoding", b"identity"),)  # RFC 9110 §12.5.3
-            await send_response(send, 415, invalid_request(text, context.correlation_id), headers=identity)
+            await request.respond(415, invalid_request(text, context.correlation_id), headers=identity)
             return
-        if not accepts(scope, "application/json") and not is_old:
-            await send_response(
-                send, 406, invalid_request("Accept must include application/json", context.correlation_id)
-            )
+        if not request.accepts("application/json") and not is_old:
+            text = "Accept must include application/json"
+            await request.respond(406, invalid_request(text, context.correlation_id))
             return
-        raw = await read_body(receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared_length(scope))
+        declared = declared_length(request.scope)
+        raw = await read_body(request.receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared)
         refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_CONTAINERS)
         message = _one_object(load_json(raw))
         if message is None:
             text = "the body must be one JSON-RPC message; batches are refused"
-            await send_response(send, 400, invalid_request(text, context.correlation_id))
+            await request.respond(400, invalid_request(text, context.correlation_id))
             return
-        watched = nullcontext(send) if self.traces is None else traced(self.traces, scope, message, context, send)
-        with watched as traced_send:
+        watched = nullcontext(request) if self.traces is None else traced(self.traces, request, message, context)
+        with watched as traced_request:
             try:
                 if is_old:
-                    await self._legacy.post(scope, traced_send, message, context)
+                    await self._legacy.post(traced_request, message, context)
                 else:
-                    await self._choose(scope, receive, traced_send, message, raw, context)
+                    await self._choose(traced_request, message, raw, context)
             except GatewayError as error:
-                await _refuse(traced_send, error, context.correlation_id, request_id=id_of(message))
+                await _refuse(traced_request, error, context.correlation_id, request_id=id_of(message))
 
     def _choose(
-        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, context: RequestContext
+        self, request: McpRequest, message: dict[str, Any], raw: bytes, context: RequestContext
     ) -> Awaitable[None]:
         """Pass the message to the transport of its protocol revision."""
         has_envelope = _has_envelope(message)
-        if _is_modern(scope):
-            version = header(scope, b"mcp-protocol-version") or ""
-            if not has_envelope and version not in MODERN_PROTOCOL_VERSIONS:
-                return send_response(send, 400, unsupported_version_error(version, context, message))
-            return self._modern.post(scope, receive, send, message, raw, context)
-        if has_envelope and (refused := envelope_error(message, scope, context)) is not None:
-            return send_response(send, 400, refused)
-        return self._handshake.post(scope, send, message, context)
+        if _is_modern(request):
+            if not has_envelope and request.version not in MODERN_PROTOCOL_VERSIONS:
+                return request.respond(400, unsupported_version_error(request, context, message))
+            return self._modern.post(request, message, raw, context)
+        if has_envelope and (refused := envelope_error(message, request, context)) is not None:
+            return request.respond(400, refused)
+        return self._handshake.post(request, message, context)
 
 
-def _is_modern(scope: Scope) -> bool:
+def _is_modern(request: McpRequest) -> bool:
     """True if there is an `MCP-Protocol-Version` header and it names no handshake revision."""
-    version = headers_of(scope).get(b"mcp-protocol-version")
-    return version is not None and version not in _HANDSHAKE
+    return request.version is not None and request.version not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def _named(path: str) -> tuple[str, str, str]:
@@ -230,14 +217,13 @@ def _one_object(value: object) -> dict[str, Any] | None:
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
 
 
-async def _refuse_era(scope: Scope, send: Send, context: RequestContext) -> None:
+async def _refuse_era(request: McpRequest, context: RequestContext) -> None:
     """Refuse GET and DELETE, because 2026-07-28 has no sessions. An unknown revision gets another error."""
-    version = header(scope, b"mcp-protocol-version") or ""
-    if version in MODERN_PROTOCOL_VERSIONS:
-        refused = invalid_request(f"{version} has no sessions; this URL takes POST", context.correlation_id)
-        await send_response(send, 405, refused, headers=((b"allow", b"POST"),))
+    if request.version in MODERN_PROTOCOL_VERSIONS:
+        refused = invalid_request(f"{request.version} has no sessions; this URL takes POST", context.correlation_id)
+        await request.respond(405, refused, headers=((b"allow", b"POST"),))
     else:
-        await send_response(send, 400, unsupported_version_error(version, context))
+        await request.respond(400, unsupported_version_error(request, context))
 
 
 def _has_envelope(message: dict[str, Any]) -> bool:
@@ -246,7 +232,9 @@ def _has_envelope(message: dict[str, Any]) -> bool:
     return PROTOCOL_VERSION_META_KEY in (_one_object(params.get("_meta")) or {})
 
 
-async def _refuse(send: Send, error: GatewayError, correlation_id: str, *, request_id: str | int | None = None) -> None:
+async def _refuse(
+    request: McpRequest, error: GatewayError, correlation_id: str, *, request_id: str | int | None = None
+) -> None:
     status = status_of(error)
     code = None
     if isinstance(error, InvalidBody):
@@ -259,4 +247,4 @@ async def _refuse(send: Send, error: GatewayError, correlation_id: str, *, reque
     if error.retry_after_s is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
     body = refusal(error, correlation_id, code=code, request_id=request_id)
-    await send_response(send, status, body, headers=tuple(headers))
+    await request.respond(status, body, headers=tuple(headers))

@@ -19,20 +19,18 @@ from mcp_types import (
 )
 from mcp_types import methods as surface
 from pydantic import ValidationError
-from starlette.types import Scope
 
 from gateway.calls.pipeline import CallPipeline
 from gateway.errors import GatewayError, InvalidCursor
 from gateway.protocol.errors import internal_error, to_mcp
+from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, list_result, tool_result
 from gateway.protocol.methods.lists import LISTS, is_declared, render_list
 from gateway.protocol.request_context import RequestContext
-from gateway.web.headers import headers_of
 
 log = structlog.get_logger(__name__)
 
 MODERN = "2026-07-28"
-_MODERN = MODERN.encode()
 
 _CALL = "tools/call"
 _REQUEST = frozenset({"jsonrpc", "id", "method", "params"})
@@ -69,10 +67,12 @@ class FastPath:
         """Number of envelopes that are cached as valid."""
         return len(self._good)
 
-    async def modern(self, scope: Scope, message: Mapping[str, Any], context: RequestContext) -> JsonRpcReply | None:
+    async def modern(
+        self, request: McpRequest, message: Mapping[str, Any], context: RequestContext
+    ) -> JsonRpcReply | None:
         """The response to a plain request of 2026-07-28; None, without any effect, for all other requests."""
         params = _params_of(message)
-        if params is None or not _mirrors(scope, message["method"], params.get("name")):
+        if params is None or not _mirrors(request, message["method"], params.get("name")):
             return None
         if not self.is_good_envelope(params.get("_meta")):
             return None
@@ -189,16 +189,16 @@ def _is_idle(meta: Mapping[str, Any], names: Iterable[str]) -> bool:
     return all(_is_id(meta[name]) if name == _TOKEN else not any(ours in name for ours in _OURS) for name in names)
 
 
-def _mirrors(scope: Scope, method: str, name: str | None) -> bool:
+def _mirrors(request: McpRequest, method: str, name: str | None) -> bool:
     """True if the MCP headers equal the body's values, no header is repeated, and there is no `Mcp-Param-*` header."""
-    fields = headers_of(scope)
-    if fields.repeated:
+    headers = request.headers
+    if headers.repeated:
         return False
-    if _PARAMETER in fields.text and any(key.startswith(_PARAMETER) for key, _ in scope["headers"]):
+    if _PARAMETER in headers.text and any(key.startswith(_PARAMETER) for key, _ in headers.raw):
         return False
-    if fields.get(b"mcp-protocol-version") != _MODERN or fields.get(b"mcp-method") != method.encode():
+    if request.version != MODERN or headers.get(b"mcp-method") != method.encode():
         return False
-    detail = fields.get(b"mcp-name")
+    detail = headers.get(b"mcp-name")
     if name is None:
         return detail is None
     return name.isascii() and detail == name.encode() and not name.startswith("=?")

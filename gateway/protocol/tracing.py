@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import orjson
+from msgspec import structs
 from opentelemetry.trace import Span
-from starlette.types import Message, Scope, Send
+from starlette.types import Message, Send
 
+from gateway.protocol.http.request import McpRequest
 from gateway.protocol.request_context import RequestContext
 from gateway.telemetry.traces import CARRIED, Traces, fail
 
@@ -28,15 +30,17 @@ _HEADERS: Final[Mapping[bytes, str]] = {
 
 @contextmanager
 def traced(
-    traces: Traces, scope: Scope, message: Mapping[str, Any], context: RequestContext, send: Send
-) -> Generator[Send]:
-    """Open a span around the message; yields a `send` that records the outcome of the response."""
-    name, attributes = _describe(scope, message, context)
-    with traces.serving(name, attributes, _carried(scope, message)) as span:
-        yield send if span is None else _observe_send(send, span)
+    traces: Traces, request: McpRequest, message: Mapping[str, Any], context: RequestContext
+) -> Generator[McpRequest]:
+    """Open a span around the message; yields the request with a `send` that records the outcome of the response."""
+    name, attributes = _describe(request, message, context)
+    with traces.serving(name, attributes, _carried(request, message)) as span:
+        yield request if span is None else structs.replace(request, send=_observe_send(request.send, span))
 
 
-def _describe(scope: Scope, message: Mapping[str, Any], context: RequestContext) -> tuple[str, dict[str, str | int]]:
+def _describe(
+    request: McpRequest, message: Mapping[str, Any], context: RequestContext
+) -> tuple[str, dict[str, str | int]]:
     """The span's name and attributes, by the semantic conventions for MCP."""
     method = _text(message.get("method")) or "response"
     attributes: dict[str, str | int] = {
@@ -44,7 +48,7 @@ def _describe(scope: Scope, message: Mapping[str, Any], context: RequestContext)
         "gateway.tenant": context.principal.slug,
         "gateway.correlation_id": context.correlation_id,
     }
-    for key, value in scope["headers"]:
+    for key, value in request.headers.raw:
         if key in _HEADERS:
             attributes[_HEADERS[key]] = value.decode("latin-1")[:_LONGEST]
     request_id = message.get("id")
@@ -59,13 +63,13 @@ def _describe(scope: Scope, message: Mapping[str, Any], context: RequestContext)
     return f"{method} {named}", attributes
 
 
-def _carried(scope: Scope, message: Mapping[str, Any]) -> Mapping[str, object]:
+def _carried(request: McpRequest, message: Mapping[str, Any]) -> Mapping[str, object]:
     """The client's trace context: from `_meta` if it contains a `traceparent`, otherwise from the headers."""
     meta = _member(_member(message, "params"), "_meta")
     if CARRIED[0] in meta:
         return meta
     wanted = {name.encode(): name for name in CARRIED}
-    return {wanted[key]: value.decode("latin-1") for key, value in scope["headers"] if key in wanted}
+    return {wanted[key]: value.decode("latin-1") for key, value in request.headers.raw if key in wanted}
 
 
 def _observe_send(send: Send, span: Span) -> Send:

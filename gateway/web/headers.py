@@ -11,9 +11,10 @@ _KEPT: Final = "gateway.fields"
 class HeaderIndex:
     """Headers by lower-case name; a repeated header has its first value."""
 
-    __slots__ = ("count", "get", "repeated", "text")
+    __slots__ = ("count", "get", "raw", "repeated", "text")
 
     def __init__(self, headers: list[tuple[bytes, bytes]]) -> None:
+        self.raw = headers
         first = dict(reversed(headers))
         self.get = first.get
         self.count = len(headers)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import anyio
-from starlette.types import Receive, Send
 
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import LimitExceeded, NotFound
 from gateway.protocol.http import sse_encoding
-from gateway.protocol.http.responses import Headers, send_response
+from gateway.protocol.http.request import McpRequest
+from gateway.protocol.http.responses import Headers
 from gateway.protocol.http.sse_encoding import StreamPosition
 from gateway.protocol.http.sse_streams import EventStream, OpenStreams
 from gateway.protocol.methods.list_change_debouncer import CatalogSubscriptions
@@ -29,10 +29,9 @@ _PAUSE_S = 0.1
 class StreamRequest:
     """A client's request for a stream, and the response that becomes one."""
 
+    request: McpRequest
     record: SessionRecord
     context: RequestContext
-    receive: Receive
-    send: Send
     headers: Headers = ()
     greeting: bytes = b""
     """Bytes that are sent before any event."""
@@ -104,7 +103,7 @@ class GetStreams:
         run = await logs.find_owner(keys, place.stream)
         tail = RequestReplay(logs=logs, keys=keys, stream=place.stream, run=run)
         if run is None or await tail.is_spent(place.after):
-            await send_response(stream_request.send, 204, headers=stream_request.headers)
+            await stream_request.request.respond(204, headers=stream_request.headers)
             return
         stream = await self._open(stream_request)
         try:
@@ -117,11 +116,11 @@ class GetStreams:
 
     async def _open(self, stream_request: StreamRequest) -> EventStream:
         """Open a stream, with retries for 1 s: the stream that it replaces may be slow to release its slot."""
-        principal = stream_request.context.principal
+        request, principal = stream_request.request, stream_request.context.principal
         cap = stream_request.context.registry.view.snapshot.policy.limits.streams
         for _ in range(_ATTEMPTS):
             try:
-                return await self._streams.open(stream_request.send, stream_request.receive, principal, cap=cap)
+                return await self._streams.open(request.send, request.receive, principal, cap=cap)
             except LimitExceeded:
                 await anyio.sleep(_PAUSE_S)
-        return await self._streams.open(stream_request.send, stream_request.receive, principal, cap=cap)
+        return await self._streams.open(request.send, request.receive, principal, cap=cap)

@@ -12,12 +12,12 @@ from urllib.parse import parse_qs
 import anyio
 import structlog
 from mcp_types import JSONRPCRequest
-from starlette.types import Receive, Scope, Send
 
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound, RedisUnavailable
 from gateway.protocol.http import jsonrpc, sse_encoding
-from gateway.protocol.http.responses import id_of, invalid_request, refusal, send_response
+from gateway.protocol.http.request import McpRequest
+from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import SessionDispatcher, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
@@ -45,7 +45,7 @@ class HttpSseTransport:
         self._listening = listening
         self._running = running
 
-    async def get(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
+    async def get(self, request: McpRequest, context: RequestContext) -> None:
         """Open a session and its stream; when one of them ends, the other ends too.
 
         Raises:
@@ -65,40 +65,39 @@ class HttpSseTransport:
             holder=self._stores.bus.replica,
         )
         await sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
-        path = f"{scope['path'].removesuffix('/sse')}/messages?session_id={record.id}"
-        stream_request = StreamRequest(
-            record=record, context=context, receive=receive, send=send, greeting=sse_encoding.endpoint_event(path)
-        )
+        path = f"{request.path.removesuffix('/sse')}/messages?session_id={record.id}"
+        greeting = sse_encoding.endpoint_event(path)
+        stream_request = StreamRequest(request=request, record=record, context=context, greeting=greeting)
         try:
             await self._listening.serve_standalone(stream_request)
         finally:
             with anyio.move_on_after(_PARTING_S, shield=True):
                 await self._end(record)
 
-    async def post(self, scope: Scope, send: Send, message: dict[str, Any], context: RequestContext) -> None:
+    async def post(self, request: McpRequest, message: dict[str, Any], context: RequestContext) -> None:
         """Accept one message; its response is sent on the stream."""
-        record = await self._session(scope, context)
+        record = await self._session(request, context)
         if record is None:
             gone = NotFound("session not found")
-            await send_response(send, 404, refusal(gone, context.correlation_id, request_id=id_of(message)))
+            await request.respond(404, refusal(gone, context.correlation_id, request_id=id_of(message)))
             return
         detail = read_message(message)
         if detail is None:
-            await send_response(send, 400, not_a_message(message, context))
+            await request.respond(400, not_a_message(message, context))
             return
         if not isinstance(detail, JSONRPCRequest):
             await self._calls.handle_notification(detail, record)
-            await send_response(send, 202)
+            await request.respond(202)
             return
         request_run = RunningRequest(
             RequestKey(record.tenant, record.id, jsonrpc.request_id(detail.id)), context.correlation_id
         )
         try:
             with self._running.track(request_run):
-                await send_response(send, 202)
+                await request.respond(202)
                 await self._answer(detail, record, context, request_run)
         except Conflict as error:
-            await send_response(send, 400, invalid_request(error.message, context.correlation_id))
+            await request.respond(400, invalid_request(error.message, context.correlation_id))
 
     async def _answer(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, request_run: RunningRequest
@@ -130,8 +129,8 @@ class HttpSseTransport:
             log.info("session_opened", session=record.id[:8], protocol_version=begun.protocol_version)
         return reply
 
-    async def _session(self, scope: Scope, context: RequestContext) -> SessionRecord | None:
-        named = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [])
+    async def _session(self, request: McpRequest, context: RequestContext) -> SessionRecord | None:
+        named = parse_qs(request.query.decode("latin-1")).get("session_id", [])
         if len(named) != 1:
             return None
         record = await self._stores.sessions.find(context.principal.tenant, named[0])

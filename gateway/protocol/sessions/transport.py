@@ -11,22 +11,13 @@ from typing import Any, Final
 
 import structlog
 from mcp_types import JSONRPCRequest
-from starlette.types import Receive, Scope, Send
 
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound
 from gateway.protocol.fast_path import FastPath, is_candidate
 from gateway.protocol.http import jsonrpc
-from gateway.protocol.http.responses import (
-    Headers,
-    accepts,
-    header,
-    id_of,
-    invalid_request,
-    prefers,
-    refusal,
-    send_response,
-)
+from gateway.protocol.http.request import McpRequest
+from gateway.protocol.http.responses import Headers, id_of, invalid_request, refusal
 from gateway.protocol.http.sse_encoding import MEDIA_TYPE, parse_last_event_id
 from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.request_context import RequestContext
@@ -37,7 +28,6 @@ from gateway.protocol.sessions.running_requests import TAKEN, RequestKey, Runnin
 from gateway.protocol.sessions.slow_requests import SlowRequestTimer
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
-from gateway.web.headers import headers_of
 
 log = structlog.get_logger(__name__)
 
@@ -64,32 +54,32 @@ class SessionTransport:
         self._running = running
         self._streams = streams
 
-    async def post(self, scope: Scope, send: Send, message: dict[str, Any], context: RequestContext) -> None:
+    async def post(self, request: McpRequest, message: dict[str, Any], context: RequestContext) -> None:
         """Serve one message: respond to a request, acknowledge everything else."""
         if is_candidate(message):
-            record = await self._session(scope, send, context, message["id"])
+            record = await self._session(request, context, message["id"])
             if record is not None:
                 work = partial(self._answer_plainly, message, record, context)
-                await self._answer(scope, send, record, message["id"], context, _as_wanted(scope, work))
+                await self._answer(request, record, message["id"], context, _as_wanted(request, work))
             return
         detail = read_message(message)
         if detail is None:
-            await send_response(send, 400, not_a_message(message, context))
+            await request.respond(400, not_a_message(message, context))
             return
         if isinstance(detail, JSONRPCRequest) and detail.method == "initialize":
-            await self._initialize(send, detail, context)
+            await self._initialize(request, detail, context)
             return
-        record = await self._session(scope, send, context, id_of(message))
+        record = await self._session(request, context, id_of(message))
         if record is None:
             return
         if isinstance(detail, JSONRPCRequest):
             work = partial(self._calls.run, detail, record, context)
-            await self._answer(scope, send, record, detail.id, context, _as_wanted(scope, work))
+            await self._answer(request, record, detail.id, context, _as_wanted(request, work))
         else:
             await self._calls.handle_notification(detail, record)
-            await send_response(send, 202, headers=_session_headers(record))
+            await request.respond(202, headers=_session_headers(record))
 
-    async def get(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
+    async def get(self, request: McpRequest, context: RequestContext) -> None:
         """Open a stream or resume one.
 
         Raises:
@@ -98,33 +88,32 @@ class SessionTransport:
             NotFound: the session has ended.
             Unavailable: Redis is unavailable, or this replica is about to end.
         """
-        if not accepts(scope, MEDIA_TYPE):
-            await send_response(
-                send, 406, invalid_request("Accept must include text/event-stream", context.correlation_id)
-            )
+        if not request.accepts(MEDIA_TYPE):
+            text = "Accept must include text/event-stream"
+            await request.respond(406, invalid_request(text, context.correlation_id))
             return
-        record = await self._session(scope, send, context)
+        record = await self._session(request, context)
         if record is None:
             return
         headers = _session_headers(record)
-        stream_request = StreamRequest(record=record, context=context, receive=receive, send=send, headers=headers)
-        named = header(scope, b"last-event-id")
-        place = parse_last_event_id(named) if named else None
+        stream_request = StreamRequest(request=request, record=record, context=context, headers=headers)
+        named = request.headers.get(b"last-event-id")
+        place = parse_last_event_id(named.decode("latin-1")) if named else None
         if place is None or place.is_standalone:
             await self._listening.serve_standalone(stream_request, place)
         else:
             await self._listening.resume(stream_request, place)
 
-    async def delete(self, scope: Scope, send: Send, context: RequestContext) -> None:
+    async def delete(self, request: McpRequest, context: RequestContext) -> None:
         """End the session and cancel its running requests."""
-        record = await self._session(scope, send, context)
+        record = await self._session(request, context)
         if record is not None:
             await self._stores.sessions.remove(record.tenant, record.id)
             self._running.end_session(record.tenant, record.id)
             log.info("session_ended", session=record.id[:8])
-            await send_response(send, 200)
+            await request.respond(200)
 
-    async def _initialize(self, send: Send, request: JSONRPCRequest, context: RequestContext) -> None:
+    async def _initialize(self, request: McpRequest, handshake: JSONRPCRequest, context: RequestContext) -> None:
         registry = context.registry
         blank = SessionRecord(
             id=new_session_id(),
@@ -134,16 +123,16 @@ class SessionTransport:
             protocol_version="",
             client={},
         )
-        reply, record = await self._calls.begin(request, blank, context)
+        reply, record = await self._calls.begin(handshake, blank, context)
         if record is None:
-            await send_response(send, 200, reply)
+            await request.respond(200, reply)
             return
         await self._stores.sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
         log.info("session_opened", session=record.id[:8], protocol_version=record.protocol_version)
-        await send_response(send, 200, reply, headers=_session_headers(record))
+        await request.respond(200, reply, headers=_session_headers(record))
 
     async def _answer(
-        self, scope: Scope, send: Send, record: SessionRecord, named: str | int, context: RequestContext, work: Work
+        self, request: McpRequest, record: SessionRecord, named: str | int, context: RequestContext, work: Work
     ) -> None:
         """Run a request and respond: with JSON if it is fast and sends no messages, else with a stream if accepted.
 
@@ -154,10 +143,10 @@ class SessionTransport:
             request=jsonrpc.request_id(named),
             headers=_session_headers(record),
             is_resumable=record.protocol_version >= FIRST_PRIMED,
-            may_stream=partial(accepts, scope, MEDIA_TYPE),
+            may_stream=partial(request.accepts, MEDIA_TYPE),
         )
         request_run = RunningRequest(RequestKey(record.tenant, record.id, posted.request), context.correlation_id)
-        stream = self._streams.untracked(send, context.principal)
+        stream = self._streams.untracked(request.send, context.principal)
         sink = PostSink(posted, stream, self._stores, give_up=request_run.give_up)
         try:
             with self._running.track(request_run):
@@ -171,7 +160,7 @@ class SessionTransport:
                 await sink.respond(text)
         except Conflict as error:
             refused = invalid_request(error.message, context.correlation_id)  # the id belongs to the other request
-            await send_response(send, 400, refused, headers=_session_headers(record))
+            await request.respond(400, refused, headers=_session_headers(record))
         finally:
             sink.abandon()
 
@@ -185,26 +174,25 @@ class SessionTransport:
         return await self._calls.run(request, record, context, sink)
 
     async def _session(
-        self, scope: Scope, send: Send, context: RequestContext, request_id: str | int | None = None
+        self, request: McpRequest, context: RequestContext, request_id: str | int | None = None
     ) -> SessionRecord | None:
         """The session that the request names; None if there is no such session, and the refusal was sent."""
-        fields = headers_of(scope)
-        named = fields.get(SESSION_HEADER)
-        if named is None or SESSION_HEADER in fields.repeated:
+        named = request.headers.get(SESSION_HEADER)
+        if named is None or SESSION_HEADER in request.headers.repeated:
             detail = "the Mcp-Session-Id header has to be there once"
-            await send_response(send, 400, invalid_request(detail, context.correlation_id, request_id=request_id))
+            await request.respond(400, invalid_request(detail, context.correlation_id, request_id=request_id))
             return None
         record = await self._stores.sessions.find(context.principal.tenant, named.decode("latin-1"))
         if record is None or not belongs(record, context) or record.transport != "http":
             gone = NotFound("session not found")
-            await send_response(send, 404, refusal(gone, context.correlation_id, request_id=request_id))
+            await request.respond(404, refusal(gone, context.correlation_id, request_id=request_id))
             return None
         return record
 
 
-def _as_wanted(scope: Scope, work: Work) -> Work:
+def _as_wanted(request: McpRequest, work: Work) -> Work:
     """The work, on a stream from its start if the client prefers a stream to JSON."""
-    return partial(_streamed, work) if prefers(scope, "text/event-stream", to="application/json") else work
+    return partial(_streamed, work) if request.prefers("text/event-stream", to="application/json") else work
 
 
 async def _streamed(work: Work, sink: PostSink) -> bytes:

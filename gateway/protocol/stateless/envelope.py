@@ -19,12 +19,11 @@ from mcp_types import HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION, JSONRPCRequ
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from starlette.datastructures import Headers
-from starlette.types import Scope
 
 from gateway.errors import BadInput
+from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import error_message, id_of
 from gateway.protocol.request_context import RequestContext
-from gateway.web.headers import headers_of
 
 _ROUTING: Final[Mapping[bytes, str]] = {
     name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
@@ -44,46 +43,45 @@ def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
         return None
 
 
-def envelope_error(message: Mapping[str, Any], scope: Scope, context: RequestContext) -> bytes | None:
+def envelope_error(message: Mapping[str, Any], request: McpRequest, context: RequestContext) -> bytes | None:
     """The refusal of a request whose envelope or headers are invalid or differ from each other; None otherwise."""
-    fields = headers_of(scope)
-    for name in fields.repeated:
+    for name in request.headers.repeated:
         if name in _ROUTING:
             return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message)
-    text = {known: fields.get(name) for name, known in _ROUTING.items()}
+    text = {known: request.headers.get(name) for name, known in _ROUTING.items()}
     headers = {known: value.decode("latin-1") for known, value in text.items() if value is not None}
     verdict = classify_inbound_request(message, headers=headers)
     return _refused(verdict, context, message) if isinstance(verdict, InboundLadderRejection) else None
 
 
-def param_header_error(request: JSONRPCRequest, scope: Scope, context: RequestContext) -> bytes | None:
+def param_header_error(message: JSONRPCRequest, request: McpRequest, context: RequestContext) -> bytes | None:
     """The refusal of a call whose `Mcp-Param-*` headers differ from its arguments; None otherwise."""
-    params = request.params or {}
+    params = message.params or {}
     name, given = params.get("name"), params.get("arguments")
-    if request.method != "tools/call" or not isinstance(name, str) or not isinstance(given, dict | None):
+    if message.method != "tools/call" or not isinstance(name, str) or not isinstance(given, dict | None):
         return None
     schema = context.registry.mirrored_schema(name)
     if schema is None:
         return None
     arguments: Mapping[str, Any] = cast("dict[str, Any] | None", given) or {}
-    verdict = validate_mcp_param_headers(schema, arguments, Headers(scope=scope))
-    return None if verdict is None else _refused(verdict, context, request.model_dump())
+    verdict = validate_mcp_param_headers(schema, arguments, Headers(raw=request.headers.raw))
+    return None if verdict is None else _refused(verdict, context, message.model_dump())
 
 
 def unsupported_version_error(
-    version: str, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
+    request: McpRequest, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
 ) -> bytes:
     """The refusal of a header with an unknown revision, for a message without an envelope."""
-    shown = version[:_SHOWN]
+    shown = (request.version or "")[:_SHOWN]
     data = {"supported": _SERVED, "requested": shown}
     return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, context, message)
 
 
-def version_header_error(scope: Scope, context: RequestContext) -> bytes | None:
+def version_header_error(request: McpRequest, context: RequestContext) -> bytes | None:
     """The refusal of version headers that differ, because a proxy may read another one than the gateway; else None."""
-    if _VERSION not in headers_of(scope).repeated:
+    if _VERSION not in request.headers.repeated:
         return None
-    text = {value for name, value in scope["headers"] if name == _VERSION}
+    text = {value for name, value in request.headers.raw if name == _VERSION}
     if len(text) == 1:
         return None
     reason = f"{MCP_PROTOCOL_VERSION_HEADER} header appears more than once, with different values; send one"

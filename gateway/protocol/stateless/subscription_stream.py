@@ -33,13 +33,13 @@ from mcp_types import (
 )
 from mcp_types import methods as surface
 from pydantic import ValidationError
-from starlette.types import Receive, Scope, Send
 
 from gateway.domain.primitives import Family
 from gateway.errors import GatewayError
 from gateway.protocol.errors import to_mcp
 from gateway.protocol.http import jsonrpc, sse_encoding
-from gateway.protocol.http.responses import accepts, id_of, invalid_request, send_response
+from gateway.protocol.http.request import McpRequest
+from gateway.protocol.http.responses import id_of, invalid_request
 from gateway.protocol.http.results import error_result
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
@@ -62,15 +62,13 @@ class SubscriptionStreams:
     def __init__(self, subscriptions: SubscriptionHub) -> None:
         self._subscriptions = subscriptions
 
-    async def post(
-        self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], context: RequestContext
-    ) -> bool:
+    async def post(self, request: McpRequest, message: Mapping[str, Any], context: RequestContext) -> bool:
         """Serve or refuse a request, and return at its end; False, at once, if the SDK has to refuse the request."""
-        if not accepts(scope, sse_encoding.MEDIA_TYPE):
+        if not request.accepts(sse_encoding.MEDIA_TYPE):
             text, correlation_id = "Accept must include text/event-stream", context.correlation_id
-            await send_response(send, 406, invalid_request(text, correlation_id, request_id=id_of(message)))
+            await request.respond(406, invalid_request(text, correlation_id, request_id=id_of(message)))
             return True
-        asked = _read(scope, message)
+        asked = _read(request, message)
         if asked is None:
             return False
         request_id, wanted = asked
@@ -78,10 +76,11 @@ class SubscriptionStreams:
             subscription = await self._subscriptions.open(context.registry, wanted)
         except GatewayError as error:
             refused = error_result(request_id, to_mcp(error, context.correlation_id).error, is_modern=True)
-            await send_response(send, refused.status, refused.body)
+            await request.respond(refused.status, refused.body)
             return True
         try:
-            await _send_changes(subscription, EventStream(send, context.principal, receive=receive), request_id)
+            stream = EventStream(request.send, context.principal, receive=request.receive)
+            await _send_changes(subscription, stream, request_id)
         finally:
             await self._subscriptions.close(subscription)
         return True
@@ -151,18 +150,18 @@ def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def _read(scope: Scope, message: Mapping[str, Any]) -> tuple[str | int, SubscriptionFilter] | None:
+def _read(request: McpRequest, message: Mapping[str, Any]) -> tuple[str | int, SubscriptionFilter] | None:
     """The request's id and filter; None if the SDK would refuse the request."""
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
     if find_duplicated_routing_header(headers) is not None:
         return None
     verdict = classify_inbound_request(message, headers=dict(headers))
     if not isinstance(verdict, InboundModernRoute):
         return None
     try:
-        request = JSONRPCRequest.model_validate(message, by_name=False)
-        surface.validate_client_request(METHOD, verdict.protocol_version, request.params)
-        params = SubscriptionsListenRequestParams.model_validate(request.params, by_name=False)
+        call = JSONRPCRequest.model_validate(message, by_name=False)
+        surface.validate_client_request(METHOD, verdict.protocol_version, call.params)
+        params = SubscriptionsListenRequestParams.model_validate(call.params, by_name=False)
     except ValidationError:
         return None
-    return request.id, params.notifications
+    return call.id, params.notifications

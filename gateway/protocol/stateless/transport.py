@@ -13,18 +13,18 @@ from typing import Any, Final, Self
 import structlog
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive
 
 from gateway.protocol.fast_path import MODERN, FastPath
 from gateway.protocol.http.disconnect import CancelOnDisconnect
-from gateway.protocol.http.responses import accepts, replay, send_response
+from gateway.protocol.http.request import McpRequest
+from gateway.protocol.http.responses import replay
 from gateway.protocol.http.results import JsonRpcReply
 from gateway.protocol.methods.sdk_runner import SdkRunner
 from gateway.protocol.methods.streaming_hint import may_stream
 from gateway.protocol.request_context import RequestContext, Spawn
 from gateway.protocol.stateless.envelope import envelope_error, param_header_error, read_request
 from gateway.protocol.stateless.subscription_stream import METHOD, SubscriptionStreams
-from gateway.web.headers import headers_of
 
 log = structlog.get_logger(__name__)
 
@@ -61,45 +61,46 @@ class StatelessTransport:
     ) -> None:
         await self._stack.aclose()
 
-    async def post(
-        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, context: RequestContext
-    ) -> None:
+    async def post(self, request: McpRequest, message: dict[str, Any], raw: bytes, context: RequestContext) -> None:
         """Serve one message; `raw` is its body, which has been read."""
-        if message.get("method") == METHOD and await self._subscriptions.post(scope, receive, send, message, context):
+        if message.get("method") == METHOD and await self._subscriptions.post(request, message, context):
             return
         reply: JsonRpcReply | None = None
-        with CancelOnDisconnect(receive, self._spawn) as disconnect:
-            reply = await self._plain.modern(scope, message, context) or await self._reply(scope, message, context)
+        with CancelOnDisconnect(request.receive, self._spawn) as disconnect:
+            reply = await self._plain.modern(request, message, context) or await self._reply(request, message, context)
         if disconnect.cancelled_caught:
             log.info("client_gone", correlation_id=context.correlation_id)
         elif reply is not None:
-            await send_response(send, reply.status, reply.body)
+            await request.respond(reply.status, reply.body)
         else:
-            await self._hand_over(scope, replay(raw, receive), send, context)
+            await self._hand_over(request, replay(raw, request.receive), context)
 
-    async def _hand_over(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
+    async def _hand_over(self, request: McpRequest, receive: Receive, context: RequestContext) -> None:
         """Pass the message to the SDK's transport, with a disconnect watcher if the client accepts no stream."""
-        if headers_of(scope).get(b"accept") is None:
-            scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json, text/event-stream")]}
-        if accepts(scope, "text/event-stream"):
-            await self._streaming.handle_request(scope, receive, send)
+        scope = request.scope
+        if request.headers.get(b"accept") is None:
+            scope = {**scope, "headers": [*request.headers.raw, (b"accept", b"application/json, text/event-stream")]}
+        if request.accepts("text/event-stream"):
+            await self._streaming.handle_request(scope, receive, request.send)
             return
         with CancelOnDisconnect(receive, self._spawn) as disconnect:
-            await self._json.handle_request(scope, receive, send)
+            await self._json.handle_request(scope, receive, request.send)
         if disconnect.cancelled_caught:
             log.info("client_gone", correlation_id=context.correlation_id)
 
-    async def _reply(self, scope: Scope, message: dict[str, Any], context: RequestContext) -> JsonRpcReply | None:
+    async def _reply(
+        self, request: McpRequest, message: dict[str, Any], context: RequestContext
+    ) -> JsonRpcReply | None:
         """The JSON response to a request, after the SDK's validation; None if the SDK's transport has to serve it."""
-        request = read_request(message)
-        if request is None or request.method == METHOD:
+        call = read_request(message)
+        if call is None or call.method == METHOD:
             return None
-        refused = envelope_error(message, scope, context) or param_header_error(request, scope, context)
+        refused = envelope_error(message, request, context) or param_header_error(call, request, context)
         if refused is not None:
             return JsonRpcReply(400, refused)
-        if await may_stream(request.method, request.params, context.registry):
+        if await may_stream(call.method, call.params, context.registry):
             return None
-        return await self._kernel.run_stateless(request, MODERN, context)
+        return await self._kernel.run_stateless(call, MODERN, context)
 
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:

@@ -1,10 +1,24 @@
 """Which media types a client takes, and which of two it would rather have."""
 
 import pytest
+from starlette.types import Message
 
-from gateway.protocol.http.responses import accepts, prefers
+from gateway.protocol.http.request import McpRequest
 
 STREAM, JSON = "text/event-stream", "application/json"
+
+
+async def _receive() -> Message:
+    return {}
+
+
+async def _send(message: Message) -> None:
+    del message
+
+
+def _request(*headers: tuple[bytes, bytes]) -> McpRequest:
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": list(headers)}
+    return McpRequest.read(scope, _receive, _send)
 
 
 @pytest.mark.parametrize(
@@ -25,14 +39,12 @@ STREAM, JSON = "text/event-stream", "application/json"
 )
 def test_weight_counts_first_and_then_what_is_named_first(accept: str, expected: bool) -> None:
     """RFC 9110 §12.5.1: a client says by weight what it prefers; ours: of equals the one that it names first."""
-    scope = {"type": "http", "headers": [(b"accept", accept.encode())]}
-
-    assert prefers(scope, STREAM, to=JSON) is expected
+    assert _request((b"accept", accept.encode())).prefers(STREAM, to=JSON) is expected
 
 
 def test_without_a_wish_nothing_is_preferred() -> None:
     """RFC 9110 §12.5.1: without an Accept header anything will do."""
-    assert not prefers({"type": "http", "headers": []}, STREAM, to=JSON)
+    assert not _request().prefers(STREAM, to=JSON)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +65,4 @@ def test_without_a_wish_nothing_is_preferred() -> None:
 )
 def test_a_weight_of_nothing_is_a_refusal(accept: str, expected: bool) -> None:
     """RFC 9110 §12.5.1: the most exact name counts, and a weight of 0 means that it is not taken."""
-    assert accepts({"type": "http", "headers": [(b"accept", accept.encode())]}, JSON) is expected
+    assert _request((b"accept", accept.encode())).accepts(JSON) is expected
