@@ -19,6 +19,9 @@ HEADERS: Final[Headers] = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
+FIRST_PRIMED: Final = "2025-11-25"
+"""The first revision with priming events, which give a client its position before the first message."""
+
 PING: Final = b": ping\n\n"
 RETRY_MS: Final = 500
 
@@ -66,7 +69,7 @@ def event(text: bytes, event_id: str | None = None) -> bytes:
 
 
 def priming_event(event_id: str) -> bytes:
-    """Encode an event without content: it gives the client its position before the first message (2025-11-25)."""
+    """Encode an event without content, which gives the client its position."""
     return b"id: " + event_id.encode() + b"\nretry: " + str(RETRY_MS).encode() + b"\ndata: \n\n"
 
 

@@ -28,7 +28,7 @@ from gateway.protocol.methods.sdk_runner import NullOutbound, SdkRunner, connect
 from gateway.protocol.methods.streaming_hint import may_stream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 from gateway.protocol.sessions.peer import ClientChannel, SessionPeer
-from gateway.protocol.sessions.response_sink import ResponseSink
+from gateway.protocol.sessions.response_sink import MessageSink
 from gateway.protocol.sessions.running_requests import RequestKey, RunningRequests
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.stores import SessionStores
@@ -73,10 +73,6 @@ class SessionDispatcher:
         self._running = running
         self._asking = ClientChannel(stores.bus, stores.questions, stores.preferences)
 
-    def keys(self, record: SessionRecord) -> SessionKeys:
-        """The Redis keys of the session."""
-        return self._stores.sessions.keys(record.tenant, record.id)
-
     async def begin(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext
     ) -> tuple[bytes, SessionRecord | None]:
@@ -96,7 +92,7 @@ class SessionDispatcher:
         return reply, begun
 
     async def run(
-        self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: ResponseSink
+        self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: MessageSink
     ) -> bytes:
         """The response to any request except `initialize`."""
         if record.is_open and not await may_stream(request.method, request.params, context.registry):
@@ -106,7 +102,7 @@ class SessionDispatcher:
         peer = SessionPeer(
             self._asking,
             sink,
-            self.keys(record),
+            self._keys(record),
             revision=record.protocol_version,
             capabilities=connection.client_capabilities,
             token=_token_of(request.params),
@@ -127,7 +123,7 @@ class SessionDispatcher:
         if isinstance(text, JSONRPCResponse | JSONRPCError):
             if isinstance(text.id, str):
                 answer = text.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
-                await self._stores.questions.answer(self.keys(record), text.id, answer.encode())
+                await self._stores.questions.answer(self._keys(record), text.id, answer.encode())
         elif isinstance(text, JSONRPCNotification) and text.method == _CANCELLED:
             await self._cancel(text.params or {}, record)
 
@@ -147,6 +143,9 @@ class SessionDispatcher:
             await self._stores.bus.publish(event)
         except RedisUnavailable:
             log.debug("cancellation_lost")
+
+    def _keys(self, record: SessionRecord) -> SessionKeys:
+        return self._stores.sessions.keys(record.tenant, record.id)
 
 
 def _client_of(params: InitializeRequestParams) -> dict[str, object]:

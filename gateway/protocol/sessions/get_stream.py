@@ -1,7 +1,6 @@
 """The streams that a session's client opens with GET: the standalone stream, and request streams that it resumes."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import anyio
 
@@ -10,16 +9,13 @@ from gateway.errors import LimitExceeded, NotFound
 from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import Headers
-from gateway.protocol.http.sse_encoding import StreamPosition
+from gateway.protocol.http.sse_encoding import FIRST_PRIMED, StreamPosition
 from gateway.protocol.http.sse_streams import EventStream, OpenStreams
 from gateway.protocol.methods.list_change_debouncer import CatalogSubscriptions
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.replay import RequestReplay, StandaloneReplay
 from gateway.redis.sessions.keys import STANDALONE
 from gateway.redis.sessions.stores import SessionStores
-
-FIRST_PRIMED: Final = "2025-11-25"
-"""The first revision with priming events, which have no content."""
 
 _ATTEMPTS = 10
 _PAUSE_S = 0.1

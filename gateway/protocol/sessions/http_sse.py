@@ -5,7 +5,6 @@ replica. The responses are written into the session's log, from which the stream
 stream is gone, messages for the session are refused with 404.
 """
 
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -22,8 +21,7 @@ from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import SessionDispatcher, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
 from gateway.protocol.sessions.response_sink import SseSink
-from gateway.protocol.sessions.running_requests import TAKEN, RequestKey, RunningRequest, RunningRequests
-from gateway.protocol.sessions.slow_requests import SlowRequestTimer
+from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
 from gateway.protocol.sessions.transport import belongs, not_a_message
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
@@ -89,29 +87,18 @@ class HttpSseTransport:
             await self._calls.handle_notification(detail, record)
             await request.respond(202)
             return
-        request_run = RunningRequest(
-            RequestKey(record.tenant, record.id, jsonrpc.request_id(detail.id)), context.correlation_id
-        )
+        key = RequestKey(record.tenant, record.id, jsonrpc.request_id(detail.id))
+        sink = SseSink(record, key.request, self._stores)
+        spawn, correlation_id = self._stores.bus.spawn, context.correlation_id
         try:
-            with self._running.track(request_run):
+            with RequestExchange(self._running, key, sink, spawn=spawn, correlation_id=correlation_id) as exchange:
                 await request.respond(202)
-                await self._answer(detail, record, context, request_run)
+                try:
+                    await exchange.serve(self._run(detail, record, context, sink))
+                except Conflict as error:  # the id belongs to another request, so this error omits the id
+                    await sink.respond(invalid_request(error.message, correlation_id))
         except Conflict as error:
             await request.respond(400, invalid_request(error.message, context.correlation_id))
-
-    async def _answer(
-        self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, request_run: RunningRequest
-    ) -> None:
-        sink = SseSink(self._stores, self._calls.keys(record), request_run.of.request, give_up=request_run.give_up)
-        slow_timer = SlowRequestTimer(self._stores.bus.spawn, sink.claim)
-        try:
-            text = await request_run.run(partial(self._run, request, record, context, sink), sink)
-            if sink.is_refused:  # the id belongs to another request, so this error omits the id
-                text = invalid_request(TAKEN, context.correlation_id)
-            await sink.respond(text)
-        finally:
-            slow_timer.cancel()
-            sink.abandon()
 
     async def _run(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: SseSink

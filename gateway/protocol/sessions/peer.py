@@ -25,7 +25,7 @@ from gateway.protocol.methods.client_requests import (
 )
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
-from gateway.protocol.sessions.response_sink import ResponseSink
+from gateway.protocol.sessions.response_sink import MessageSink
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.log_levels import LogLevels
@@ -54,7 +54,7 @@ class SessionPeer:
     def __init__(
         self,
         asking: ClientChannel,
-        sink: ResponseSink,
+        sink: MessageSink,
         keys: SessionKeys,
         *,
         revision: str,

@@ -9,33 +9,50 @@ response could not be stored. If there was no response, `abandon` ends the strea
 
 import asyncio
 import secrets
-from collections.abc import Callable
-from typing import Protocol
+from enum import Enum, auto
+from typing import Final, Protocol
 
 import anyio
-import msgspec
 import structlog
 
+from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import sse_encoding
+from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.http.responses import Headers
-from gateway.protocol.http.sse_encoding import StreamPosition
+from gateway.protocol.http.sse_encoding import FIRST_PRIMED, StreamPosition
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.sessions.replay import RequestReplay
-from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.keys import STANDALONE
 from gateway.redis.sessions.request_claims import RequestClaim
 from gateway.redis.sessions.stores import SessionStores
 
 log = structlog.get_logger(__name__)
 
+SESSION_HEADER: Final = b"mcp-session-id"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _RETRIES = 60
 _RETRY_S = 1.0
 
 
-class ResponseSink(Protocol):
-    """The messages and the response of one call."""
+class SinkState(Enum):
+    """The states of a response."""
+
+    PLAIN = auto()
+    """The response will be JSON; the request id is known to this replica only."""
+    CLAIMED = auto()
+    """The request id is reserved across replicas."""
+    STREAMING = auto()
+    """The response is a stored stream, which reserves the request id."""
+    REFUSED = auto()
+    """Another running request has the request id."""
+    OVER = auto()
+    """The response was sent, or there will be none."""
+
+
+class MessageSink(Protocol):
+    """The messages that a call sends before its response."""
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
         """Send a message before the response; False if the client accepts no stream or the session has ended."""
@@ -45,47 +62,60 @@ class ResponseSink(Protocol):
         """End the connection early if the client can resume the stream; otherwise do nothing."""
         ...
 
+
+class ResponseSink(MessageSink, Protocol):
+    """The messages and the response of one request."""
+
+    scope: CancelScope
+    """The cancel scope of the work; the sink cancels it if another running request has the id."""
+    state: SinkState
+
+    async def claim(self) -> None:
+        """Reserve the request id across replicas, so that no other request of the session uses it."""
+        ...
+
+    async def defer(self) -> None:
+        """Switch the response to a stream if the client accepts one, so that the client can resume it."""
+        ...
+
     async def respond(self, text: bytes) -> None:
         """Send the response, or end without one if it is empty."""
         ...
 
-
-class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The properties of a session's request that its response depends on."""
-
-    keys: SessionKeys
-    request: bytes
-    """The request's id as JSON."""
-    headers: Headers
-    is_resumable: bool
-    """True if the revision has priming events, which give a client its position from the start."""
-    may_stream: Callable[[], bool]
-    """Returns True if the client accepts a stream; otherwise the client receives no messages and no questions."""
+    def abandon(self) -> None:
+        """End the sink, with or without a response."""
+        ...
 
 
 class PostSink:
-    """The sink of one POST in a session."""
+    """The sink of one POST in a session; without `may_stream` the client receives no messages and no questions."""
 
     def __init__(
-        self, posted: PostRequest, to: EventStream, stores: SessionStores, *, give_up: Callable[[], None]
+        self, record: SessionRecord, request_id: bytes, to: EventStream, stores: SessionStores, *, may_stream: bool
     ) -> None:
-        self._posted = posted
+        self.scope = CancelScope()
+        self._keys = stores.sessions.keys(record.tenant, record.id)
+        self._request_id = request_id
+        self._headers = session_headers(record)
+        self._is_resumable = record.protocol_version >= FIRST_PRIMED
+        self._may_stream = may_stream
         self._to = to
         self._name = ""
         self._logs = stores.logs
         self._claims = stores.claims
         self._spawn = stores.bus.spawn
         self._insist_s = stores.idle_s
-        self._give_up = give_up
         self._order = asyncio.Lock()
-        self._is_open = self._is_over = False
+        self.state = SinkState.PLAIN
         self._claim: RequestClaim | None = None
-        self.is_refused = False
-        """True if another running request was found to have this id."""
         self._sent_bytes = 0
         self._answer: bytes | None = None
         """The response, once it was stored or storing it failed; None before."""
         self._sent = asyncio.Event()
+
+    @property
+    def _is_over(self) -> bool:
+        return self.state is SinkState.OVER
 
     @property
     def _stream(self) -> str:
@@ -97,13 +127,15 @@ class PostSink:
     async def claim(self) -> None:
         """Reserve the request id across replicas, so that no other request of the session uses it."""
         async with self._order:
-            if self._is_open or self._is_over:
+            if self.state is not SinkState.PLAIN:
                 return
-            self._claim = self._claims.of(self._posted.keys, self._stream, self._posted.request)
+            self._claim = self._claims.of(self._keys, self._stream, self._request_id)
             if not await self._claim.acquire():
                 self._refuse()
             elif self._is_over:  # abandoned meanwhile
                 self._claim.leave()
+            else:
+                self.state = SinkState.CLAIMED
 
     async def defer(self) -> None:
         """Switch the response to a stream if the client accepts one, so that the client can resume it."""
@@ -115,7 +147,7 @@ class PostSink:
     async def send(self, text: bytes, *, question: str = "") -> bool:
         """Store a message and send it on the stream, which the first message opens.
 
-        Messages beyond `MAX_SAID_BYTES` of one call are dropped, except questions.
+        Messages beyond `MAX_MESSAGE_BYTES` of one call are dropped, except questions.
 
         Raises:
             RedisUnavailable: the message may not have been stored.
@@ -126,20 +158,20 @@ class PostSink:
         if self._sent_bytes > MAX_MESSAGE_BYTES and not question:
             log.warning("message_dropped", message=self._sent_bytes)
             return True
-        added = await self._logs.append(self._posted.keys, self._stream, text, question=question)
+        added = await self._logs.append(self._keys, self._stream, text, question=question)
         self._to.wake()
         return added is not None
 
     async def detach(self) -> None:
         """End the connection, but not the stream, if the client can resume it."""
-        if self._posted.is_resumable and await self._open():
+        if self._is_resumable and await self._open():
             self._to.end()
 
     async def respond(self, text: bytes) -> None:
         """Send the response; returns once it was sent or the client is gone. An empty text sends no response."""
         async with self._order:
-            if not self._is_open:
-                self._is_over = True
+            if self.state is not SinkState.STREAMING:
+                self.state = SinkState.OVER
                 if self._claim is not None:
                     await self._claim.release()  # released first: after the response the client may reuse the id
                 await self._answer_whole(text)
@@ -150,56 +182,55 @@ class PostSink:
 
     def abandon(self) -> None:
         """End the sink; an open stream without a response gets an error as its final message."""
-        self._is_over = True
+        was_streaming, self.state = self.state is SinkState.STREAMING, SinkState.OVER
         if self._claim is not None:
             self._claim.leave()
-        if self._is_open:
+        if was_streaming:
             if self._answer is None:
                 self._end_stream()
             self._to.end()
 
     def _end_stream(self) -> None:
         """Store an error as the final message, for a client that resumes after a call without a response."""
-        self._answer = replica_lost_error(self._posted.request)
+        self._answer = replica_lost_error(self._request_id)
         self._spawn(self._insist, self._answer)
 
     async def _answer_whole(self, text: bytes) -> None:
         """Send the response as JSON; for an empty one, a stream without events or 202. HTTP requires a response."""
         if text:
-            await self._to.answer(text, self._posted.headers)
-        elif self._posted.may_stream():
-            await self._to.begin(self._posted.headers)
+            await self._to.answer(text, self._headers)
+        elif self._may_stream:
+            await self._to.begin(self._headers)
             await self._to.finish()
         else:
-            await self._to.acknowledge(self._posted.headers)
+            await self._to.acknowledge(self._headers)
 
     def _refuse(self) -> None:
-        self.is_refused = True
-        self._give_up()
+        self.state = SinkState.REFUSED
+        self.scope.cancel()
 
     async def _open(self) -> bool:
         async with self._order:
-            if self._is_open or self._is_over or self.is_refused or not self._posted.may_stream():
-                return self._is_open
-            posted = self._posted
-            opened = await self._logs.open(posted.keys, self._stream, posted.request)
+            if self.state not in {SinkState.PLAIN, SinkState.CLAIMED} or not self._may_stream:
+                return self.state is SinkState.STREAMING
+            opened = await self._logs.open(self._keys, self._stream, self._request_id)
             if not opened:
                 if opened is not None:
                     self._refuse()
                 return False
-            self._is_open, self._claim = True, None  # the stream reserves the id from now on
+            self._claim = None  # the stream reserves the id from now on
             if self._is_over:  # abandoned meanwhile
                 self._end_stream()
             else:
+                self.state = SinkState.STREAMING
                 self._spawn(self._start_stream, opened)
             return True
 
     async def _start_stream(self, first: str) -> None:
-        posted = self._posted
-        tail = RequestReplay(logs=self._logs, keys=posted.keys, stream=self._stream, answer=lambda: self._answer)
+        tail = RequestReplay(logs=self._logs, keys=self._keys, stream=self._stream, answer=lambda: self._answer)
         try:
-            await self._to.begin(posted.headers)
-            if posted.is_resumable:
+            await self._to.begin(self._headers)
+            if self._is_resumable:
                 await self._to.write(sse_encoding.priming_event(str(StreamPosition(self._stream, first))))
             await tail.follow(self._to, first)
             await self._to.finish()
@@ -209,7 +240,7 @@ class PostSink:
     async def _store(self, text: bytes) -> None:
         """Store the response; if that fails it is sent anyway, and stored later."""
         try:
-            await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
+            await self._logs.append(self._keys, self._stream, text, is_final=True)
         except RedisUnavailable:
             self._spawn(self._insist, text)
         finally:
@@ -224,9 +255,9 @@ class PostSink:
         for attempt in range(self._insist_s):
             if attempt == _RETRIES:
                 log.error("answer_not_kept", stream=self._stream)
-                text = self._answer = expired_error(self._posted.request)
+                text = self._answer = expired_error(self._request_id)
             try:
-                await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
+                await self._logs.append(self._keys, self._stream, text, is_final=True)
             except RedisUnavailable:
                 await anyio.sleep(_RETRY_S)
                 continue
@@ -236,17 +267,17 @@ class PostSink:
 class SseSink:
     """The sink of HTTP+SSE (2024-11-05): messages and the response go to the standalone stream of the session."""
 
-    def __init__(
-        self, stores: SessionStores, keys: SessionKeys, request: bytes, *, give_up: Callable[[], None]
-    ) -> None:
+    def __init__(self, record: SessionRecord, request_id: bytes, stores: SessionStores) -> None:
+        self.scope = CancelScope()
         self._logs = stores.logs
-        self._keys = keys
-        self._give_up = give_up
-        self._claim = stores.claims.of(keys, f"o{secrets.token_urlsafe(12)}", request)
+        self._keys = stores.sessions.keys(record.tenant, record.id)
+        self._claim = stores.claims.of(self._keys, f"o{secrets.token_urlsafe(12)}", request_id)
         self._order = asyncio.Lock()
-        self._is_over = False
-        self.is_refused = False
-        """True if another running request was found to have this id."""
+        self.state = SinkState.PLAIN
+
+    @property
+    def _is_over(self) -> bool:
+        return self.state is SinkState.OVER
 
     async def claim(self) -> None:
         """Reserve the request id across replicas, so that no other request of the session uses it."""
@@ -254,10 +285,13 @@ class SseSink:
             if self._is_over:
                 return
             if not await self._claim.acquire():
-                self.is_refused = True
-                self._give_up()
+                self.state = SinkState.REFUSED
+                self.scope.cancel()
             elif self._is_over:  # abandoned meanwhile
                 self._claim.leave()
+
+    async def defer(self) -> None:
+        """Do nothing, because the response goes to a stream anyway."""
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
         """Store a message, which the session's stream then sends; False if the session has ended.
@@ -273,7 +307,7 @@ class SseSink:
     async def respond(self, text: bytes) -> None:
         """Store the response unless it is empty, with retries for a minute while Redis is unavailable."""
         async with self._order:
-            self._is_over = True
+            self.state = SinkState.OVER
             await self._claim.release()
         if not text:
             return
@@ -288,5 +322,10 @@ class SseSink:
 
     def abandon(self) -> None:
         """End the sink and release its claim."""
-        self._is_over = True
+        self.state = SinkState.OVER
         self._claim.leave()
+
+
+def session_headers(record: SessionRecord) -> Headers:
+    """The headers of a response in the session."""
+    return ((SESSION_HEADER, record.id.encode()),)

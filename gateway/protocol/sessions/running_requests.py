@@ -1,8 +1,8 @@
-"""The session requests that run at this replica; the client or the end of the session can cancel them."""
+"""The requests of sessions that run at this replica: registered by id, escalated if slow, cancelled from outside."""
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
-from typing import Final, NamedTuple
+import asyncio
+from collections.abc import Awaitable
+from typing import Final, NamedTuple, Self
 
 import anyio
 import structlog
@@ -10,9 +10,9 @@ from mcp_types import INTERNAL_ERROR
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
-from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.http.jsonrpc import CANCELLED, error_response
-from gateway.protocol.sessions.response_sink import ResponseSink
+from gateway.protocol.request_context import Spawn
+from gateway.protocol.sessions.response_sink import ResponseSink, SinkState
 
 log = structlog.get_logger(__name__)
 
@@ -22,6 +22,12 @@ TAKEN: Final = "a request of this id is running"
 
 NO_ANSWER: Final = b""
 """The empty response of a request that its client has cancelled; no response is sent (MCP, cancellation)."""
+
+CLAIM_AFTER_S: Final = 0.1
+"""Seconds after which a request's id is reserved across replicas."""
+
+STREAM_AFTER_S: Final = 2.0
+"""Seconds after which the response becomes a stream, if the client accepts one."""
 
 _PARTING_S = 2.0
 _RETRY_S = 1.0
@@ -35,109 +41,119 @@ class RequestKey(NamedTuple):
     request: bytes
 
 
-class RunningRequest:
-    """One request, from its arrival to its response."""
+class RequestExchange:
+    """One request of a session, from its arrival to its response: id, response sink, escalation timer, cancel scope.
 
-    __slots__ = ("_cancel_scope", "_correlation_id", "_reason", "of")
+    The request is registered by its id while the block (`with`) runs; leaving the block ends its sink. Nearly every
+    request is complete within `CLAIM_AFTER_S`, so it pays for one timer only.
+    """
 
-    def __init__(self, of: RequestKey, correlation_id: str | None = None) -> None:
-        self.of = of
+    __slots__ = ("_correlation_id", "_reason", "_running", "_spawn", "_timer", "key", "sink")
+
+    def __init__(
+        self, running: "RunningRequests", key: RequestKey, sink: ResponseSink, *, spawn: Spawn, correlation_id: str
+    ) -> None:
+        self.key = key
+        self.sink = sink
+        self._running = running
+        self._spawn = spawn
         self._correlation_id = correlation_id
-        self._cancel_scope = CancelScope()
         self._reason = ""
+
+    def __enter__(self) -> Self:
+        self._running.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.remove(self)
+        self.sink.abandon()
+
+    async def serve(self, work: Awaitable[bytes]) -> None:
+        """Run the work and send the response that it returns.
+
+        Cancelled work sends the reason of `end`, and no response after `cancel`. If the replica itself cancels the
+        task, the sink sends an error for up to 2 s before the cancellation continues.
+
+        Raises:
+            Conflict: a request of this id is running at another replica.
+        """
+        text: bytes | None = None
+        self._timer = asyncio.get_running_loop().call_later(CLAIM_AFTER_S, self._escalate)
+        try:
+            with self.sink.scope:
+                text = await work
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(_PARTING_S, shield=True):
+                message = "the replica ended before the request did; its outcome is unknown"
+                await self.sink.respond(self._failed(INTERNAL_ERROR, message, "call.replica_lost"))
+            raise
+        finally:
+            self._timer.cancel()
+        if self.sink.state is SinkState.REFUSED:
+            raise Conflict(TAKEN)
+        if text is None:
+            text = self._failed(CANCELLED, self._reason, "call.cancelled") if self._reason else NO_ANSWER
+        await self.sink.respond(text)
 
     def cancel(self) -> None:
         """Cancel the work at the client's request; the client receives no response."""
-        self._cancel_scope.cancel()
+        self.sink.scope.cancel()
 
     def end(self, reason: str) -> None:
         """Cancel the work; the client receives the reason."""
         self._reason = reason
-        self._cancel_scope.cancel()
+        self.sink.scope.cancel()
 
-    def give_up(self) -> None:
-        """Cancel the work; the caller sends the response itself."""
-        self._cancel_scope.cancel()
-
-    async def run(self, work: Callable[[], Awaitable[bytes]], sink: ResponseSink) -> bytes:
-        """Return the response of the work; an error with the reason after `end`, `NO_ANSWER` after other cancellations.
-
-        If the replica itself cancels the task, the sink sends an error for up to 2 s before the cancellation continues.
-        """
-        try:
-            with self._cancel_scope:
-                return await work()
-        except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(_PARTING_S, shield=True):
-                message = "the replica ended before the request did; its outcome is unknown"
-                await sink.respond(self._failed(INTERNAL_ERROR, message, "call.replica_lost"))
-            raise
-        return self._failed(CANCELLED, self._reason, "call.cancelled") if self._reason else NO_ANSWER
+    def _escalate(self) -> None:
+        """Reserve the id across replicas now, and switch from JSON to a stream after `STREAM_AFTER_S`."""
+        wait = STREAM_AFTER_S - CLAIM_AFTER_S
+        self._timer = asyncio.get_running_loop().call_later(wait, self._spawn, self.sink.defer)
+        self._spawn(self.sink.claim)
 
     def _failed(self, code: int, message: str, kind: str) -> bytes:
-        return error_response(self.of.request, code, message, kind=kind, correlation_id=self._correlation_id)
+        return error_response(self.key.request, code, message, kind=kind, correlation_id=self._correlation_id)
 
 
 class RunningRequests:
     """All running requests of this replica."""
 
     def __init__(self) -> None:
-        self._running: dict[RequestKey, RunningRequest] = {}
+        self._running: dict[RequestKey, RequestExchange] = {}
 
     def __len__(self) -> int:
         """Number of running requests."""
         return len(self._running)
 
-    def track(self, request_run: RunningRequest) -> AbstractContextManager[None, None]:
-        """Register the request by its id while the block runs.
+    def add(self, exchange: RequestExchange) -> None:
+        """Register the request by its id until `remove`.
 
         Raises:
-            Conflict: on entering: a request of this id is running in the session.
-            LimitExceeded: on entering: too many requests of the session are running.
+            Conflict: a request of this id is running in the session.
+            LimitExceeded: too many requests of the session are running.
         """
-        return _Held(self, request_run)
-
-    def add(self, request_run: RunningRequest) -> None:
-        """Register the request by its id until `remove`; raises like `track`."""
-        of = request_run.of
-        if of in self._running:
+        key = exchange.key
+        if key in self._running:
             raise Conflict(TAKEN)
-        if len(self._running) >= MAX_RUNNING and self._count(of) >= MAX_RUNNING:
+        if len(self._running) >= MAX_RUNNING and self._count(key) >= MAX_RUNNING:
             raise LimitExceeded(f"{MAX_RUNNING} requests of the session are running", retry_after_s=_RETRY_S)
-        self._running[of] = request_run
+        self._running[key] = exchange
 
-    def remove(self, request_run: RunningRequest) -> None:
+    def remove(self, exchange: RequestExchange) -> None:
         """Remove a request that is over."""
-        del self._running[request_run.of]
+        del self._running[exchange.key]
 
-    def cancel(self, of: RequestKey) -> bool:
+    def cancel(self, key: RequestKey) -> bool:
         """Cancel one request; True if it runs here."""
-        request_run = self._running.get(of)
-        if request_run is not None:
-            request_run.cancel()
-        return request_run is not None
+        exchange = self._running.get(key)
+        if exchange is not None:
+            exchange.cancel()
+        return exchange is not None
 
     def end_session(self, tenant: TenantId, session: str | None = None) -> None:
         """Cancel all requests of a session, or of all sessions of a tenant."""
-        for of, request_run in tuple(self._running.items()):
-            if of.tenant == tenant and session in {None, of.session}:
-                request_run.end("the session has ended")
+        for key, exchange in tuple(self._running.items()):
+            if key.tenant == tenant and session in {None, key.session}:
+                exchange.end("the session has ended")
 
-    def _count(self, of: RequestKey) -> int:
-        return sum(other.tenant == of.tenant and other.session == of.session for other in self._running)
-
-
-class _Held:
-    """Registers one request while its block runs."""
-
-    __slots__ = ("_running", "_turn")
-
-    def __init__(self, running: RunningRequests, request_run: RunningRequest) -> None:
-        self._running = running
-        self._turn = request_run
-
-    def __enter__(self) -> None:
-        self._running.add(self._turn)
-
-    def __exit__(self, *_: object) -> None:
-        self._running.remove(self._turn)
+    def _count(self, key: RequestKey) -> int:
+        return sum(other.tenant == key.tenant and other.session == key.session for other in self._running)

@@ -5,9 +5,7 @@ a separate SDK connection. Messages before the response, and a slow response, go
 (`gateway.protocol.sessions.response_sink`). A client whose connection breaks resumes its streams at any replica.
 """
 
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import structlog
 from mcp_types import JSONRPCRequest
@@ -17,22 +15,21 @@ from gateway.errors import Conflict, NotFound
 from gateway.protocol.fast_path import FastPath, is_candidate
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.http.request import McpRequest
-from gateway.protocol.http.responses import Headers, id_of, invalid_request, refusal
+from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.http.sse_encoding import MEDIA_TYPE, parse_last_event_id
 from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import MAX_ID_BYTES, SessionDispatcher, is_id, read_message
-from gateway.protocol.sessions.get_stream import FIRST_PRIMED, GetStreams, StreamRequest
-from gateway.protocol.sessions.response_sink import PostRequest, PostSink, ResponseSink
-from gateway.protocol.sessions.running_requests import TAKEN, RequestKey, RunningRequest, RunningRequests
-from gateway.protocol.sessions.slow_requests import SlowRequestTimer
+from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
+from gateway.protocol.sessions.response_sink import SESSION_HEADER, PostSink, session_headers
+from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
 
 log = structlog.get_logger(__name__)
 
-SESSION_HEADER: Final = b"mcp-session-id"
-Work = Callable[[PostSink], Awaitable[bytes]]
+_Call = JSONRPCRequest | dict[str, Any]
+"""A request; a candidate of the fast path is not validated by the SDK yet."""
 
 
 class SessionTransport:
@@ -56,13 +53,7 @@ class SessionTransport:
 
     async def post(self, request: McpRequest, message: dict[str, Any], context: RequestContext) -> None:
         """Serve one message: respond to a request, acknowledge everything else."""
-        if is_candidate(message):
-            record = await self._session(request, context, message["id"])
-            if record is not None:
-                work = partial(self._answer_plainly, message, record, context)
-                await self._answer(request, record, message["id"], context, _as_wanted(request, work))
-            return
-        detail = read_message(message)
+        detail = message if is_candidate(message) else read_message(message)
         if detail is None:
             await request.respond(400, not_a_message(message, context))
             return
@@ -72,12 +63,11 @@ class SessionTransport:
         record = await self._session(request, context, id_of(message))
         if record is None:
             return
-        if isinstance(detail, JSONRPCRequest):
-            work = partial(self._calls.run, detail, record, context)
-            await self._answer(request, record, detail.id, context, _as_wanted(request, work))
+        if isinstance(detail, JSONRPCRequest | dict):
+            await self._serve(request, detail, record, context)
         else:
             await self._calls.handle_notification(detail, record)
-            await request.respond(202, headers=_session_headers(record))
+            await request.respond(202, headers=session_headers(record))
 
     async def get(self, request: McpRequest, context: RequestContext) -> None:
         """Open a stream or resume one.
@@ -95,7 +85,7 @@ class SessionTransport:
         record = await self._session(request, context)
         if record is None:
             return
-        headers = _session_headers(record)
+        headers = session_headers(record)
         stream_request = StreamRequest(request=request, record=record, context=context, headers=headers)
         named = request.headers.get(b"last-event-id")
         place = parse_last_event_id(named.decode("latin-1")) if named else None
@@ -129,49 +119,37 @@ class SessionTransport:
             return
         await self._stores.sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
         log.info("session_opened", session=record.id[:8], protocol_version=record.protocol_version)
-        await request.respond(200, reply, headers=_session_headers(record))
+        await request.respond(200, reply, headers=session_headers(record))
 
-    async def _answer(
-        self, request: McpRequest, record: SessionRecord, named: str | int, context: RequestContext, work: Work
-    ) -> None:
+    async def _serve(self, request: McpRequest, call: _Call, record: SessionRecord, context: RequestContext) -> None:
         """Run a request and respond: with JSON if it is fast and sends no messages, else with a stream if accepted.
 
         The request runs to its end even if the client disconnects: in these revisions a disconnect cancels nothing.
         """
-        posted = PostRequest(
-            keys=self._calls.keys(record),
-            request=jsonrpc.request_id(named),
-            headers=_session_headers(record),
-            is_resumable=record.protocol_version >= FIRST_PRIMED,
-            may_stream=partial(request.accepts, MEDIA_TYPE),
-        )
-        request_run = RunningRequest(RequestKey(record.tenant, record.id, posted.request), context.correlation_id)
+        named: str | int = call.id if isinstance(call, JSONRPCRequest) else call["id"]
+        key = RequestKey(record.tenant, record.id, jsonrpc.request_id(named))
         stream = self._streams.untracked(request.send, context.principal)
-        sink = PostSink(posted, stream, self._stores, give_up=request_run.give_up)
+        sink = PostSink(record, key.request, stream, self._stores, may_stream=request.accepts(MEDIA_TYPE))
+        spawn, correlation_id = self._stores.bus.spawn, context.correlation_id
         try:
-            with self._running.track(request_run):
-                slow_timer = SlowRequestTimer(self._stores.bus.spawn, sink.claim, sink.defer)
-                try:
-                    text = await request_run.run(partial(work, sink), sink)
-                finally:
-                    slow_timer.cancel()
-                if sink.is_refused:
-                    raise Conflict(TAKEN)
-                await sink.respond(text)
+            with RequestExchange(self._running, key, sink, spawn=spawn, correlation_id=correlation_id) as exchange:
+                await exchange.serve(self._answer(request, call, record, context, sink))
         except Conflict as error:
-            refused = invalid_request(error.message, context.correlation_id)  # the id belongs to the other request
-            await request.respond(400, refused, headers=_session_headers(record))
-        finally:
-            sink.abandon()
+            refused = invalid_request(error.message, correlation_id)  # the id belongs to the other request
+            await request.respond(400, refused, headers=session_headers(record))
 
-    async def _answer_plainly(
-        self, message: dict[str, Any], record: SessionRecord, context: RequestContext, sink: ResponseSink
+    async def _answer(
+        self, request: McpRequest, call: _Call, record: SessionRecord, context: RequestContext, sink: PostSink
     ) -> bytes:
-        reply = await self._plain.handshake(message, context, record.protocol_version)
+        """The response to a request; it is a stream from its start if the client prefers a stream to JSON."""
+        if request.prefers(MEDIA_TYPE, to="application/json"):
+            await sink.defer()
+        if isinstance(call, JSONRPCRequest):
+            return await self._calls.run(call, record, context, sink)
+        reply = await self._plain.handshake(call, context, record.protocol_version)
         if reply is not None:
             return reply.body
-        request = JSONRPCRequest.model_validate(message, by_name=False)
-        return await self._calls.run(request, record, context, sink)
+        return await self._calls.run(JSONRPCRequest.model_validate(call, by_name=False), record, context, sink)
 
     async def _session(
         self, request: McpRequest, context: RequestContext, request_id: str | int | None = None
@@ -190,16 +168,6 @@ class SessionTransport:
         return record
 
 
-def _as_wanted(request: McpRequest, work: Work) -> Work:
-    """The work, on a stream from its start if the client prefers a stream to JSON."""
-    return partial(_streamed, work) if request.prefers("text/event-stream", to="application/json") else work
-
-
-async def _streamed(work: Work, sink: PostSink) -> bytes:
-    await sink.defer()
-    return await work(sink)
-
-
 def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
     """The refusal of a body that is not a valid JSON-RPC message, for example because of its id."""
     detail, named = "the body is not one JSON-RPC message", id_of(message)
@@ -211,7 +179,3 @@ def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
 def belongs(record: SessionRecord, context: RequestContext) -> bool:
     """True if the session belongs to the caller and was opened at this URL's profile."""
     return (record.subject, record.profile) == (context.principal.subject, context.registry.profile)
-
-
-def _session_headers(record: SessionRecord) -> Headers:
-    return ((SESSION_HEADER, record.id.encode()),)

@@ -15,7 +15,7 @@ from gateway.errors import RedisUnavailable
 from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.sessions import response_sink
-from gateway.protocol.sessions.response_sink import PostRequest, PostSink
+from gateway.protocol.sessions.response_sink import PostSink
 from gateway.protocol.sessions.running_requests import NO_ANSWER
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.stream_log import START, RequestOwner, StreamLog
@@ -50,8 +50,7 @@ class _Client:
 
 
 def _sink(two: Two, client: _Client, *, may_stream: bool = True) -> PostSink:
-    posted = PostRequest(keys=two.keys, request=b"1", headers=(), is_resumable=True, may_stream=lambda: may_stream)
-    return PostSink(posted, EventStream(client.take, READER), two.here, give_up=lambda: None)
+    return PostSink(two.record, b"1", EventStream(client.take, READER), two.here, may_stream=may_stream)
 
 
 async def _log_of(raw: Any) -> str:

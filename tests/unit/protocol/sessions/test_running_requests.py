@@ -1,5 +1,6 @@
 """Requests of sessions while they are answered: found, cancelled, told apart, limited."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import anyio
@@ -7,11 +8,13 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
+from gateway.protocol.http.cancellation import CancelScope
+from gateway.protocol.sessions.response_sink import SinkState
 from gateway.protocol.sessions.running_requests import (
     MAX_RUNNING,
     NO_ANSWER,
+    RequestExchange,
     RequestKey,
-    RunningRequest,
     RunningRequests,
 )
 
@@ -22,7 +25,17 @@ class _Kept:
     """An outlet that keeps what it is given."""
 
     def __init__(self) -> None:
+        self.scope = CancelScope()
+        self.state = SinkState.PLAIN
         self.finished: list[bytes] = []
+        self.is_over = False
+
+    async def claim(self) -> None:
+        self.state = SinkState.REFUSED
+        self.scope.cancel()
+
+    async def defer(self) -> None:
+        """Nothing."""
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
         del text, question
@@ -34,9 +47,24 @@ class _Kept:
     async def respond(self, text: bytes) -> None:
         self.finished.append(text)
 
+    def abandon(self) -> None:
+        self.is_over = True
 
-def _turn(request: bytes = b"1", session: str = "s", tenant: TenantId = ACME) -> RunningRequest:
-    return RunningRequest(RequestKey(tenant, session, request), "correlation-1")
+
+def _turn(
+    running: RunningRequests,
+    request: bytes = b"1",
+    session: str = "s",
+    tenant: TenantId = ACME,
+    *,
+    sink: _Kept | None = None,
+) -> RequestExchange:
+    key = RequestKey(tenant, session, request)
+    return RequestExchange(running, key, sink or _Kept(), spawn=_unused, correlation_id="correlation-1")
+
+
+def _unused(work: Callable[..., object]) -> None:
+    raise AssertionError(work)
 
 
 async def _done() -> bytes:
@@ -45,21 +73,23 @@ async def _done() -> bytes:
 
 async def test_a_turn_ends_with_what_its_work_makes() -> None:
     """Ours: nobody cancelled it, so nothing is added."""
-    assert await _turn().run(_done, _Kept()) == b"done"
+    sink = _Kept()
+    with _turn(RunningRequests(), sink=sink) as exchange:
+        await exchange.serve(_done())
+
+    assert sink.finished == [b"done"]
+    assert sink.is_over
 
 
 @pytest.mark.parametrize("how", ["request", "session", "tenant"])
 async def test_a_turn_that_ends_with_its_session_says_so_and_a_cancelled_one_has_no_answer(how: str) -> None:
     """MCP: a cancelled request is not answered; ours: one that the server ends is (SRV-1)."""
-    running, request_run = RunningRequests(), _turn()
-    answers: list[bytes] = []
+    running, sink = RunningRequests(), _Kept()
+    answers = sink.finished
 
-    async def run() -> None:
-        answers.append(await request_run.run(_forever, _Kept()))
-
-    with running.track(request_run):
+    with _turn(running, sink=sink) as exchange:
         async with anyio.create_task_group() as group:
-            group.start_soon(run)
+            group.start_soon(exchange.serve, _forever())
             await anyio.lowlevel.checkpoint()
             match how:
                 case "request":
@@ -84,16 +114,17 @@ async def _forever() -> bytes:
 
 async def test_only_the_named_turn_is_cancelled() -> None:
     """Ours: another id, another session, another tenant are others (TEN-1)."""
-    running, request_run = RunningRequests(), _turn(b'"1"')
-    with running.track(request_run):
+    running, sink = RunningRequests(), _Kept()
+    with _turn(running, b'"1"', sink=sink) as exchange:
         assert not running.cancel(RequestKey(ACME, "s", b"1"))
         assert not running.cancel(RequestKey(ACME, "other", b'"1"'))
         assert not running.cancel(RequestKey(GLOBEX, "s", b'"1"'))
         running.end_session(GLOBEX, "s")
         running.end_session(ACME, "other")
-        assert await request_run.run(_done, _Kept()) == b"done"
+        await exchange.serve(_done())
+    assert sink.finished == [b"done"]
     assert len(running) == 0
-    assert not running.cancel(request_run.of)
+    assert not running.cancel(exchange.key)
 
 
 async def test_an_end_from_outside_is_told_and_goes_on() -> None:
@@ -101,7 +132,7 @@ async def test_an_end_from_outside_is_told_and_goes_on() -> None:
     sink = _Kept()
     with anyio.CancelScope() as outside:
         outside.cancel()
-        await _turn().run(_forever, sink)
+        await _turn(RunningRequests(), sink=sink).serve(_forever())
 
     assert outside.cancelled_caught
     assert b"call.replica_lost" in sink.finished[0]
@@ -110,13 +141,34 @@ async def test_an_end_from_outside_is_told_and_goes_on() -> None:
 async def test_an_id_in_use_is_refused() -> None:
     """Ours: two running requests of one id cannot be told apart; 1 and "1" can (SRV-1)."""
     running = RunningRequests()
-    with running.track(_turn()):
-        with pytest.raises(Conflict), running.track(_turn()):
+    with _turn(running):
+        with pytest.raises(Conflict), _turn(running):
             pass
-        with running.track(_turn(b'"1"')), running.track(_turn(session="t")), running.track(_turn(tenant=GLOBEX)):
+        with _turn(running, b'"1"'), _turn(running, session="t"), _turn(running, tenant=GLOBEX):
             assert len(running) == 4
-    with running.track(_turn()):
+    with _turn(running):
         pass
+
+
+async def test_an_id_that_another_replica_holds_ends_the_work_without_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: a claim that is refused cancels the work, and the error goes to the caller (SRV-1)."""
+    monkeypatch.setattr("gateway.protocol.sessions.running_requests.CLAIM_AFTER_S", 0)
+    sink = _Kept()
+    async with anyio.create_task_group() as group:
+        key = RequestKey(ACME, "s", b"1")
+        with (
+            RequestExchange(
+                RunningRequests(), key, sink, spawn=group.start_soon, correlation_id="correlation-1"
+            ) as exchange,
+            anyio.fail_after(30),
+            pytest.raises(Conflict),
+        ):
+            await exchange.serve(_forever())
+
+    assert sink.finished == []
+    assert sink.is_over
 
 
 async def test_the_turns_of_one_session_are_limited() -> None:
@@ -124,9 +176,9 @@ async def test_the_turns_of_one_session_are_limited() -> None:
     running = RunningRequests()
     with ExitStack() as stack:
         for number in range(MAX_RUNNING):
-            stack.enter_context(running.track(_turn(str(number).encode())))
-        with running.track(_turn(session="other")):
+            stack.enter_context(_turn(running, str(number).encode()))
+        with _turn(running, session="other"):
             pass
-        with pytest.raises(LimitExceeded), running.track(_turn(b"x")):
+        with pytest.raises(LimitExceeded), _turn(running, b"x"):
             pass
     assert len(running) == 0
