@@ -6,6 +6,7 @@ from contextvars import ContextVar
 import msgspec
 
 from gateway.domain.tenancy.principals import Principal
+from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Peer
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.registry.registry import Registry
@@ -24,6 +25,7 @@ class RequestContext(msgspec.Struct, frozen=True):
     """The principal of one message, the registry that serves the message, and the peer for its client.
 
     `session` is set only in handshake revisions. `finished` is set only where the result of a tool may bypass the SDK.
+    `tool` is the called tool if it was looked up already.
     """
 
     principal: Principal
@@ -32,6 +34,7 @@ class RequestContext(msgspec.Struct, frozen=True):
     peer: Peer = NULL_PEER
     session: str | None = None
     finished: RawResult | None = None
+    tool: BoundTool | None = None
 
 
 CURRENT_REQUEST: ContextVar[RequestContext] = ContextVar("gateway_exchange")

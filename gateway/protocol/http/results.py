@@ -1,6 +1,6 @@
 """Complete JSON-RPC responses: rendered members, with the members that the protocol revision adds."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import msgspec
@@ -8,6 +8,7 @@ from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types import SERVER_INFO_META_KEY, ErrorData
 from pydantic_core import to_json
 
+from gateway.protocol.http.request import McpRequest
 from gateway.protocol.server_name import NAME, VERSION
 
 STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
@@ -25,6 +26,10 @@ class JsonRpcReply(msgspec.Struct, frozen=True):
 
     status: int
     body: bytes
+
+    def send(self, request: McpRequest) -> Awaitable[None]:
+        """Send the response to the client of the request."""
+        return request.respond(self.status, self.body)
 
 
 def tool_result(request_id: int | str, members: bytes, *, is_modern: bool) -> JsonRpcReply:

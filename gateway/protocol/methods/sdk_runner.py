@@ -23,10 +23,12 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from msgspec import structs
 
 from gateway.domain.sessions import SessionRecord
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
 from gateway.protocol.errors import internal_error
 from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, sdk_result, tool_result
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
 from gateway.protocol.server_name import NAME, VERSION
+from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
@@ -94,10 +96,10 @@ class SdkRunner:
 
     async def run_stateless(
         self, request: JSONRPCRequest, version: str, context: RequestContext, *, session: str | None = None
-    ) -> JsonRpcReply:
-        """The response to a request that sends no message before its response.
+    ) -> JsonRpcReply | None:
+        """The response to a request; None, without any effect, if its primitive may send messages before the response.
 
-        All such requests of a revision share one connection, which never changes. The context of the request is in
+        All other requests of a revision share one connection, which never changes. The context of the request is in
         `CURRENT_REQUEST`.
 
         Raises:
@@ -106,8 +108,12 @@ class SdkRunner:
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         if request.method == "initialize" and not is_modern:
             raise ValueError("a handshake needs a connection of its own")
+        bound = await _bound(request, context.registry)
+        if bound is not None and bound.is_interactive:
+            return None
         finished = RawResult() if is_modern or version in STRUCTURED else None
-        CURRENT_REQUEST.set(structs.replace(context, session=session, finished=finished))
+        tool = bound if isinstance(bound, BoundTool) else None
+        CURRENT_REQUEST.set(structs.replace(context, session=session, finished=finished, tool=tool))
         found = await _ask(self._silent[version], request, context)
         if isinstance(found, ErrorData):
             return error_result(request.id, found, is_modern=is_modern)
@@ -129,6 +135,23 @@ async def _ask(
         return await runner.on_request(OneShotDispatch(request.id), request.method, request.params)
     except Exception as error:
         return _error_of(error, context)
+
+
+async def _bound(request: JSONRPCRequest, registry: Registry) -> BoundTool | BoundPrompt | BoundResource | None:
+    """The primitive of a request; None if there is none or binding fails, which running the request reports."""
+    try:
+        match request.method, request.params:
+            case "tools/call", {"name": str(name)}:
+                return await registry.tool(name)
+            case "prompts/get", {"name": str(name)}:
+                return await registry.prompt(name)
+            case "resources/read", {"uri": str(uri)}:
+                return await registry.resource(uri)
+            case _:
+                return None
+    except Exception:
+        log.debug("not_bound", method=request.method)
+        return None
 
 
 def connection_of(record: SessionRecord) -> Connection:

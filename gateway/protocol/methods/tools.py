@@ -39,7 +39,7 @@ class Tools:
             GatewayError: the call pipeline refused the call; most failures become an error result instead.
         """
         context = CURRENT_REQUEST.get()
-        bound = await context.registry.tool(params.name)
+        bound = context.tool or await context.registry.tool(params.name)
         if bound is None:
             raise unknown(f"Tool not found: {params.name[:_SHOWN]}", context.correlation_id)
         try:

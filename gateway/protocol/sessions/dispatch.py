@@ -25,7 +25,6 @@ from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.capabilities import capabilities_of
 from gateway.protocol.methods.sdk_runner import NullOutbound, SdkRunner, connection_of
-from gateway.protocol.methods.streaming_hint import may_stream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 from gateway.protocol.sessions.peer import ClientChannel, SessionPeer
 from gateway.protocol.sessions.response_sink import MessageSink
@@ -95,9 +94,10 @@ class SessionDispatcher:
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: MessageSink
     ) -> bytes:
         """The response to any request except `initialize`."""
-        if record.is_open and not await may_stream(request.method, request.params, context.registry):
+        if record.is_open:
             reply = await self._kernel.run_stateless(request, record.protocol_version, context, session=record.id)
-            return reply.body
+            if reply is not None:
+                return reply.body
         connection = connection_of(record)
         peer = SessionPeer(
             self._asking,

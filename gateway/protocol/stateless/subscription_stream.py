@@ -40,7 +40,7 @@ from gateway.protocol.errors import to_mcp
 from gateway.protocol.http import jsonrpc, sse_encoding
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request
-from gateway.protocol.http.results import error_result
+from gateway.protocol.http.results import JsonRpcReply, error_result
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 from gateway.protocol.server_name import NAME, VERSION
@@ -62,28 +62,15 @@ class SubscriptionStreams:
     def __init__(self, subscriptions: SubscriptionHub) -> None:
         self._subscriptions = subscriptions
 
-    async def post(self, request: McpRequest, message: Mapping[str, Any], context: RequestContext) -> bool:
-        """Serve or refuse a request, and return at its end; False, at once, if the SDK has to refuse the request."""
+    def reply(
+        self, request: McpRequest, message: Mapping[str, Any], context: RequestContext
+    ) -> "JsonRpcReply | SubscriptionReply | None":
+        """The response to a request, which is not open yet; None if the SDK has to refuse the request."""
         if not request.accepts(sse_encoding.MEDIA_TYPE):
             text, correlation_id = "Accept must include text/event-stream", context.correlation_id
-            await request.respond(406, invalid_request(text, correlation_id, request_id=id_of(message)))
-            return True
+            return JsonRpcReply(406, invalid_request(text, correlation_id, request_id=id_of(message)))
         asked = _read(request, message)
-        if asked is None:
-            return False
-        request_id, wanted = asked
-        try:
-            subscription = await self._subscriptions.open(context.registry, wanted)
-        except GatewayError as error:
-            refused = error_result(request_id, to_mcp(error, context.correlation_id).error, is_modern=True)
-            await request.respond(refused.status, refused.body)
-            return True
-        try:
-            stream = EventStream(request.send, context.principal, receive=request.receive)
-            await _send_changes(subscription, stream, request_id)
-        finally:
-            await self._subscriptions.close(subscription)
-        return True
+        return None if asked is None else SubscriptionReply(self._subscriptions, context, *asked)
 
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
@@ -116,6 +103,29 @@ class SubscriptionStreams:
                 await woken.wait()
         finally:
             await self._subscriptions.close(subscription)
+
+
+class SubscriptionReply(msgspec.Struct, frozen=True):
+    """The response to a valid `subscriptions/listen`: a stream, or an error if it cannot be opened."""
+
+    subscriptions: SubscriptionHub
+    context: RequestContext
+    request_id: str | int
+    wanted: SubscriptionFilter
+
+    async def send(self, request: McpRequest) -> None:
+        """Open the subscription and send its changes; returns at its end."""
+        principal, correlation_id = self.context.principal, self.context.correlation_id
+        try:
+            subscription = await self.subscriptions.open(self.context.registry, self.wanted)
+        except GatewayError as error:
+            await error_result(self.request_id, to_mcp(error, correlation_id).error, is_modern=True).send(request)
+            return
+        try:
+            stream = EventStream(request.send, principal, receive=request.receive)
+            await _send_changes(subscription, stream, self.request_id)
+        finally:
+            await self.subscriptions.close(subscription)
 
 
 async def _send_changes(subscription: Subscription, to: EventStream, request_id: str | int) -> None:

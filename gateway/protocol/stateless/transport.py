@@ -1,9 +1,10 @@
 """The transport of 2026-07-28, where every request is independent.
 
-A request whose primitive may send messages before its response goes to the SDK's own transport, which streams if the
-client accepts a stream. `subscriptions/listen` goes to `SubscriptionStreams`. The fast path answers plain requests with
-JSON, and the SDK's kernel all other requests. A disconnect cancels the request. For JSON, a disconnect watcher starts
-after `WATCH_AFTER_S` (`gateway.protocol.http.disconnect`).
+A message is served by the first part that recognises it: `SubscriptionStreams` for `subscriptions/listen`, the fast
+path for plain requests, the SDK's kernel for requests that send no messages before their response. Each returns a
+response, or None without any effect. The SDK's own transport serves the rest; it streams if the client accepts a
+stream. A disconnect cancels the request. For JSON, a disconnect watcher starts after `WATCH_AFTER_S`
+(`gateway.protocol.http.disconnect`).
 """
 
 from contextlib import AsyncExitStack
@@ -21,10 +22,9 @@ from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import replay
 from gateway.protocol.http.results import JsonRpcReply
 from gateway.protocol.methods.sdk_runner import SdkRunner
-from gateway.protocol.methods.streaming_hint import may_stream
 from gateway.protocol.request_context import RequestContext, Spawn
 from gateway.protocol.stateless.envelope import envelope_error, param_header_error, read_request
-from gateway.protocol.stateless.subscription_stream import METHOD, SubscriptionStreams
+from gateway.protocol.stateless.subscription_stream import METHOD, SubscriptionReply, SubscriptionStreams
 
 log = structlog.get_logger(__name__)
 
@@ -63,15 +63,18 @@ class StatelessTransport:
 
     async def post(self, request: McpRequest, message: dict[str, Any], raw: bytes, context: RequestContext) -> None:
         """Serve one message; `raw` is its body, which has been read."""
-        if message.get("method") == METHOD and await self._subscriptions.post(request, message, context):
-            return
-        reply: JsonRpcReply | None = None
-        with CancelOnDisconnect(request.receive, self._spawn) as disconnect:
-            reply = await self._plain.modern(request, message, context) or await self._reply(request, message, context)
-        if disconnect.cancelled_caught:
-            log.info("client_gone", correlation_id=context.correlation_id)
-        elif reply is not None:
-            await request.respond(reply.status, reply.body)
+        reply: JsonRpcReply | SubscriptionReply | None = None
+        if message.get("method") == METHOD:
+            reply = self._subscriptions.reply(request, message, context)
+        else:
+            with CancelOnDisconnect(request.receive, self._spawn) as disconnect:
+                reply = await self._plain.modern(request, message, context)
+                reply = reply or await self._run(request, message, context)
+            if disconnect.cancelled_caught:
+                log.info("client_gone", correlation_id=context.correlation_id)
+                return
+        if reply is not None:
+            await reply.send(request)
         else:
             await self._hand_over(request, replay(raw, request.receive), context)
 
@@ -88,18 +91,14 @@ class StatelessTransport:
         if disconnect.cancelled_caught:
             log.info("client_gone", correlation_id=context.correlation_id)
 
-    async def _reply(
-        self, request: McpRequest, message: dict[str, Any], context: RequestContext
-    ) -> JsonRpcReply | None:
-        """The JSON response to a request, after the SDK's validation; None if the SDK's transport has to serve it."""
+    async def _run(self, request: McpRequest, message: dict[str, Any], context: RequestContext) -> JsonRpcReply | None:
+        """The response of the SDK's kernel, after the SDK's validation; None if the SDK's transport has to serve it."""
         call = read_request(message)
-        if call is None or call.method == METHOD:
+        if call is None:
             return None
         refused = envelope_error(message, request, context) or param_header_error(call, request, context)
         if refused is not None:
             return JsonRpcReply(400, refused)
-        if await may_stream(call.method, call.params, context.registry):
-            return None
         return await self._kernel.run_stateless(call, MODERN, context)
 
 
