@@ -8,8 +8,10 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
+
+from prometheus_client import CollectorRegistry, generate_latest
 
 from gateway.telemetry.prometheus import Callback, Counter, Gauge, Histogram, MetricFamily
 
@@ -72,13 +74,13 @@ class Metrics:
         self._version = Callback("gateway_build", "1, with the version that runs.", ("version",))
         self._version.follow(lambda: {(version,): 1})
         self._own = _own_readings()
-        self._gateway_seconds = self.call_seconds.parts["gateway"]
-        self._upstream_seconds = self.call_seconds.parts["upstream"]
+        self._gateway_seconds, self._upstream_seconds = self.call_seconds.parts.values()
+        self._registry = _registry_of(self.families)
 
     @property
     def families(self) -> tuple[MetricFamily, ...]:
         """All metric families, in the order of the page."""
-        named = [value for value in vars(self).values() if isinstance(value, Counter | Histogram | Gauge | Callback)]
+        named = [value for value in vars(self).values() if isinstance(value, MetricFamily)]
         return (*named, *self._own)
 
     def note_call(self, tenant: str, source: str, outcome: str, *, total_s: float, upstream_s: float) -> None:
@@ -88,14 +90,15 @@ class Metrics:
         self._gateway_seconds.observe(total_s - upstream_s)
 
     def render(self) -> str:
-        """Return the page in Prometheus' text format."""
-        return "".join(f"{line}\n" for family in self.families for line in _lines(family))
+        """Return the page in Prometheus' text format, version 0.0.4."""
+        return generate_latest(self._registry).decode()
 
 
-def _lines(family: MetricFamily) -> Iterator[str]:
-    yield f"# HELP {family.name} {family.meaning}"
-    yield f"# TYPE {family.name} {family.kind}"
-    yield from family.samples()
+def _registry_of(families: Iterable[MetricFamily]) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    for family in families:
+        registry.register(family)
+    return registry
 
 
 def _own_readings() -> tuple[Callback, ...]:

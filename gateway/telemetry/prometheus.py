@@ -1,48 +1,22 @@
-"""Types of metrics, and their output in Prometheus' text format (version 0.0.4).
+"""Types of metrics: plain numbers, which a scrape reads as metric families of `prometheus_client`.
 
-Counting is an addition in a dictionary, because every call counts; the text is made on request. Metrics are not
-thread-safe: only the event loop's thread uses them.
+Counting is an addition in a dictionary, because every call counts; the library's own counters cost four times as much
+([decision 28](../../docs/decisions/0028-counters-are-plain-numbers.md)). Metrics are not thread-safe: only the event
+loop's thread uses them.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from itertools import accumulate
+from typing import Literal
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 OTHER = "_other"
 """The label value that replaces values beyond the bound of a label."""
 
 Labels = tuple[str, ...]
 Read = Callable[[], float | Mapping[Labels, float] | None]
-
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
-
-
-class MetricFamily(Protocol):
-    """One metric with all its series."""
-
-    @property
-    def name(self) -> str:
-        """Name, without the suffixes of its series."""
-        ...
-
-    @property
-    def kind(self) -> Literal["counter", "gauge", "histogram"]:
-        """Prometheus' type of the metric."""
-        ...
-
-    @property
-    def meaning(self) -> str:
-        """One sentence that describes the metric."""
-        ...
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Names of the labels."""
-        ...
-
-    def samples(self) -> Iterator[str]:
-        """Yield the metric's lines with the current values."""
-        ...
 
 
 class Counter:
@@ -75,10 +49,12 @@ class Counter:
         """Return the count of these labels."""
         return self._values.get(labels, 0)
 
-    def samples(self) -> Iterator[str]:
-        """Yield one line for each combination that was counted."""
+    def collect(self) -> Iterator[Metric]:
+        """Yield the family, with a sample for each combination that was counted."""
+        family = CounterMetricFamily(self.name, self.meaning, labels=self.labels)
         for labels, value in self._values.items():
-            yield _line(self.name, self.labels, labels, value)
+            family.add_metric(labels, value)
+        yield family
 
     def _bound(self, labels: Labels) -> Labels:
         bounded: Labels = ()
@@ -105,15 +81,13 @@ class Histogram:
         self.labels = (label,)
         self.parts = {part: HistogramBuckets(bounds) for part in parts}
 
-    def samples(self) -> Iterator[str]:
-        """Yield the cumulative buckets, the sum and the count for each value of the label."""
+    def collect(self) -> Iterator[Metric]:
+        """Yield the family, with cumulative buckets, sum and count for each value of the label."""
+        family = HistogramMetricFamily(self.name, self.meaning, labels=self.labels)
         for part, buckets in self.parts.items():
-            reached = 0
-            for bound, count in zip((*map(_number, buckets.bounds), "+Inf"), buckets.counts, strict=True):
-                reached += count
-                yield _line(f"{self.name}_bucket", (*self.labels, "le"), (part, bound), reached)
-            yield _line(f"{self.name}_sum", self.labels, (part,), buckets.total)
-            yield _line(f"{self.name}_count", self.labels, (part,), reached)
+            bounds = (*(f"{bound:g}" for bound in buckets.bounds), "+Inf")
+            family.add_metric((part,), list(zip(bounds, accumulate(buckets.counts), strict=True)), buckets.total)
+        yield family
 
 
 class HistogramBuckets:
@@ -148,13 +122,15 @@ class Callback:
         """Set the reader function, which returns None while the value is unknown."""
         self._read = read
 
-    def samples(self) -> Iterator[str]:
-        """Read the values and yield one line for each."""
+    def collect(self) -> Iterator[Metric]:
+        """Read the values and yield the family, with a sample for each of them."""
+        make = GaugeMetricFamily if self.kind == "gauge" else CounterMetricFamily
+        family = make(self.name, self.meaning, labels=self.labels)
         found = self._read()
-        if found is None:
-            return
-        for labels, value in (found if isinstance(found, Mapping) else {(): found}).items():
-            yield _line(self.name, self.labels, labels, value)
+        values = found if isinstance(found, Mapping) else {} if found is None else {(): found}
+        for labels, value in values.items():
+            family.add_metric(labels, value)
+        yield family
 
 
 class Gauge:
@@ -168,17 +144,9 @@ class Gauge:
         self.meaning = meaning
         self.now = 0
 
-    def samples(self) -> Iterator[str]:
-        """Yield the current value."""
-        yield _line(self.name, (), (), self.now)
+    def collect(self) -> Iterator[Metric]:
+        """Yield the family with the current value."""
+        yield GaugeMetricFamily(self.name, self.meaning, self.now)
 
 
-def _line(name: str, names: Sequence[str], values: Labels, value: float) -> str:
-    if not names:
-        return f"{name} {_number(value)}"
-    pairs = ",".join(f'{key}="{message.translate(_ESCAPES)}"' for key, message in zip(names, values, strict=True))
-    return f"{name}{{{pairs}}} {_number(value)}"
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(float(value))
+MetricFamily = Counter | Histogram | Callback | Gauge

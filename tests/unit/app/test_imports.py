@@ -59,7 +59,7 @@ SERVING = frozenset(
         *("propcache", "mcp", "mcp_types", "sse_starlette", "opentelemetry", "cryptography"),
         *("pydantic", "pydantic_core", "pydantic_settings", "annotated_types", "typing_inspection", "dotenv"),
         *("typing_extensions", "sqlalchemy", "asyncpg", "greenlet", "cython_runtime", "redis", "structlog"),
-        *("msgspec", "orjson", "jsonschema_rs"),
+        *("msgspec", "orjson", "jsonschema_rs", "prometheus_client"),
     }
 )
 """Each is used by what serves, or is imported by one of the others at its own import."""

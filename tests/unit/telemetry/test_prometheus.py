@@ -1,13 +1,20 @@
 """How numbers are counted and written."""
 
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.telemetry.metrics import SOURCES, TENANTS, Metrics
-from gateway.telemetry.prometheus import OTHER, Callback, Counter, Gauge, Histogram
+from gateway.telemetry.prometheus import OTHER, Callback, Counter, Histogram, MetricFamily
 
 
-def _lines(family: Counter | Histogram | Gauge | Callback) -> list[str]:
-    return list(family.samples())
+def _page(family: MetricFamily) -> str:
+    registry = CollectorRegistry()
+    registry.register(family)
+    return generate_latest(registry).decode()
+
+
+def _lines(family: MetricFamily) -> list[str]:
+    return [line for line in _page(family).splitlines() if not line.startswith("#")]
 
 
 def test_a_counter_has_a_series_for_each_combination() -> None:
@@ -18,7 +25,7 @@ def test_a_counter_has_a_series_for_each_combination() -> None:
     counter.add("1", "2", by=2)
     counter.add("1", "3")
 
-    assert _lines(counter) == ['x_total{a="1",b="2"} 3', 'x_total{a="1",b="3"} 1']
+    assert _lines(counter) == ['x_total{a="1",b="2"} 3.0', 'x_total{a="1",b="3"} 1.0']
 
 
 def test_what_comes_after_the_most_counts_as_other_and_nothing_is_lost() -> None:
@@ -64,8 +71,7 @@ def test_a_label_may_hold_anything() -> None:
     wild = 'a"b\\c\nd{}=,é'
     counter.add(wild)
 
-    page = "# TYPE x counter\n" + "\n".join(_lines(counter)) + "\n"
-    samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+    samples = [sample for family in text_string_to_metric_families(_page(counter)) for sample in family.samples]
 
     assert [sample.labels["a"] for sample in samples] == [wild]
 
@@ -78,11 +84,11 @@ def test_a_histogram_counts_what_is_at_most_so_much() -> None:
         histogram.parts["p"].observe(seconds)
 
     assert _lines(histogram) == [
-        'x_seconds_bucket{part="p",le="0.1"} 2',
-        'x_seconds_bucket{part="p",le="1"} 3',
-        'x_seconds_bucket{part="p",le="+Inf"} 4',
+        'x_seconds_bucket{le="0.1",part="p"} 2.0',
+        'x_seconds_bucket{le="1",part="p"} 3.0',
+        'x_seconds_bucket{le="+Inf",part="p"} 4.0',
+        'x_seconds_count{part="p"} 4.0',
         'x_seconds_sum{part="p"} 7.65',
-        'x_seconds_count{part="p"} 4',
     ]
 
 
@@ -93,7 +99,7 @@ def test_a_reading_without_a_reader_or_without_a_value_has_no_series() -> None:
     reading.follow(lambda: None)
     assert _lines(reading) == []
     reading.follow(lambda: 0)
-    assert _lines(reading) == ["x 0"]
+    assert _lines(reading) == ["x 0.0"]
 
 
 def test_prometheus_own_library_reads_the_whole_page() -> None:
@@ -108,3 +114,26 @@ def test_prometheus_own_library_reads_the_whole_page() -> None:
     assert families["gateway_call_seconds"].type == "histogram"
     assert families["gateway_streams_open"].samples[0].value == 1
     assert all(family.documentation for family in families.values())
+
+
+def test_the_page_heads_every_family_and_has_no_series_of_creation_times() -> None:
+    """Ours: help and type stand above the samples of each metric; the library's `_created` series do not appear."""
+    metrics = Metrics(version="1")
+    metrics.note_call("acme", "pets", "ok", total_s=0.2, upstream_s=0.1)
+
+    lines = metrics.render().splitlines()
+
+    for family in metrics.families:
+        at = lines.index(f"# HELP {family.name} {family.meaning}")
+        assert lines[at + 1] == f"# TYPE {family.name} {family.kind}"
+    assert "_created" not in metrics.render()
+
+
+def test_two_gateways_of_one_process_count_apart() -> None:
+    """Ours: each gateway has a registry of its own."""
+    first, second = Metrics(), Metrics()
+
+    first.answers.add("200")
+
+    assert "gateway_http_answers_total{" in first.render()
+    assert "gateway_http_answers_total{" not in second.render()
