@@ -70,9 +70,9 @@ def build_app(
     metrics = make_metrics()
     failures = FailureLimit(settings.auth_failure_rate)
     runtime = build_runtime(infrastructure, keys, code, metrics, ceilings=ceilings, failures=failures)
-    stores = session_stores(infrastructure.bus, idle_s=settings.session_idle_s)
+    stores = session_stores(infrastructure.bus, spawn=infrastructure.tasks.spawn, idle_s=settings.session_idle_s)
     mcp_app = _build_mcp_app(infrastructure, runtime, stores)
-    events = EventRouter(infrastructure.bus, runtime, stores.subscriptions, infrastructure.unsigned_tenants)
+    events = EventRouter(infrastructure, runtime, stores.subscriptions)
     readiness.before_closing(mcp_app.close_streams)
     connect_metrics(
         metrics,

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from gateway.app.infrastructure import Infrastructure
 from gateway.app.runtime import Runtime
 from gateway.domain.events import (
     CatalogMoved,
@@ -14,10 +15,8 @@ from gateway.domain.events import (
     TenantRemoved,
 )
 from gateway.jobs.template_fanout import TemplateFanout
-from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.subscriptions import SessionSubscriptions
 from gateway.store.audit.hash_chain import CATALOG
-from gateway.store.audit.unsigned_tenants import UnsignedTenants
 
 
 class EventRouter:
@@ -26,18 +25,18 @@ class EventRouter:
     An event of this replica is delivered before it is published, so a caller reads its own writes.
     """
 
-    def __init__(
-        self, bus: EventBus, runtime: Runtime, subscriptions: SessionSubscriptions, moved: UnsignedTenants
-    ) -> None:
-        self._bus = bus
+    def __init__(self, infrastructure: Infrastructure, runtime: Runtime, subscriptions: SessionSubscriptions) -> None:
+        self._bus = infrastructure.bus
         self._snapshots = runtime.snapshots
         self._views = runtime.views
         self._secrets = runtime.secrets
         self._credentials = runtime.credentials
         self._connections = runtime.connections
         self._subscriptions = subscriptions
-        self._instances = TemplateFanout(subscriptions.followed, subscriptions.publish, spawn=bus.spawn)
-        self._moved = moved
+        self._instances = TemplateFanout(
+            subscriptions.followed, subscriptions.publish, spawn=infrastructure.tasks.spawn
+        )
+        self._moved = infrastructure.unsigned_tenants
 
     async def publish(self, event: Event) -> None:
         """Deliver the event to this replica, then to all others.

@@ -10,6 +10,7 @@ from gateway.app.secrets import GatewayKeys
 from gateway.app.tracing import find_traces
 from gateway.domain.fairness.queue import FairQueue
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.redis.audit_heads import RedisHeadStore
 from gateway.redis.audit_spool import AuditSpool
 from gateway.redis.event_bus import EventBus
@@ -36,6 +37,8 @@ class Infrastructure:
     store: Store
     cipher: EnvelopeCipher
     bus: EventBus
+    tasks: TaskSupervisor
+    """Background work that outlives a request; it ends before the bus is closed."""
     upstream: UpstreamClient
     audit: AuditWriter
     drain: SpoolDrain
@@ -49,7 +52,7 @@ class Infrastructure:
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
         """The parts to open, in this order."""
         traces = () if self.traces is None else (self.traces,)
-        return (*traces, self.store, self.bus, self.upstream, self.signer, self.audit, self.drain)
+        return (*traces, self.store, self.bus, self.tasks, self.upstream, self.signer, self.audit, self.drain)
 
     @property
     def pools(self) -> tuple[FairSlotPool, FairQueue[Any]]:
@@ -85,6 +88,7 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
         store=store,
         cipher=sealer,
         bus=bus,
+        tasks=TaskSupervisor(),
         upstream=upstream,
         audit=AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved),
         drain=SpoolDrain(database_url, overflow, chain_key=chain_key, moved=moved),

@@ -68,7 +68,7 @@ def build_runtime(
         failures=failures,
     )
     overflow = ResultOverflow(infrastructure.bus)
-    limiter = CallLimiter(infrastructure.bus)
+    limiter = CallLimiter(infrastructure.bus, spawn=infrastructure.tasks.spawn)
     return Runtime(
         snapshots=snapshots,
         secrets=secrets,

@@ -8,16 +8,15 @@ because every change of a key creates one. The timer checks the keys as well, an
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Self
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
 
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.subscribers import Listener, Subscriber, SubscriberIndex, TenantSubscribers
 from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unavailable
@@ -84,23 +83,16 @@ class Connections:
         self.open_count = 0
         """Number of connections that are open now."""
         self._doubt = anyio.Event()
-        self._tasks: TaskGroup | None = None
+        self._tasks = TaskSupervisor()
         self.dismissed: Callable[[Principal], None] = _no_listener
         """Called with each principal whose followers a key check removed; the key may have ended without an event."""
 
     async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._repair)
+        self._tasks.open(self._repair)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        tasks, self._tasks = self._tasks, None
-        if tasks is not None:
-            tasks.cancel_scope.cancel()
-            await tasks.__aexit__(None, None, None)
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.close()
 
     @property
     def follower_count(self) -> int:
@@ -177,9 +169,9 @@ class Connections:
         self._doubt.set()
 
     def _bring_up(self, tenant: TenantId, room: TenantSubscribers) -> None:
-        if room.is_behind and not room.is_refreshing and self._tasks is not None:
+        if room.is_behind and not room.is_refreshing and self._tasks.is_open:
             room.is_refreshing = True
-            self._tasks.start_soon(self._refresh, tenant, room)
+            self._tasks.spawn(self._refresh, tenant, room)
 
     async def _refresh(self, tenant: TenantId, room: TenantSubscribers) -> None:
         try:

@@ -7,14 +7,13 @@ jobs of others.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Self
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, Unavailable
 from gateway.store import jobs
 from gateway.store.engine import Store
@@ -41,21 +40,14 @@ class JobScheduler:
         self._kinds = kinds
         self._pause_s = pause_s
         self._running: set[tuple[TenantId, str]] = set()
-        self._tasks: TaskGroup | None = None
+        self._tasks = TaskSupervisor()
 
     async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._go_round)
+        self._tasks.open(self._go_round)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        tasks, self._tasks = self._tasks, None
-        if tasks is not None:
-            tasks.cancel_scope.cancel()
-            await tasks.__aexit__(None, None, None)
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.close()
 
     async def _go_round(self) -> None:
         while True:
@@ -74,13 +66,13 @@ class JobScheduler:
         for due in found:
             perform = self._kinds.get(due.kind)
             is_running = (due.tenant, due.id) in self._running
-            if perform is None or is_running or busy[due.tenant] >= AT_ONCE_EACH or self._tasks is None:
+            if perform is None or is_running or busy[due.tenant] >= AT_ONCE_EACH:
                 continue
             if len(self._running) >= AT_ONCE:
                 return
             busy[due.tenant] += 1
             self._running.add((due.tenant, due.id))
-            self._tasks.start_soon(self._perform, perform, due)
+            self._tasks.spawn(self._perform, perform, due)
 
     async def _perform(self, perform: Perform, due: Job) -> None:
         try:

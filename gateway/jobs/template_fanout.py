@@ -12,6 +12,7 @@ import structlog
 
 from gateway.catalog.updates.resource_updates import made_by
 from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import RedisUnavailable
 
 log = structlog.get_logger(__name__)
@@ -27,7 +28,7 @@ Publish = Callable[[TenantId, str], Awaitable[object]]
 class TemplateFanout:
     """Notifies the followers of URIs that match changed templates; `spawn` runs a background task."""
 
-    def __init__(self, followed: Followed, publish: Publish, *, spawn: Callable[..., object]) -> None:
+    def __init__(self, followed: Followed, publish: Publish, *, spawn: Spawn) -> None:
         self._followed = followed
         self._publish = publish
         self._spawn = spawn

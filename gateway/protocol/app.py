@@ -66,12 +66,12 @@ class McpApp:
         self._running = RunningRequests()
         self._subscriptions = SubscriptionHub(connections, stores.places)
         self._instances = TemplateFanout(
-            self._subscriptions.followed, self._subscriptions.publish_now, spawn=stores.bus.spawn
+            self._subscriptions.followed, self._subscriptions.publish_now, spawn=stores.spawn
         )
         self._streams = OpenStreams(stores.places, keep_alive_s=min(KEEP_ALIVE_S, stores.idle_s / 3))
         settings = SessionSettings(stores)
         listen_streams = SubscriptionStreams(self._subscriptions)
-        server = build_server(calls, listen_streams, overflow, spawn=stores.bus.spawn)
+        server = build_server(calls, listen_streams, overflow, spawn=stores.spawn)
         server.add_request_handler("resources/subscribe", SubscribeRequestParams, settings.subscribe)
         server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, settings.unsubscribe)
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, settings.set_level)
@@ -81,7 +81,7 @@ class McpApp:
         spoken = SessionDispatcher(kernel, stores, self._running)
         listening = GetStreams(stores, self._streams, connections, ping_s=min(PING_S, stores.idle_s / 3))
         handshake = SessionTransport(spoken, stores, plain, listening, self._running, self._streams)
-        self._modern = StatelessTransport(server, kernel, plain, listen_streams, spawn=stores.bus.spawn)
+        self._modern = StatelessTransport(server, kernel, plain, listen_streams, spawn=stores.spawn)
         self._endpoint = McpEndpoint(
             credentials,
             connections,
@@ -124,7 +124,7 @@ class McpApp:
                 self._subscriptions.end(tenant, key)
                 self._streams.end(key)
                 if is_ended:  # a named subject keeps its sessions: only those whose subject is the key are removed
-                    self._stores.bus.spawn(self._end_sessions, event)
+                    self._stores.spawn(self._end_sessions, event)
             case SessionEnded(tenant=tenant, session=session):
                 self._running.end_session(tenant, session)
             case RequestCancelled(tenant=tenant, session=session, request=request):
@@ -136,7 +136,7 @@ class McpApp:
             case TenantRemoved(tenant=tenant):
                 self._streams.end(tenant)
                 self._running.end_session(tenant)
-                self._stores.bus.spawn(self._end_sessions, event)
+                self._stores.spawn(self._end_sessions, event)
             case _:
                 pass
 
@@ -147,7 +147,7 @@ class McpApp:
 
     def _dismiss(self, principal: Principal) -> None:
         """End the sessions of a key if it has ended without an event: it expired, or the event was lost."""
-        self._stores.bus.spawn(self._end_orphans, principal)
+        self._stores.spawn(self._end_orphans, principal)
 
     async def _end_orphans(self, principal: Principal) -> None:
         if await self._credentials.has_ended(principal.key):

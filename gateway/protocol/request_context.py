@@ -1,6 +1,5 @@
 """The current request context, for callbacks of the SDK that receive only a name or parameters."""
 
-from collections.abc import Callable
 from contextvars import ContextVar
 
 import msgspec
@@ -10,9 +9,6 @@ from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Peer
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.registry.registry import Registry
-
-Spawn = Callable[..., object]
-"""Runs a function as a background task, until it returns or the replica stops."""
 
 
 class RawResult(msgspec.Struct):

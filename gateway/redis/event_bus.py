@@ -8,15 +8,15 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
 
 from gateway.domain.events import Event
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.client import Client, PubSub, Script, translated
 from gateway.redis.envelopes import Envelope, MessageRefused
@@ -50,7 +50,7 @@ class EventBus:
         self._gap_listeners: dict[object, Callable[[], None]] = {}
         self._channels = Wakeups()
         self._refusals = RejectedEvents()
-        self._tasks: TaskGroup | None = None
+        self._tasks = TaskSupervisor()
         self._subscribed = anyio.Event()
         self._is_live = False
         self._received_at = 0.0
@@ -61,20 +61,18 @@ class EventBus:
 
     async def __aenter__(self) -> Self:
         """Start to listen; wait at most two seconds for the subscription. Retries continue until the bus is closed."""
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._listen)
-        self._tasks.start_soon(self._beat)
-        with anyio.move_on_after(_OPENING_S):
-            await self._subscribed.wait()
+        self._tasks.open(self._listen, self._beat)
+        try:
+            with anyio.move_on_after(_OPENING_S):
+                await self._subscribed.wait()
+        except BaseException:  # cancelled: the block does not begin, so nothing else closes the tasks
+            await self._tasks.close()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks, self._tasks = self._tasks, None
         try:
-            if tasks is not None:
-                tasks.cancel_scope.cancel()
-                await tasks.__aexit__(None, None, None)
+            await self._tasks.close()
         finally:
             with anyio.move_on_after(_CLOSING_S, shield=True):
                 await self._client.close()
@@ -137,12 +135,6 @@ class EventBus:
     def script(self, text: str) -> Script:
         """Return a callable Lua script for this Redis."""
         return self._client.script(text)
-
-    def spawn(self, work: Callable[..., Awaitable[Any]], *arguments: object) -> None:
-        """Run a task until it ends or the bus is closed; its failure is only logged."""
-        if self._tasks is None:
-            raise RuntimeError("the bus is not open")
-        self._tasks.start_soon(_run_logged, work, arguments)
 
     async def _listen(self) -> None:
         pause = _RETRY_S[0]
@@ -249,10 +241,3 @@ def _call_logged(listener: Callable[..., None], *arguments: object) -> None:
         listener(*arguments)
     except Exception:
         log.exception("listener_failed")
-
-
-async def _run_logged(work: Callable[..., Awaitable[Any]], arguments: tuple[object, ...]) -> None:
-    try:
-        await work(*arguments)
-    except Exception:
-        log.exception("background_work_failed")

@@ -3,13 +3,12 @@
 The replica deletes the key when it closes; after a crash, the key expires within 3.5 s.
 """
 
-from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Self
 
 import anyio
 import structlog
 
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
 
@@ -51,19 +50,15 @@ class ReplicaHeartbeat:
         self._key = heartbeat_key(bus.namespace, bus.replica)
         self._beat = bus.script(_BEAT)
         self._end = bus.script(_END)
-        self._stack = AsyncExitStack()
+        self._tasks = TaskSupervisor()
 
     async def __aenter__(self) -> Self:
-        tasks = await self._stack.enter_async_context(anyio.create_task_group())
         await self._write()
-        tasks.start_soon(self._go_on)
-        self._stack.callback(tasks.cancel_scope.cancel)
+        self._tasks.open(self._go_on)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.close()
         try:
             await self._end((self._key,))
         except RedisUnavailable:

@@ -12,6 +12,7 @@ import redis.asyncio
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.sessions import SessionRecord
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Limits
 from gateway.redis.envelopes import Envelope
 from gateway.redis.event_bus import EventBus
@@ -31,16 +32,24 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
         yield opened
 
 
+@pytest.fixture
+async def tasks(bus: EventBus) -> AsyncGenerator[TaskSupervisor]:
+    async with TaskSupervisor() as opened:
+        yield opened
+
+
 def _record(tenant: TenantId) -> SessionRecord:
     return SessionRecord(
         id=new_session_id(), tenant=tenant, subject=tenant, profile=None, protocol_version="2025-11-25", client={}
     )
 
 
-async def test_cancelled_callers_leave_no_reply_for_the_next(bus: EventBus, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_callers_leave_no_reply_for_the_next(
+    bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
+) -> None:
     """Ours: a connection whose caller was cancelled never gives the next caller another tenant's answer (TEN-5)."""
     monkeypatch.setattr("gateway.redis.sessions.records._MAX_LEASES", 1)  # nearly every reading goes to Redis
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     records = [_record(tenant) for tenant in TENANTS]
     for record in records:
         await sessions.create(record, cap=10)
@@ -56,12 +65,12 @@ async def test_cancelled_callers_leave_no_reply_for_the_next(bus: EventBus, monk
             wrong += 1
 
     for _ in range(150):
-        async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as group:
             for _ in range(20):
-                tasks.start_soon(read, chance.choice(records))
+                group.start_soon(read, chance.choice(records))
             for _ in range(chance.randrange(12)):
                 await anyio.lowlevel.checkpoint()
-            tasks.cancel_scope.cancel()
+            group.cancel_scope.cancel()
     for record in records:
         await read(record)
 
@@ -95,14 +104,14 @@ async def test_events_of_one_tenant_never_reach_another(redis_url: str, bus: Eve
     assert heard == said
 
 
-async def test_planted_limits_do_not_break_calls(redis_url: str, bus: EventBus) -> None:
+async def test_planted_limits_do_not_break_calls(redis_url: str, bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: nonsense in one tenant's limits in Redis breaks no call of any tenant."""
     intruder: Any = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
     bad, good = TENANTS[:2]
     await intruder.hset(f"gw:t:{bad}:rate", mapping={"level": "moon", "at": "-"})
     await intruder.hset(f"gw:t:{bad}:slots", mapping={"ghost": "many until never", "other": "-5 9e99"})
     await intruder.aclose()
-    buckets = CallLimiter(bus)
+    buckets = CallLimiter(bus, spawn=tasks.spawn)
     for tenant in (bad, good):
         async with buckets.admit(tenant, KeyId("key_1"), Limits()):
             pass
@@ -135,9 +144,9 @@ class Streams:
 
 
 @pytest.fixture
-async def streams(redis_url: str, bus: EventBus) -> AsyncGenerator[Streams]:
+async def streams(redis_url: str, bus: EventBus, tasks: TaskSupervisor) -> AsyncGenerator[Streams]:
     """Each session is subscribed to a resource, and was told something."""
-    stores, keys = session_stores(bus, idle_s=60), list[SessionKeys]()
+    stores, keys = session_stores(bus, spawn=tasks.spawn, idle_s=60), list[SessionKeys]()
     for tenant in (TENANTS[0], TENANTS[0], TENANTS[1]):
         record = _record(tenant)
         await stores.sessions.create(record, cap=10)

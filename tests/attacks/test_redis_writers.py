@@ -18,6 +18,7 @@ from gateway.domain.events import CatalogMoved
 from gateway.domain.http.requests import AccessToken
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.sessions import SessionRecord
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import RedisUnavailable
 from gateway.redis.audit_heads import RedisHeadStore
@@ -92,7 +93,7 @@ class Stored:
 
     async def find(self, keys: SessionKeys) -> SessionRecord | None:
         """A session as a replica without a lease finds it."""
-        return await Sessions(self.bus).find(keys.tenant, keys.session)
+        return await Sessions(self.bus, spawn=self.stores.spawn).find(keys.tenant, keys.session)
 
     @property
     def results(self) -> ResultOverflow:
@@ -120,8 +121,8 @@ class Stored:
 async def stored(redis_url: str) -> AsyncGenerator[Stored]:
     """Everything that a gateway keeps in Redis."""
     intruder: Any = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
-    async with EventBus(redis_url, secret=SECRET) as bus, ReplicaHeartbeat(bus):
-        stores = session_stores(bus, idle_s=60)
+    async with EventBus(redis_url, secret=SECRET) as bus, ReplicaHeartbeat(bus), TaskSupervisor() as tasks:
+        stores = session_stores(bus, spawn=tasks.spawn, idle_s=60)
         keys, records, uris = list[SessionKeys](), dict[str, SessionRecord](), dict[TenantId, str]()
         for tenant in (ACME, ACME, GLOBEX):
             record = _record(tenant)
@@ -158,7 +159,7 @@ async def _use_session(stored: Stored, keys: SessionKeys) -> None:
 async def test_every_name_in_redis_is_of_a_listed_kind(stored: Stored) -> None:
     """Ours: what the gateway keeps is in the table, so a new kind is decided on before it is kept (TEN-5)."""
     bus, stores = stored.bus, stored.stores
-    async with CallLimiter(bus).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
+    async with CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
         await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
             await stored.overflow().peek(1)
@@ -333,7 +334,7 @@ _NONSENSE: tuple[bytes, ...] = (b"moon", b"-1", b"", b"\xff\xfe")
 async def test_an_edit_of_plain_state_costs_its_own_tenant_only(stored: Stored, kind: Kind) -> None:
     """Ours: nonsense under every plain name of one tenant breaks nothing of another, and grants nothing (TEN-5)."""
     bus, stores, intruder = stored.bus, stored.stores, stored.intruder
-    async with CallLimiter(bus).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
+    async with CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
         await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
             names = [key async for key in intruder.scan_iter() if re.fullmatch(kind.pattern, key.decode())]
@@ -364,7 +365,7 @@ async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> Non
     """Everything of an untouched tenant."""
     bus, stores = stored.bus, stored.stores
     assert await stored.find(keys) is not None
-    async with CallLimiter(bus).admit(tenant, _KEY, Limits()), stores.places.hold(tenant, _KEY, 5):
+    async with CallLimiter(bus, spawn=stores.spawn).admit(tenant, _KEY, Limits()), stores.places.hold(tenant, _KEY, 5):
         pass
     assert await stores.nonces.use(tenant, "hook:1:2", for_s=60)
     assert await stores.subscriptions.publish(tenant, "note://1") == 1

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Final, Self
 
 import anyio
@@ -19,6 +18,7 @@ from gateway.catalog.snapshots.hidden_primitives import find_hidden, record_hidd
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.primitives import OwnedName
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import DatabaseUnavailable, Unavailable
 from gateway.store.engine import Store
 
@@ -44,16 +44,13 @@ class HiddenNames:
             loop = asyncio.get_running_loop()
             stack.callback(self._code.consult(self._look_up))
             stack.callback(self._code.subscribe(lambda: loop.call_soon_threadsafe(self._changed.set)))
-            group = await stack.enter_async_context(anyio.create_task_group())
-            stack.callback(group.cancel_scope.cancel)
             await self._find()
-            group.start_soon(self._follow)
+            tasks = await stack.enter_async_context(TaskSupervisor())
+            tasks.spawn(self._follow)
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     async def _find(self) -> None:

@@ -9,8 +9,8 @@ from typing import Final, Self
 import structlog
 from starlette.types import Receive
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.protocol.http.cancellation import CancelScope
-from gateway.protocol.request_context import Spawn
 
 log = structlog.get_logger(__name__)
 

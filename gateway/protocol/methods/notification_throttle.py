@@ -11,9 +11,9 @@ from typing import Final
 
 import anyio
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import LogLevel
 from gateway.protocol.methods.client_requests import LEVELS
-from gateway.protocol.request_context import Spawn
 
 MOST_PER_S: Final = 50
 """Messages per second that a call may send, and the size of its burst."""

@@ -8,9 +8,10 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import InputRequired, Peer
 from gateway.handlers.null_peer import NULL_PEER
-from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.protocol.request_context import CURRENT_REQUEST
 from gateway.protocol.stateless.input_rounds import StatelessPeer, input_required, resume_peer
 
 RequestParams = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams

@@ -7,12 +7,13 @@ from mcp_types import GetPromptRequestParams
 
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.primitives import Family
+from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import require
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
-from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.protocol.request_context import CURRENT_REQUEST
 
 _SHOWN = 128
 

@@ -8,13 +8,14 @@ from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import has_resources, require
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.methods.result_overflow import bind_overflow, is_overflow_uri
-from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.protocol.request_context import CURRENT_REQUEST
 from gateway.redis.caches.result_overflow import ResultOverflow
 
 RESOURCE_NOT_FOUND = -32002

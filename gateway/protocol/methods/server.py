@@ -23,6 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import GatewayError
 from gateway.protocol.errors import internal_error, invalid_params, to_mcp_in, with_code
 from gateway.protocol.methods.capabilities import capabilities_of
@@ -31,7 +32,7 @@ from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, answer_list
 from gateway.protocol.methods.prompts import Prompts
 from gateway.protocol.methods.resources import Resources
 from gateway.protocol.methods.tools import Tools
-from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.protocol.request_context import CURRENT_REQUEST
 from gateway.protocol.server_name import NAME, VERSION
 from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
 from gateway.redis.caches.result_overflow import ResultOverflow

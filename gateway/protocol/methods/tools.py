@@ -8,12 +8,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.content_kinds import known_blocks
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
-from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.protocol.request_context import CURRENT_REQUEST
 
 _SHOWN = 128
 _FINISHED: Final[dict[str, Any]] = {

@@ -70,7 +70,7 @@ class SessionDispatcher:
         self._kernel = kernel
         self._stores = stores
         self._running = running
-        self._asking = ClientChannel(stores.bus, stores.questions, stores.preferences)
+        self._asking = ClientChannel(stores.bus, stores.spawn, stores.questions, stores.preferences)
 
     async def begin(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext

@@ -89,7 +89,7 @@ class HttpSseTransport:
             return
         key = RequestKey(record.tenant, record.id, jsonrpc.request_id(detail.id))
         sink = SseSink(record, key.request, self._stores)
-        spawn, correlation_id = self._stores.bus.spawn, context.correlation_id
+        spawn, correlation_id = self._stores.spawn, context.correlation_id
         try:
             with RequestExchange(self._running, key, sink, spawn=spawn, correlation_id=correlation_id) as exchange:
                 await request.respond(202)

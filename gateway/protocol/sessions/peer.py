@@ -11,6 +11,7 @@ import msgspec
 import structlog
 from mcp_types import ClientCapabilities
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.interfaces import LogLevel, Question
 from gateway.protocol.http import jsonrpc
@@ -40,9 +41,10 @@ _FIRST_WITH_PAGES = "2025-11-25"
 
 @dataclass(frozen=True, slots=True)
 class ClientChannel:
-    """The Redis stores and the bus through which questions and answers pass."""
+    """The Redis stores and the bus through which questions and answers pass; `spawn` starts background tasks."""
 
     bus: EventBus
+    spawn: Spawn
     questions: PendingRequests
     preferences: LogLevels
     patience_s: float = ANSWER_TIMEOUT_S
@@ -70,7 +72,7 @@ class SessionPeer:
         self._progress: float | None = None
         self._levels: frozenset[LogLevel] | None = None
         self._memory: dict[str, object] = {}
-        self._throttle = NotificationThrottle(asking.bus.spawn, self._send_log)
+        self._throttle = NotificationThrottle(asking.spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and the session's revision has it."""

@@ -103,7 +103,7 @@ class PostSink:
         self._name = ""
         self._logs = stores.logs
         self._claims = stores.claims
-        self._spawn = stores.bus.spawn
+        self._spawn = stores.spawn
         self._insist_s = stores.idle_s
         self._order = asyncio.Lock()
         self.state = SinkState.PLAIN

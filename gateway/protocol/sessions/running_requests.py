@@ -9,9 +9,9 @@ import structlog
 from mcp_types import INTERNAL_ERROR
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.http.jsonrpc import CANCELLED, error_response
-from gateway.protocol.request_context import Spawn
 from gateway.protocol.sessions.response_sink import ResponseSink, SinkState
 
 log = structlog.get_logger(__name__)

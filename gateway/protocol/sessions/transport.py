@@ -130,7 +130,7 @@ class SessionTransport:
         key = RequestKey(record.tenant, record.id, jsonrpc.request_id(named))
         stream = self._streams.untracked(request.send, context.principal)
         sink = PostSink(record, key.request, stream, self._stores, may_stream=request.accepts(MEDIA_TYPE))
-        spawn, correlation_id = self._stores.bus.spawn, context.correlation_id
+        spawn, correlation_id = self._stores.spawn, context.correlation_id
         try:
             with RequestExchange(self._running, key, sink, spawn=spawn, correlation_id=correlation_id) as exchange:
                 await exchange.serve(self._answer(request, call, record, context, sink))

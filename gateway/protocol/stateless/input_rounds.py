@@ -18,6 +18,7 @@ from mcp_types import INVALID_PARAMS, LoggingMessageNotification, LoggingMessage
 from mcp_types import LOG_LEVEL_META_KEY as LOG_LEVEL
 from pydantic import BaseModel
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import ClientSilent, HandlerFailed
 from gateway.handlers.interfaces import InputRequired, LogLevel, Question, QuestionKind
 from gateway.protocol.methods.client_requests import (
@@ -29,7 +30,6 @@ from gateway.protocol.methods.client_requests import (
     supports,
 )
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
-from gateway.protocol.request_context import Spawn
 
 MAX_STATE_BYTES = 64 * 1024
 _GATEWAY_KEY_MARK = "/"

@@ -16,13 +16,14 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.protocol.fast_path import MODERN, FastPath
 from gateway.protocol.http.disconnect import CancelOnDisconnect
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import replay
 from gateway.protocol.http.results import JsonRpcReply
 from gateway.protocol.methods.sdk_runner import SdkRunner
-from gateway.protocol.request_context import RequestContext, Spawn
+from gateway.protocol.request_context import RequestContext
 from gateway.protocol.stateless.envelope import envelope_error, param_header_error, read_request
 from gateway.protocol.stateless.subscription_stream import METHOD, SubscriptionReply, SubscriptionStreams
 

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.policy import Limits
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.concurrency import RENEW_S, SYNC, ConcurrencyLease
@@ -21,8 +22,9 @@ _MAX_RATES = 20_000
 class CallLimiter:
     """The call limits of all tenants, as enforced by this replica."""
 
-    def __init__(self, bus: EventBus) -> None:
+    def __init__(self, bus: EventBus, *, spawn: Spawn) -> None:
         self._bus = bus
+        self._spawn = spawn
         self._lease = bus.script(LEASE)
         self._sync = bus.script(SYNC)
         self._rates: dict[tuple[TenantId, KeyId], LeasedTokenBucket] = {}
@@ -63,17 +65,17 @@ class CallLimiter:
         if rate is None:
             if len(self._rates) >= _MAX_RATES:
                 del self._rates[next(iter(self._rates))]  # costs that key only a few tokens
-            rate = self._rates[tenant, key] = LeasedTokenBucket(self._bus, self._lease, tenant, key)
+            rate = self._rates[tenant, key] = LeasedTokenBucket(self._bus, self._lease, tenant, key, spawn=self._spawn)
         return rate
 
     def slots_of(self, tenant: TenantId) -> ConcurrencyLease:
         """Return the tenant's slots. The caller uses them before its next await, because idle slots are dropped."""
         slots = self._slots.get(tenant)
         if slots is None:
-            slots = self._slots[tenant] = ConcurrencyLease(self._bus, self._sync, tenant)
+            slots = self._slots[tenant] = ConcurrencyLease(self._bus, self._sync, tenant, spawn=self._spawn)
             if not self._is_renewing:
                 self._is_renewing = True
-                self._bus.spawn(self._renew)
+                self._spawn(self._renew)
         return slots
 
     async def _renew(self) -> None:

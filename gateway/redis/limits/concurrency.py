@@ -11,6 +11,7 @@ import time
 import anyio
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script
 from gateway.redis.event_bus import EventBus
@@ -50,8 +51,9 @@ return held
 class ConcurrencyLease:
     """The slots of one tenant that this replica has leased."""
 
-    def __init__(self, bus: EventBus, script: Script, tenant: TenantId) -> None:
+    def __init__(self, bus: EventBus, script: Script, tenant: TenantId, *, spawn: Spawn) -> None:
         self._bus = bus
+        self._spawn = spawn
         self._script = script
         self._hash = f"{bus.namespace}:t:{tenant}:slots"
         self._limit = 0
@@ -132,7 +134,7 @@ class ConcurrencyLease:
             self._start_sync()
         else:
             self._is_tidying = True
-            self._bus.spawn(self._tidy)
+            self._spawn(self._tidy)
 
     async def _tidy(self) -> None:
         try:
@@ -164,7 +166,7 @@ class ConcurrencyLease:
 
     def _start_sync(self) -> anyio.Event:
         self._synced = anyio.Event()
-        self._bus.spawn(self._sync, self._synced)
+        self._spawn(self._sync, self._synced)
         return self._synced
 
     async def _sync(self, done: anyio.Event) -> None:

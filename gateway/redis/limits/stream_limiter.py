@@ -12,6 +12,7 @@ import anyio
 import structlog
 
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import share_of
@@ -61,8 +62,9 @@ def streams_of_key(cap: int) -> int:
 class StreamLimiter:
     """The open streams of this replica, counted together with the streams of the other replicas."""
 
-    def __init__(self, bus: EventBus) -> None:
+    def __init__(self, bus: EventBus, *, spawn: Spawn) -> None:
         self._bus = bus
+        self._spawn = spawn
         self._take = bus.script(_TAKE)
         self._renew = bus.script(_RENEW)
         self._free = bus.script(_FREE)
@@ -134,7 +136,7 @@ class StreamLimiter:
     def _keep_alive(self) -> None:
         if not self._is_renewing:
             self._is_renewing = True
-            self._bus.spawn(self._renew_all)
+            self._spawn(self._renew_all)
 
     async def _renew_all(self) -> None:
         try:

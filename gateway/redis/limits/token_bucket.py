@@ -11,6 +11,7 @@ import time
 import anyio
 
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script
@@ -51,9 +52,9 @@ return {0, math.ceil((1 - lowest) / rate * 1000) + 1}
 class LeasedTokenBucket:
     """The tokens of one key that this replica has leased."""
 
-    def __init__(self, bus: EventBus, script: Script, tenant: TenantId, key: KeyId) -> None:
+    def __init__(self, bus: EventBus, script: Script, tenant: TenantId, key: KeyId, *, spawn: Spawn) -> None:
         prefix = f"{bus.namespace}:t:{tenant}:rate"
-        self._bus = bus
+        self._spawn = spawn
         self._script = script
         self._buckets = (prefix, f"{prefix}:{key}")
         self._limits = Limits()
@@ -110,7 +111,7 @@ class LeasedTokenBucket:
         if self._refilled is None:
             self._refilled = anyio.Event()
             self._resize(now)
-            self._bus.spawn(self._lease, self._refilled)
+            self._spawn(self._lease, self._refilled)
         return self._refilled
 
     def _resize(self, now: float) -> None:

@@ -17,6 +17,7 @@ import structlog
 from gateway.domain.events import Event, SessionEnded, TenantRemoved
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
 from gateway.redis.entry_mac import SESSIONS, PlaceMac
 from gateway.redis.event_bus import EventBus
@@ -139,8 +140,9 @@ class _Lease:
 class Sessions:
     """All sessions, stored per tenant."""
 
-    def __init__(self, bus: EventBus, *, idle_s: int = 1800) -> None:
+    def __init__(self, bus: EventBus, *, spawn: Spawn, idle_s: int = 1800) -> None:
         self._bus = bus
+        self._spawn = spawn
         self._idle_ms = idle_s * 1000
         self._lease_s = min(_LEASE_S, idle_s / 3)
         self._create = bus.script(_CREATE)
@@ -214,7 +216,7 @@ class Sessions:
             if age < self._lease_s:
                 if age > _RENEW_S and not lease.is_renewing:
                     lease.is_renewing = True
-                    self._bus.spawn(self._renew, tenant, session, lease)
+                    self._spawn(self._renew, tenant, session, lease)
                 return lease.record
         return await self._read(tenant, session)
 

@@ -10,6 +10,7 @@ from typing import Final
 import anyio
 import structlog
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import heartbeat_key
@@ -52,8 +53,8 @@ _RETRY_S = 1.0
 class RequestClaims:
     """The claims of this replica for the requests that it runs."""
 
-    def __init__(self, bus: EventBus) -> None:
-        self.spawn = bus.spawn
+    def __init__(self, bus: EventBus, *, spawn: Spawn) -> None:
+        self.spawn = spawn
         self.life = heartbeat_key(bus.namespace, bus.replica)
         self.run_take = bus.script(_TAKE)
         self.run_give_back = bus.script(_GIVE_BACK)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.redis.caches.single_use import SingleUseIds
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import LiveReplicas
@@ -19,6 +20,7 @@ class SessionStores:
     """The stores through which a replica can continue the sessions and streams of another replica."""
 
     bus: EventBus
+    spawn: Spawn
     lives: LiveReplicas
     sessions: Sessions
     logs: StreamLog
@@ -31,19 +33,20 @@ class SessionStores:
     idle_s: int
 
 
-def session_stores(bus: EventBus, *, idle_s: int) -> SessionStores:
+def session_stores(bus: EventBus, *, spawn: Spawn, idle_s: int) -> SessionStores:
     """Build the stores; a session expires after this many seconds without use."""
-    sessions = Sessions(bus, idle_s=idle_s)
+    sessions = Sessions(bus, spawn=spawn, idle_s=idle_s)
     return SessionStores(
         bus=bus,
+        spawn=spawn,
         lives=LiveReplicas(bus),
         sessions=sessions,
         logs=StreamLog(bus, sessions),
-        claims=RequestClaims(bus),
+        claims=RequestClaims(bus, spawn=spawn),
         questions=PendingRequests(bus),
         preferences=LogLevels(bus),
         subscriptions=SessionSubscriptions(bus, sessions),
-        places=StreamLimiter(bus),
+        places=StreamLimiter(bus, spawn=spawn),
         nonces=SingleUseIds(bus),
         idle_s=idle_s,
     )

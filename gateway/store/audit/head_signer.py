@@ -7,15 +7,14 @@ longer has that signature, the signer continues from memory. So the gap stays in
 """
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
 
 from gateway.domain.audit import AnchorKind
 from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError
 from gateway.store.audit import anchors, signed_heads
 from gateway.store.audit.anchors import TRAIL, StoredAnchor, TrailHead
@@ -57,23 +56,16 @@ class AuditSigner:
         self._anchor_keys = tuple(anchor_keys)
         self._outside = OutsideHeads((), keys=(key,)) if outside is None else outside
         self._pause_s = pause_s
-        self._tasks: TaskGroup | None = None
+        self._tasks = TaskSupervisor()
         self._known: dict[TenantId, TrailHead] = {}
 
     async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._run)
+        self._tasks.open(self._run)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stop, and sign the latest entries for at most 3 s."""
-        tasks, self._tasks = self._tasks, None
-        if tasks is not None:
-            tasks.cancel_scope.cancel()
-            await tasks.__aexit__(None, None, None)
+        await self._tasks.close()
         with anyio.move_on_after(_CLOSE_S, shield=True):
             await self._try_to_sign()
 

@@ -5,18 +5,17 @@ Each entry keeps its id and time. So an entry that had reached the database, or 
 
 from collections.abc import AsyncGenerator, Sequence, Set
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import Protocol, Self
 
 import anyio
 import asyncpg
 import msgspec
 import structlog
-from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from gateway.domain.audit import CallRecord
 from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError
 from gateway.store.audit.chain_writer import APPEND, ChainWriter
 from gateway.store.audit.hash_chain import CATALOG, storable
@@ -112,7 +111,7 @@ class SpoolDrain:
         self._overflow = overflow
         self._chain_key = chain_key
         self._pause_s = pause_s
-        self._tasks: TaskGroup | None = None
+        self._tasks = TaskSupervisor()
         self._is_named = False
         self._looked_until = _START
         self.brought_back = 0
@@ -120,18 +119,11 @@ class SpoolDrain:
     async def __aenter__(self) -> Self:
         with suppress(*_AWAY):  # `_run` repeats this before it drains
             await self._name()
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._run)
+        self._tasks.open(self._run)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        tasks, self._tasks = self._tasks, None
-        if tasks is not None:
-            tasks.cancel_scope.cancel()
-            await tasks.__aexit__(None, None, None)
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.close()
 
     async def _run(self) -> None:
         while True:

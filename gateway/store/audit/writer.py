@@ -12,16 +12,15 @@ Intents are refused, so that the calls they announce do not happen.
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Self
 
 import anyio
 import asyncpg
 import structlog
-from anyio.abc import TaskGroup
 
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.fairness.queue import FairQueue
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit.chain_writer import APPEND, ChainWriter, StoredRow
 from gateway.store.audit.hash_chain import AuditRow, now_us
@@ -73,7 +72,7 @@ class AuditWriter:
         self._connection: PostgresConnection | None = None
         self._statement: Statement | None = None
         self._chains = ChainWriter(chain_key)
-        self._tasks: TaskGroup | None = None
+        self._tasks = TaskSupervisor()
         self._overflow = overflow
         self._silence = DatabaseBreaker() if silence is None else silence
         self._names = ChainWriter(chain_key)  # ids of entries that no connection has written
@@ -93,14 +92,11 @@ class AuditWriter:
         return None if self._overflow is None else self._overflow.waiting
 
     async def __aenter__(self) -> Self:
-        self._tasks = await anyio.create_task_group().__aenter__()
-        self._tasks.start_soon(self._run)
+        self._tasks.open(self._run)
         self._is_open = True
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Write the waiting entries for at most 5 s, then close."""
         self._is_open = False
         self._wake.set()
@@ -109,9 +105,7 @@ class AuditWriter:
             if self._connection is not None:
                 await self._connection.close()
         self._drop_connection()
-        if self._tasks is not None:
-            self._tasks.cancel_scope.cancel()
-            await self._tasks.__aexit__(None, None, None)
+        await self._tasks.close()
 
     async def write(self, record: CallRecord) -> None:
         """Return when the record is committed or spooled. Cancellation of the caller does not withdraw it.

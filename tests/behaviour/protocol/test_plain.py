@@ -13,11 +13,11 @@ import pytest
 from mcp_types import CallToolRequestParams
 from mcp_types.methods import serialize_server_result
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import Peer
 from gateway.protocol.fast_path import is_candidate
 from gateway.protocol.methods.peers import peer_for_request
 from gateway.protocol.methods.server import Context
-from gateway.protocol.request_context import Spawn
 from tests.behaviour.protocol.conftest import Acme
 from tests.support.gateway import ACCEPT, META, MODERN
 

@@ -17,6 +17,7 @@ import redis.asyncio
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.embedded.binaries import redis_program
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import ReplicaHeartbeat
@@ -133,7 +134,8 @@ async def two(redis_url: str) -> AsyncGenerator[Two]:
         EventBus(redis_url, secret=SECRET) as here,
         EventBus(redis_url, secret=SECRET) as there,
         ReplicaHeartbeat(here),
+        TaskSupervisor() as tasks,
     ):
-        stores, record = session_stores(here, idle_s=60), make_record()
+        stores, record = session_stores(here, spawn=tasks.spawn, idle_s=60), make_record()
         await stores.sessions.create(record, cap=10)
-        yield Two(stores, session_stores(there, idle_s=60), record)
+        yield Two(stores, session_stores(there, spawn=tasks.spawn, idle_s=60), record)

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import LimitExceeded, NotFound
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.stream_limiter import StreamLimiter
@@ -112,8 +113,8 @@ async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) ->
         nonlocal rung
         rung += 1
 
-    async with EventBus(own_redis.url, secret=SECRET) as bus:
-        stores = session_stores(bus, idle_s=60)
+    async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
+        stores = session_stores(bus, spawn=tasks.spawn, idle_s=60)
         async with bus.listening("some:channel", ring):
             own_redis.kill()
             await until(lambda: not bus.is_live)
@@ -242,8 +243,12 @@ async def test_a_nonce_is_used_once_in_its_tenant(two: Two) -> None:
 
 @pytest.fixture
 async def backings(redis_url: str) -> AsyncGenerator[tuple[SessionStores, SessionStores]]:
-    async with EventBus(redis_url, secret=SECRET) as here, EventBus(redis_url, secret=SECRET) as there:
-        yield session_stores(here, idle_s=60), session_stores(there, idle_s=60)
+    async with (
+        EventBus(redis_url, secret=SECRET) as here,
+        EventBus(redis_url, secret=SECRET) as there,
+        TaskSupervisor() as tasks,
+    ):
+        yield session_stores(here, spawn=tasks.spawn, idle_s=60), session_stores(there, spawn=tasks.spawn, idle_s=60)
 
 
 async def _fill(stack: contextlib.AsyncExitStack, places: StreamLimiter, key: KeyId, count: int, cap: int) -> None:
@@ -294,9 +299,9 @@ async def test_one_subject_leaves_sessions_to_the_others(backings: tuple[Session
 async def test_without_redis_each_replica_counts_by_itself(own_redis: OwnRedis) -> None:
     """Ours: the cap holds on each replica while Redis is away (TEN-3)."""
     await own_redis.start()
-    async with EventBus(own_redis.url, secret=SECRET) as bus:
+    async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
         own_redis.kill()
-        places = session_stores(bus, idle_s=60).places
+        places = session_stores(bus, spawn=tasks.spawn, idle_s=60).places
         async with contextlib.AsyncExitStack() as stack:
             await _fill(stack, places, ALICE, 2, 2)
             with pytest.raises(LimitExceeded):

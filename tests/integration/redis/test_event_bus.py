@@ -196,28 +196,3 @@ async def test_a_bus_opens_without_redis_and_finds_it_later(own_redis: OwnRedis)
         await own_redis.start()
         await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
         await bus.check()
-
-
-async def test_closing_ends_what_was_spawned(redis_url: str) -> None:
-    """Ours: nothing runs on behind a closed bus, and an error of what ran is only logged."""
-    ended = anyio.Event()
-
-    async def wait() -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.set()
-
-    async def fail() -> None:
-        raise ValueError("a bug")
-
-    with capture_logs() as lines:
-        async with EventBus(redis_url, secret=SECRET) as bus:
-            bus.spawn(wait)
-            bus.spawn(fail)
-            await bus.check()
-    with pytest.raises(RuntimeError):
-        bus.spawn(wait)
-
-    assert ended.is_set()
-    assert [line["event"] for line in lines] == ["background_work_failed"]

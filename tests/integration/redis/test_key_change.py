@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.domain.events import CatalogMoved, Event
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.redis.audit_spool import AuditSpool
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.stores import session_stores
@@ -46,7 +47,8 @@ async def test_events_are_heard(both: Sequence[EventBus]) -> None:
 async def test_streams_of_sessions_go_on(both: Sequence[EventBus]) -> None:
     """Ours: what one has written for a client the other sends (TEN-4, SRV-2)."""
     for writer, reader in (both, both[::-1]):
-        writing, reading = session_stores(writer, idle_s=60), session_stores(reader, idle_s=60)
+        spawn = TaskSupervisor().spawn  # nothing is started
+        writing, reading = (session_stores(each, spawn=spawn, idle_s=60) for each in (writer, reader))
         record = make_record()
         await writing.sessions.create(record, cap=10)
         keys = writing.sessions.keys(ACME, record.id)

@@ -1,5 +1,6 @@
 """Pings and claims of a session as two replicas see them in Redis."""
 
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.stores import session_stores
@@ -75,11 +76,11 @@ async def test_a_claim_becomes_a_stream(two: Two) -> None:
 async def test_a_claim_ends_with_its_replica(redis_url: str) -> None:
     """Ours: nobody waits for what a replica that is gone has claimed (SRV-3)."""
     record = make_record()
-    async with EventBus(redis_url, secret=SECRET) as there:
-        stores = session_stores(there, idle_s=60)
+    async with EventBus(redis_url, secret=SECRET) as there, TaskSupervisor() as tasks:
+        stores = session_stores(there, spawn=tasks.spawn, idle_s=60)
         await stores.sessions.create(record, cap=10)
         keys = stores.sessions.keys(record.tenant, record.id)
         async with EventBus(redis_url, secret=SECRET) as here, ReplicaHeartbeat(here):
-            assert await session_stores(here, idle_s=60).claims.of(keys, "mine", REQUEST).acquire()
+            assert await session_stores(here, spawn=tasks.spawn, idle_s=60).claims.of(keys, "mine", REQUEST).acquire()
             assert not await stores.claims.of(keys, "theirs", REQUEST).acquire()
         assert await stores.claims.of(keys, "theirs", REQUEST).acquire()

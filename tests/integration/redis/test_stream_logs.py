@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import STANDALONE
 from gateway.redis.sessions.stores import session_stores
@@ -109,8 +110,8 @@ async def test_nothing_is_left_of_a_session(two: Two, raw: Any) -> None:
 
 async def test_a_session_that_is_not_used_leaves_nothing(redis_url: str, raw: Any) -> None:
     """Ours: everything of a session expires with it (RES-6)."""
-    async with EventBus(redis_url, secret=SECRET) as bus:
-        stores, record = session_stores(bus, idle_s=1), make_record()
+    async with EventBus(redis_url, secret=SECRET) as bus, TaskSupervisor() as tasks:
+        stores, record = session_stores(bus, spawn=tasks.spawn, idle_s=1), make_record()
         await stores.sessions.create(record, cap=10)
         keys = stores.sessions.keys(record.tenant, record.id)
         await stores.logs.open(keys, "r-1", b"1")

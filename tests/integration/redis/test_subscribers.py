@@ -35,12 +35,14 @@ async def test_a_session_with_many_subscriptions_costs_as_little_as_one_with_non
         await subscriptions.subscribe(two.keys, f"note://{number}")
     before = await _renewals(raw)
     for _ in range(10):
-        await Sessions(two.there.bus, idle_s=60).find(ACME, two.record.id)  # one that holds no lease
+        await Sessions(two.there.bus, spawn=two.there.spawn, idle_s=60).find(
+            ACME, two.record.id
+        )  # one that holds no lease
     assert await _renewals(raw) - before < _MANY
 
     await raw.pexpire(two.keys.subscriptions, sessions.idle_ms - 1)
     before = await _renewals(raw)
-    await Sessions(two.there.bus, idle_s=60).find(ACME, two.record.id)
+    await Sessions(two.there.bus, spawn=two.there.spawn, idle_s=60).find(ACME, two.record.id)
     assert await _renewals(raw) - before >= _MANY
 
 
@@ -52,7 +54,7 @@ async def test_nothing_of_a_session_in_use_expires_before_it(two: Two, raw: Any)
         await subscriptions.subscribe(two.keys, "note://0")
         for key in await _kept(raw):  # as after so much time in which it was used
             await raw.pexpire(key, await raw.pttl(key) - 5_000)
-        await Sessions(two.there.bus, idle_s=60).find(ACME, two.record.id)
+        await Sessions(two.there.bus, spawn=two.there.spawn, idle_s=60).find(ACME, two.record.id)
         left = await raw.pttl(two.keys.record)
         assert min([await raw.pttl(key) for key in await _kept(raw)]) >= left - 100
 

@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded
 from gateway.redis.event_bus import EventBus
@@ -52,9 +53,15 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
 
 
 @pytest.fixture
+async def tasks(bus: EventBus) -> AsyncGenerator[TaskSupervisor]:
+    async with TaskSupervisor() as opened:
+        yield opened
+
+
+@pytest.fixture
 async def replicas(redis_url: str, bus: EventBus) -> AsyncGenerator[tuple[CallLimiter, CallLimiter]]:
-    async with EventBus(redis_url, secret=SECRET) as other:
-        yield CallLimiter(bus), CallLimiter(other)
+    async with EventBus(redis_url, secret=SECRET) as other, TaskSupervisor() as tasks:
+        yield CallLimiter(bus, spawn=tasks.spawn), CallLimiter(other, spawn=tasks.spawn)
 
 
 async def _hammer(count: Count, buckets: CallLimiter, limits: Limits, key: KeyId, until_time: float) -> None:
@@ -160,12 +167,12 @@ async def test_most_calls_do_not_ask_redis(replicas: tuple[CallLimiter, CallLimi
 
 
 async def test_a_call_now_and_then_keeps_its_place_in_hand(
-    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: a tenant that calls a few times a second does not take a place and give it back each time."""
     monkeypatch.setattr("gateway.redis.limits.concurrency._TIDY_S", 0.01)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 60)
-    buckets, limits = CallLimiter(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
+    buckets, limits = CallLimiter(bus, spawn=tasks.spawn), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
     await raw.config_resetstat()
     for _ in range(10):
         async with buckets.admit(ACME, KEY, limits):
@@ -177,11 +184,11 @@ async def test_a_call_now_and_then_keeps_its_place_in_hand(
 
 
 async def test_what_is_in_hand_outlasts_renewals_while_there_are_calls(
-    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: a renewal gives back what was not used since the one before, and no more; nothing is asked for twice."""
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 3600)  # renewed by hand
-    buckets, limits = CallLimiter(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
+    buckets, limits = CallLimiter(bus, spawn=tasks.spawn), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
     slots = buckets.slots_of(ACME)
     for _ in range(3):
         async with buckets.admit(ACME, KEY, limits), buckets.admit(ACME, KEY, limits):
@@ -282,16 +289,16 @@ async def test_a_slot_that_is_free_can_be_taken_elsewhere(
 
 
 async def test_the_slots_of_a_dead_replica_come_back(
-    redis_url: str, bus: EventBus, monkeypatch: pytest.MonkeyPatch
+    redis_url: str, bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: what a killed replica held is free again after its time; what a living one holds is not (SRV-3)."""
     monkeypatch.setattr("gateway.redis.limits.concurrency._LIFE_S", 0.5)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 0.1)
     limits = Limits(concurrency=2)
-    buckets = CallLimiter(bus)
+    buckets = CallLimiter(bus, spawn=tasks.spawn)
     async with buckets.admit(ACME, KEY, limits):
-        async with EventBus(redis_url, secret=SECRET) as doomed:
-            await CallLimiter(doomed).admit(ACME, KEY, limits).__aenter__()
+        async with EventBus(redis_url, secret=SECRET) as doomed, TaskSupervisor() as ending:
+            await CallLimiter(doomed, spawn=ending.spawn).admit(ACME, KEY, limits).__aenter__()
         count = Count()
         assert not await count.call(buckets, limits)
         await _until_admitted(buckets, limits)
@@ -299,15 +306,17 @@ async def test_the_slots_of_a_dead_replica_come_back(
         second = buckets.admit(ACME, KEY, limits)
         await second.__aenter__()
         await anyio.sleep(0.7)  # longer than a slot lives without being renewed
-        async with EventBus(redis_url, secret=SECRET) as other:
-            assert not await count.call(CallLimiter(other), limits)
+        async with EventBus(redis_url, secret=SECRET) as other, TaskSupervisor() as others:
+            assert not await count.call(CallLimiter(other, spawn=others.spawn), limits)
         await second.__aexit__(None, None, None)
 
 
-async def test_an_idle_tenant_costs_nothing(bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_tenant_costs_nothing(
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
+) -> None:
     """Ours: slots of a tenant that does not call are given back and forgotten, and found again."""
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 0.05)
-    buckets = CallLimiter(bus)
+    buckets = CallLimiter(bus, spawn=tasks.spawn)
     count = Count()
     for _ in range(3):
         assert await count.call(buckets, Limits())
@@ -355,8 +364,8 @@ async def test_without_redis_a_replica_goes_on_at_half_the_limit(own_redis: OwnR
     """Ours: Redis away means a smaller limit, not none and not an outage; and back is back (SRV-4)."""
     await own_redis.start()
     limits = Limits(calls_per_second=100, burst=20, concurrency=10)
-    async with EventBus(own_redis.url, secret=SECRET) as bus:
-        buckets = CallLimiter(bus)
+    async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
+        buckets = CallLimiter(bus, spawn=tasks.spawn)
         count = Count()
         await _hammer(count, buckets, limits, KEY, time.monotonic() + 0.5)
         own_redis.kill()
@@ -382,8 +391,8 @@ async def test_a_redis_that_hangs_does_not_hold_up_calls(own_redis: OwnRedis) ->
     """Ours: one call finds out; those that follow do not wait for Redis."""
     await own_redis.start()
     limits = Limits(calls_per_second=1000, burst=1000, concurrency=10)
-    async with EventBus(own_redis.url, secret=SECRET) as bus:
-        buckets = CallLimiter(bus)
+    async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
+        buckets = CallLimiter(bus, spawn=tasks.spawn)
         own_redis.freeze()
         count = Count()
         with anyio.fail_after(40):

@@ -12,6 +12,7 @@ import pytest
 from gateway.domain.events import Event, SessionEnded, TenantRemoved
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import Sessions, new_session_id
@@ -39,6 +40,12 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
 
 
 @pytest.fixture
+async def tasks(bus: EventBus) -> AsyncGenerator[TaskSupervisor]:
+    async with TaskSupervisor() as opened:
+        yield opened
+
+
+@pytest.fixture
 async def other_bus(redis_url: str) -> AsyncGenerator[EventBus]:
     async with EventBus(redis_url, secret=SECRET) as opened:
         yield opened
@@ -49,54 +56,56 @@ async def _until_gone(sessions: Sessions, record: SessionRecord) -> None:
     assert await sessions.find(record.tenant, record.id) is None
 
 
-async def test_a_session_is_found_on_every_replica(bus: EventBus, other_bus: EventBus) -> None:
+async def test_a_session_is_found_on_every_replica(bus: EventBus, other_bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: a session made here is served there, as it was made (SRV-3)."""
     record = _record()
-    await Sessions(bus).create(record, cap=10)
+    await Sessions(bus, spawn=tasks.spawn).create(record, cap=10)
 
-    assert await Sessions(other_bus).find(ACME, record.id) == record
+    assert await Sessions(other_bus, spawn=tasks.spawn).find(ACME, record.id) == record
 
 
-async def test_a_session_of_another_tenant_is_not_found(bus: EventBus) -> None:
+async def test_a_session_of_another_tenant_is_not_found(bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: with a session's id in hand, another tenant still finds nothing (TEN-1)."""
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
     await sessions.find(ACME, record.id)
 
     assert await sessions.find(GLOBEX, record.id) is None
     await sessions.remove(GLOBEX, record.id)
-    assert await Sessions(bus).find(ACME, record.id) == record
+    assert await Sessions(bus, spawn=tasks.spawn).find(ACME, record.id) == record
 
 
 @pytest.mark.parametrize(
     "session", ["", "x", "../" * 20, "a:b", "*", "\n" * 43, "é" * 43, "x" * 44, "x" * 10_000, "ten_acme:s:" + "x" * 32]
 )
-async def test_what_is_no_session_id_is_not_asked_for(bus: EventBus, session: str) -> None:
+async def test_what_is_no_session_id_is_not_asked_for(bus: EventBus, session: str, tasks: TaskSupervisor) -> None:
     """Ours: an id that a client made up never becomes part of a Redis key, nor a session."""
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
 
     assert await sessions.find(ACME, session) is None
     await sessions.remove(ACME, session)
 
 
-async def test_an_id_that_we_never_made_is_none_even_if_it_is_stored(bus: EventBus, raw: Any) -> None:
+async def test_an_id_that_we_never_made_is_none_even_if_it_is_stored(
+    bus: EventBus, raw: Any, tasks: TaskSupervisor
+) -> None:
     """Ours: the form of the id is checked, also while records of the release before are believed without a MAC."""
     bus.accept_unsealed(time.time() + 3600)
     planted = replace(_record(), id="x")
     await raw.set(f"gw:t:{ACME}:s:x", msgspec.json.encode(planted))
 
-    assert await Sessions(bus).find(ACME, "x") is None
+    assert await Sessions(bus, spawn=tasks.spawn).find(ACME, "x") is None
 
 
-async def test_an_unknown_id_is_never_adopted(bus: EventBus) -> None:
+async def test_an_unknown_id_is_never_adopted(bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: only the gateway makes session ids (session fixation)."""
-    assert await Sessions(bus).find(ACME, new_session_id()) is None
+    assert await Sessions(bus, spawn=tasks.spawn).find(ACME, new_session_id()) is None
 
 
-async def test_an_id_is_used_once(bus: EventBus) -> None:
+async def test_an_id_is_used_once(bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: a session is never overwritten by another."""
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
 
@@ -105,9 +114,11 @@ async def test_an_id_is_used_once(bus: EventBus) -> None:
     assert await sessions.find(ACME, record.id) == record
 
 
-async def test_a_removed_session_is_gone_everywhere_at_once(bus: EventBus, other_bus: EventBus) -> None:
+async def test_a_removed_session_is_gone_everywhere_at_once(
+    bus: EventBus, other_bus: EventBus, tasks: TaskSupervisor
+) -> None:
     """Ours: the end of a session overtakes the leases of other replicas."""
-    here, there = Sessions(bus), Sessions(other_bus)
+    here, there = Sessions(bus, spawn=tasks.spawn), Sessions(other_bus, spawn=tasks.spawn)
     record = _record()
     await here.create(record, cap=10)
     assert await there.find(ACME, record.id) == record
@@ -117,9 +128,9 @@ async def test_a_removed_session_is_gone_everywhere_at_once(bus: EventBus, other
     await _until_gone(there, record)
 
 
-async def test_a_removed_tenant_leaves_no_lease(bus: EventBus, other_bus: EventBus) -> None:
+async def test_a_removed_tenant_leaves_no_lease(bus: EventBus, other_bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: what is kept of a tenant goes with it; other tenants are not touched."""
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     gone, stays = _record(), _record(GLOBEX)
     for record in (gone, stays):
         await sessions.create(record, cap=10)
@@ -130,9 +141,9 @@ async def test_a_removed_tenant_leaves_no_lease(bus: EventBus, other_bus: EventB
     assert sessions.is_leased(GLOBEX, stays.id)
 
 
-async def test_a_leased_session_is_not_asked_for(bus: EventBus, raw: Any) -> None:
+async def test_a_leased_session_is_not_asked_for(bus: EventBus, raw: Any, tasks: TaskSupervisor) -> None:
     """Ours: a session in use costs Redis nothing for most requests."""
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
     await sessions.find(ACME, record.id)
@@ -144,9 +155,9 @@ async def test_a_leased_session_is_not_asked_for(bus: EventBus, raw: Any) -> Non
     assert after - before < 20
 
 
-async def test_a_session_in_use_lives_and_an_idle_one_dies(bus: EventBus, raw: Any) -> None:
+async def test_a_session_in_use_lives_and_an_idle_one_dies(bus: EventBus, raw: Any, tasks: TaskSupervisor) -> None:
     """Ours: every use begins the idle time anew, also one that a lease answered."""
-    sessions = Sessions(bus, idle_s=1)
+    sessions = Sessions(bus, spawn=tasks.spawn, idle_s=1)
     used, idle = _record(), _record()
     await sessions.create(used, cap=10)
     await sessions.create(idle, cap=10)
@@ -160,11 +171,13 @@ async def test_a_session_in_use_lives_and_an_idle_one_dies(bus: EventBus, raw: A
     assert await raw.zrange(f"gw:t:{ACME}:sessions", 0, -1) == [used.id.encode()]
 
 
-async def test_a_lease_is_renewed_before_it_ends(bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lease_is_renewed_before_it_ends(
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
+) -> None:
     """Ours: the requests of a busy session never wait for Redis, and its idle time still begins anew."""
     monkeypatch.setattr("gateway.redis.sessions.records._RENEW_S", 0.0)
     monkeypatch.setattr("gateway.redis.sessions.records._LEASE_S", 600.0)
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
     await sessions.find(ACME, record.id)
@@ -177,9 +190,9 @@ async def test_a_lease_is_renewed_before_it_ends(bus: EventBus, raw: Any, monkey
                 break
 
 
-async def test_the_cap_holds_over_replicas(bus: EventBus, other_bus: EventBus) -> None:
+async def test_the_cap_holds_over_replicas(bus: EventBus, other_bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: a tenant has at most its number of sessions, and no other tenant is touched (TEN-3)."""
-    replicas = (Sessions(bus), Sessions(other_bus))
+    replicas = (Sessions(bus, spawn=tasks.spawn), Sessions(other_bus, spawn=tasks.spawn))
     made: list[SessionRecord] = []
     refused: list[LimitExceeded] = []
 
@@ -192,9 +205,9 @@ async def test_the_cap_holds_over_replicas(bus: EventBus, other_bus: EventBus) -
         else:
             made.append(record)
 
-    async with anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as group:
         for index in range(20):
-            tasks.start_soon(create, replicas[index % 2])
+            group.start_soon(create, replicas[index % 2])
 
     assert (len(made), len(refused)) == (5, 15)
     assert all(error.retry_after_s is not None and 0 < error.retry_after_s <= 1800 for error in refused)
@@ -203,9 +216,9 @@ async def test_the_cap_holds_over_replicas(bus: EventBus, other_bus: EventBus) -
     await replicas[1].create(_record(), cap=5)
 
 
-async def test_dead_sessions_do_not_count(bus: EventBus) -> None:
+async def test_dead_sessions_do_not_count(bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: whoever left without a word frees the place when the idle time is over."""
-    sessions = Sessions(bus, idle_s=1)
+    sessions = Sessions(bus, spawn=tasks.spawn, idle_s=1)
     await sessions.create(_record(), cap=1)
     with pytest.raises(LimitExceeded):
         await sessions.create(_record(), cap=1)
@@ -220,31 +233,31 @@ async def test_dead_sessions_do_not_count(bus: EventBus) -> None:
                 break
 
 
-async def test_no_session_may_be_made_with_a_cap_of_zero(bus: EventBus) -> None:
+async def test_no_session_may_be_made_with_a_cap_of_zero(bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: zero means none."""
     with pytest.raises(LimitExceeded):
-        await Sessions(bus).create(_record(), cap=0)
+        await Sessions(bus, spawn=tasks.spawn).create(_record(), cap=0)
 
 
-async def test_a_huge_client_is_refused(bus: EventBus) -> None:
+async def test_a_huge_client_is_refused(bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: a session is small, whatever a client says of itself."""
     with pytest.raises(DocumentTooLarge):
-        await Sessions(bus).create(replace(_record(), client={"x": "y" * 70_000}), cap=10)
+        await Sessions(bus, spawn=tasks.spawn).create(replace(_record(), client={"x": "y" * 70_000}), cap=10)
 
 
 @pytest.mark.parametrize("planted", [b"", b"{}", b"\xff", b"[]", b"null"])
-async def test_a_broken_record_is_no_session(bus: EventBus, raw: Any, planted: bytes) -> None:
+async def test_a_broken_record_is_no_session(bus: EventBus, raw: Any, planted: bytes, tasks: TaskSupervisor) -> None:
     """Ours: what is not a record of this tenant and id is not served."""
     session = new_session_id()
     await raw.set(f"gw:t:{ACME}:s:{session}", planted)
 
-    assert await Sessions(bus).find(ACME, session) is None
+    assert await Sessions(bus, spawn=tasks.spawn).find(ACME, session) is None
 
 
-async def test_a_record_copied_to_another_tenant_is_no_session(bus: EventBus, raw: Any) -> None:
+async def test_a_record_copied_to_another_tenant_is_no_session(bus: EventBus, raw: Any, tasks: TaskSupervisor) -> None:
     """Ours: a record counts only where it was made, also one of the release before, without a MAC (TEN-5)."""
     bus.accept_unsealed(time.time() + 3600)
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
     stored = await raw.get(f"gw:t:{ACME}:s:{record.id}")
@@ -257,8 +270,8 @@ async def test_a_record_copied_to_another_tenant_is_no_session(bus: EventBus, ra
 async def test_without_redis_a_lease_goes_on_and_nothing_else(own_redis: OwnRedis) -> None:
     """Ours: a short outage is not felt by a session in use; the rest is told that Redis is away (SRV-4)."""
     await own_redis.start()
-    async with EventBus(own_redis.url, secret=SECRET) as bus:
-        sessions = Sessions(bus)
+    async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
+        sessions = Sessions(bus, spawn=tasks.spawn)
         record = _record()
         await sessions.create(record, cap=10)
         await sessions.find(ACME, record.id)
@@ -274,8 +287,8 @@ async def test_without_redis_a_lease_goes_on_and_nothing_else(own_redis: OwnRedi
 async def test_a_gap_drops_every_lease(own_redis: OwnRedis) -> None:
     """Ours: who may have missed the end of a session asks again."""
     await own_redis.start()
-    async with EventBus(own_redis.url, secret=SECRET) as bus:
-        sessions = Sessions(bus)
+    async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
+        sessions = Sessions(bus, spawn=tasks.spawn)
         gap = anyio.Event()
         bus.subscribe_gaps(gap.set)
         record = _record()
@@ -289,10 +302,10 @@ async def test_a_gap_drops_every_lease(own_redis: OwnRedis) -> None:
         assert await sessions.find(ACME, record.id) is None
 
 
-async def test_leases_are_bounded(bus: EventBus, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_leases_are_bounded(bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor) -> None:
     """Ours: many sessions do not fill a replica's memory."""
     monkeypatch.setattr("gateway.redis.sessions.records._MAX_LEASES", 3)
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     records = [_record() for _ in range(5)]
     for record in records:
         await sessions.create(record, cap=10)
@@ -301,15 +314,17 @@ async def test_leases_are_bounded(bus: EventBus, monkeypatch: pytest.MonkeyPatch
     assert [sessions.is_leased(ACME, record.id) for record in records] == [False, False, True, True, True]
 
 
-async def test_an_end_that_overtakes_a_reading_leaves_no_lease(bus: EventBus, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_end_that_overtakes_a_reading_leaves_no_lease(
+    bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
+) -> None:
     """Ours: a session that ends while it is being read is not kept."""
     listeners: list[Callable[[Event], None]] = []
     monkeypatch.setattr(bus, "subscribe", listeners.append)
-    sessions = Sessions(bus)
+    sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(sessions.find, ACME, record.id)
+    async with anyio.create_task_group() as group:
+        group.start_soon(sessions.find, ACME, record.id)
         await anyio.lowlevel.checkpoint()
         listeners[0](SessionEnded(tenant=ACME, session=record.id))
 

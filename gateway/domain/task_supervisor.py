@@ -1,0 +1,77 @@
+"""Background tasks with an owner: they start while its block is open, and end with it.
+
+`app` owns the supervisor of work that outlives a request. A part with loops of its own owns another one, so that the
+parts close one after the other.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Self
+
+import anyio
+import structlog
+
+log = structlog.get_logger(__name__)
+
+_CLOSING_S: Final = 5.0
+
+Work = Callable[..., Awaitable[Any]]
+Spawn = Callable[..., object]
+"""Starts a background task, as `TaskSupervisor.spawn` does: a function, then its arguments."""
+
+
+class TaskSupervisor:
+    """The background tasks of one owner, each named after its function. The failure of a task is only logged.
+
+    A task group waits for a cancelled task without a bound; closing a supervisor takes at most 5 s.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """True while tasks can be started."""
+        return self._loop is not None
+
+    def open(self, *work: Work) -> None:
+        """Accept tasks from now on, and start one for each of these functions."""
+        self._loop = asyncio.get_running_loop()
+        for each in work:
+            self.spawn(each)
+
+    def spawn(self, work: Work, *arguments: object) -> None:
+        """Run a task until it ends or the supervisor is closed."""
+        if self._loop is None:
+            raise RuntimeError("the task supervisor is not open")
+        task = self._loop.create_task(_run_logged(work, arguments), name=getattr(work, "__qualname__", None))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def close(self) -> None:
+        """Cancel all tasks, and wait at most 5 s until they have ended; a second call does nothing."""
+        self._loop = None
+        running = tuple(self._running)
+        for task in running:
+            task.cancel()
+        if not running:
+            return
+        with anyio.CancelScope(shield=True):
+            _, left = await asyncio.wait(running, timeout=_CLOSING_S)
+        if left:
+            log.error("background_tasks_left", tasks=sorted(task.get_name() for task in left))
+
+
+async def _run_logged(work: Work, arguments: tuple[object, ...]) -> None:
+    try:
+        await work(*arguments)
+    except Exception:
+        log.exception("background_work_failed", work=getattr(work, "__qualname__", None))

@@ -1,0 +1,97 @@
+"""Background tasks and their owner."""
+
+import asyncio
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.domain.task_supervisor import TaskSupervisor
+
+
+async def test_closing_ends_what_was_spawned() -> None:
+    """Ours: nothing runs on behind a closed supervisor, and an error of what ran is only logged, with its name."""
+    ended = anyio.Event()
+
+    async def wait() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    async def fail() -> None:
+        raise ValueError("a bug")
+
+    with capture_logs() as lines:
+        async with TaskSupervisor() as tasks:
+            tasks.spawn(wait)
+            tasks.spawn(fail)
+            await anyio.wait_all_tasks_blocked()
+    with pytest.raises(RuntimeError):
+        tasks.spawn(wait)
+
+    assert ended.is_set()
+    assert [line["event"] for line in lines] == ["background_work_failed"]
+    assert lines[0]["work"].endswith("fail")
+
+
+async def test_tasks_are_named_after_their_work_and_receive_its_arguments() -> None:
+    """Ours: a task of a dump can be found in the code."""
+    seen: list[tuple[str, int]] = []
+
+    async def note(number: int) -> None:
+        task = asyncio.current_task()
+        seen.append(("" if task is None else task.get_name(), number))
+
+    async with TaskSupervisor() as tasks:
+        tasks.spawn(note, 7)
+        await anyio.wait_all_tasks_blocked()
+
+    [(name, number)] = seen
+    assert name.endswith("note")
+    assert number == 7
+
+
+async def test_a_task_that_does_not_end_holds_up_closing_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a task that ignores its cancellation is reported, and the replica ends."""
+    monkeypatch.setattr("gateway.domain.task_supervisor._CLOSING_S", 0.05)
+    release = asyncio.Event()
+
+    async def ignore() -> None:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    with capture_logs() as lines, anyio.fail_after(5):
+        async with TaskSupervisor() as tasks:
+            tasks.spawn(ignore)
+            await anyio.wait_all_tasks_blocked()
+    release.set()
+    await anyio.wait_all_tasks_blocked()
+
+    assert [line["event"] for line in lines] == ["background_tasks_left"]
+
+
+async def test_closing_waits_for_clean_up_even_when_its_caller_is_cancelled() -> None:
+    """Ours: a part that is closed by a cancelled start leaves no task behind."""
+    cleaned = False
+
+    async def clean_up() -> None:
+        nonlocal cleaned
+        try:
+            await anyio.sleep_forever()
+        finally:
+            await asyncio.sleep(0)
+            cleaned = True
+
+    tasks = TaskSupervisor()
+    with anyio.CancelScope() as scope:
+        tasks.open(clean_up)
+        await anyio.wait_all_tasks_blocked()
+        scope.cancel()
+        await tasks.close()
+
+    assert cleaned
+    await tasks.close()
