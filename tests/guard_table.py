@@ -771,7 +771,8 @@ CALLS = (
         "policy-confirm",
         "what the user has to confirm is asked before it is done",
         "gateway/calls/pipeline.py",
-        "            if not is_allowed:\n                await self._confirm(call, bound.handler, prepared)\n",
+        "                if bound.decision is not _ALLOW:\n"
+        "                    await self._confirm(call, bound.handler, prepared)\n",
         "",
         (f"{RUN}::test_what_cannot_be_asked_yet_is_never_allowed", f"{CONFIRM}::test_anything_but_a_yes_is_a_no"),
     ),
@@ -908,7 +909,7 @@ CALLS = (
         "arguments-validated",
         "arguments that break the schema reach no handler",
         "gateway/calls/pipeline.py",
-        "        if found:\n            raise ArgumentsInvalid(",
+        "        if faults:\n            raise ArgumentsInvalid(",
         "        if False:\n            raise ArgumentsInvalid(",
         (f"{RUN}::test_invalid_arguments_reach_no_handler",),
     ),
@@ -931,7 +932,7 @@ CALLS = (
     Guard(
         "audit-before-answer",
         "no answer that is not in the trail",
-        "gateway/calls/pipeline.py",
+        "gateway/calls/recorded_call.py",
         "        await self._audit.write(call.record(_CALL, outcome))\n",
         "",
         (f"{RUN}::test_without_the_trail_a_safe_call_has_no_answer",),
@@ -940,18 +941,19 @@ CALLS = (
         "rate-limit",
         "calls are counted against the tenant's limits",
         "gateway/calls/pipeline.py",
-        "async with admit(call.principal.tenant, call.principal.key, limits):",
-        "if True:",
+        "return admit(call.principal.tenant, call.principal.key, limits)",
+        'return __import__("contextlib").nullcontext()',
         (f"{RUN}::test_a_full_limit_is_raised_with_its_retry_hint_and_recorded",),
     ),
     Guard(
         "crash-says-nothing",
         "an unexpected exception's text is not shown to a client",
         "gateway/calls/pipeline.py",
-        '        except Exception:\n            log.exception("call_failed", tool=',
-        "        except Exception as error:\n"
-        "            return _failed(shape.failure(GatewayError(str(error)), call.correlation_id), 'crashed')\n"
-        '            log.exception("call_failed", tool=',
+        '            except Exception:\n                log.exception("call_failed", tool=',
+        "            except Exception as error:\n"
+        "                failure = result_rendering.failure(GatewayError(str(error)), call.correlation_id)\n"
+        "                return _end(call, 'crashed', failure)\n"
+        '                log.exception("call_failed", tool=',
         (f"{RUN}::test_an_unexpected_exception_tells_nothing_but_its_correlation_id",),
     ),
     Guard(
@@ -2273,7 +2275,7 @@ ANSWERS_SHOWN = (
         "confirm-recorded",
         "what the user decided is in the trail before the call goes on",
         "gateway/calls/pipeline.py",
-        'await self._audit.write(replace(call.record(_CALL, Outcome(None, decided.value)), action="confirm"))',
+        'await self._audit.write(replace(call.record(AuditKind.CALL, decided.value), action="confirm"))',
         "pass",
         (f"{CONFIRM}::test_what_the_user_confirms_is_done",),
     ),

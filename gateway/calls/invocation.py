@@ -4,9 +4,7 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
-
-import msgspec
+from typing import Any, Protocol
 
 from gateway.calls import result_rendering
 from gateway.calls.budget import CallBudget
@@ -22,7 +20,6 @@ from gateway.handlers.binding import BoundResource, BoundTool
 from gateway.handlers.interfaces import Peer
 
 _OPERATION = "operation"
-_Answer = TypeVar("_Answer")
 
 
 class PrimitiveLookup(Protocol):
@@ -59,17 +56,12 @@ class InnerCalls(Protocol):
         ...
 
 
-class Outcome(msgspec.Struct, Generic[_Answer], frozen=True):
-    """The outcome of a call: the answer, the audit trail's word, the upstream's status, the answer's size in bytes."""
-
-    answer: _Answer
-    word: str
-    status: int | None = None
-    size: int = 0
-
-
 class Invocation:
-    """One call; also the handlers' view of it (`handlers.interfaces.Call`)."""
+    """One call; also the handlers' view of it (`handlers.interfaces.Call`).
+
+    The pipeline sets `outcome`, `status` and `size` for the audit trail: the word for a call that raises no error, the
+    upstream's status, the result's size in bytes.
+    """
 
     __slots__ = (
         "_client",
@@ -80,10 +72,13 @@ class Invocation:
         "correlation_id",
         "digest",
         "levels",
+        "outcome",
         "peer",
         "principal",
+        "size",
         "source",
         "started_ns",
+        "status",
         "upstream_ns",
     )
 
@@ -108,6 +103,9 @@ class Invocation:
         self.digest = b""
         self.levels: Levels | None = None
         self.source = ""
+        self.outcome = "ok"
+        self.status: int | None = None
+        self.size = 0
         self.upstream_ns = 0
         self.started_ns = time.perf_counter_ns()
 
@@ -155,7 +153,7 @@ class Invocation:
         """True if this call is inside another call and shares its slot."""
         return self._inside is not None and self._inside.depth > 0
 
-    def record(self, kind: AuditKind, outcome: Outcome[Any]) -> CallRecord:
+    def record(self, kind: AuditKind, outcome: str) -> CallRecord:
         """Make the audit record of one step of the call."""
         return CallRecord(
             tenant=self.principal.tenant,
@@ -163,12 +161,12 @@ class Invocation:
             principal=self.principal.name,
             subject=self.principal.subject,
             tool=self.asked[1],
-            outcome=outcome.word,
+            outcome=outcome,
             correlation_id=self.correlation_id,
             digest=self.digest,
-            status=outcome.status,
+            status=self.status,
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
-            result_bytes=outcome.size,
+            result_bytes=self.size,
             action=self.asked[0],
             levels=self.levels,
         )

@@ -5,23 +5,23 @@ failures of a tool are results with `isError`. Refusals and all other failures a
 `admin` translate.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from time import perf_counter_ns
 from typing import Any, Protocol, TypeVar
 
-import anyio
 import structlog
 from msgspec.structs import replace
 
 from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
-from gateway.calls.invocation import Invocation, Outcome, PrimitiveLookup
+from gateway.calls.invocation import Invocation, PrimitiveLookup
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages, encode
 from gateway.calls.policy import CONFIRMED, REFUSALS, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompts import check_arguments, embed_resources
+from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
 from gateway.definitions.json_schema.validator import Costly
-from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.results import Completions, Contents, Messages, Result
@@ -29,18 +29,13 @@ from gateway.domain.tenancy.policy import Decision, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
     ArgumentsInvalid,
-    AuditUnavailable,
     BadInput,
     CallError,
     CapabilityMissing,
     Fault,
     GatewayError,
-    HandlerFailed,
-    LimitExceeded,
     NotFound,
-    OutputInvalid,
     PolicyDenied,
-    RecursionRefused,
     TemplateFailed,
     UpstreamError,
 )
@@ -54,8 +49,7 @@ __all__ = ("AuditSink", "CallPipeline", "Limiter", "PrimitiveLookup")
 log = structlog.get_logger(__name__)
 
 _HTTP_ERROR = 400
-_NS = 1e9
-_ALLOW, _SAFE, _CALL = Decision.ALLOW, Safety.SAFE, AuditKind.CALL  # an enum lookup costs more than a function call
+_ALLOW, _SAFE = Decision.ALLOW, Safety.SAFE  # an enum lookup costs more than a function call
 _SHOWN = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
 """Errors that become results of a tool, except `CapabilityMissing`."""
 
@@ -71,14 +65,6 @@ class Limiter(Protocol):
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
         """Count a call inside another one, which shares the outer call's slot, or raise LimitExceeded."""
-        ...
-
-
-class AuditSink(Protocol):
-    """The sink for records of calls; a write returns when the record is stored durably."""
-
-    async def write(self, record: CallRecord) -> None:
-        """Store one record, or raise AuditUnavailable."""
         ...
 
 
@@ -164,7 +150,12 @@ class CallPipeline:
         )
         authorise(principal, bound)
         call.levels = bound.primitive.levels
-        return await self._recorded(call, bound.limits, lambda: self._get(call, bound, arguments))
+        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+            check_arguments(bound, arguments)
+            messages = await self._perform(call, bound, bound.handler, arguments)
+            embedded = await embed_resources(messages, call)
+            checked, call.size = check_messages(embedded, bound)
+            return checked
 
     async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
         """Return the violations of settled arguments; the admin API shows them without a call.
@@ -193,95 +184,66 @@ class CallPipeline:
             self, principal, NULL_PEER, None, correlation_id=correlation_id, asked=("complete", bound.primitive.name)
         )
         authorise(principal, bound)
-        return await self._recorded(call, bound.limits, lambda: self._complete(call, bound, argument, chosen))
+        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+            name, typed = argument
+            if name not in bound.arguments:
+                raise ArgumentsInvalid(f"there is no argument {name[:128]!r} to complete")
+            decide(bound)
+            if bound.completer is None:
+                return Completions(values=(), total=0)
+            found = await bound.completer.complete(name, typed, chosen, call)
+            return check_completions(found)
 
-    def call_tool(
-        self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]
-    ) -> Coroutine[Any, Any, bytes]:
-        """Run a tool call through the whole pipeline; see `run`."""
+    async def call_tool(self, call: Invocation, bound: BoundTool, given: Mapping[str, object]) -> bytes:
+        """Run a tool call through its stations, in this order; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
         call.levels = bound.tool.levels
-        return self._recorded(call, bound.limits, lambda: self._run(call, bound, arguments))
+        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+            try:
+                decide(bound)
+                arguments = bound.handler.settle(given)
+                if found := bound.validator.check(arguments):
+                    await self._refuse_invalid(call, found)
+                prepared = bound.handler.prepare(arguments)
+                call.digest = prepared.digest
+                if bound.decision is not _ALLOW:
+                    await self._confirm(call, bound.handler, prepared)
+                if bound.tool.level is not _SAFE:
+                    await self._record_intent(call)
+                answer = await _run(call, bound.handler, prepared)
+                return await self._render(call, bound, answer)
+            except CapabilityMissing:
+                raise
+            except _SHOWN as error:
+                log_failure(call, error)
+                return _end(call, error.code, result_rendering.failure(error, call.correlation_id))
+            except (GatewayError, InputRequired):
+                raise
+            except Exception:
+                log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
+                return _end(call, "crashed", result_rendering.internal_error(call.correlation_id))
 
-    def read_resource(self, call: Invocation, bound: BoundResource) -> Coroutine[Any, Any, Contents]:
-        """Run the reading of a resource through the whole pipeline; see `read`."""
+    async def read_resource(self, call: Invocation, bound: BoundResource) -> Contents:
+        """Read a resource through the stations of `_perform`; see `read`."""
         authorise(call.principal, bound)
         call.levels = bound.primitive.levels
-        return self._recorded(call, bound.limits, lambda: self._read(call, bound))
+        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+            contents = await self._perform(call, bound, bound.handler, bound.variables)
+            checked, call.size = check_contents(contents, bound)
+            return checked
 
-    async def _recorded(
-        self, call: Invocation, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]
-    ) -> _Answer:
-        """Admit and run a call, and record its outcome before the result is returned."""
-        try:
-            admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
-            async with admit(call.principal.tenant, call.principal.key, limits):
-                outcome = await perform()
-        except AuditUnavailable:
-            raise
-        except (GatewayError, InputRequired) as error:
-            _note(call, error)
-            await self._audit.write(call.record(_CALL, Outcome(None, _word(error))))
-            self._count(call, _word(error))
-            raise
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._audit.write(call.record(_CALL, Outcome(None, "cancelled")))
-            self._count(call, "cancelled")
-            raise
-        except Exception:
-            log.exception("call_failed", action=call.asked[0], target=call.asked[1], correlation_id=call.correlation_id)
-            await self._audit.write(call.record(_CALL, Outcome(None, "crashed")))
-            self._count(call, "crashed")
-            raise HandlerFailed(result_rendering.CRASHED) from None
-        await self._audit.write(call.record(_CALL, outcome))
-        self._count(call, outcome.word)
-        return outcome.answer
+    def _admitted(self, call: Invocation, limits: Limits) -> AbstractAsyncContextManager[None]:
+        admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
+        return admit(call.principal.tenant, call.principal.key, limits)
 
-    def _count(self, call: Invocation, word: str) -> None:
-        total_s = (perf_counter_ns() - call.started_ns) / _NS
-        source = call.source or call.asked[0]
-        self._metrics.note_call(call.principal.slug, source, word, total_s=total_s, upstream_s=call.upstream_ns / _NS)
+    async def _refuse_invalid(self, call: Invocation, found: tuple[Fault, ...] | Costly) -> None:
+        faults = await self._checks.finish(call.principal.tenant, found) if isinstance(found, Costly) else found
+        if faults:
+            raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
 
-    async def _run(self, call: Invocation, bound: BoundTool, given: Mapping[str, object]) -> Outcome[bytes]:
-        try:
-            is_allowed = bound.decision is _ALLOW
-            if not is_allowed:
-                decide(bound)
-            prepared = await self._prepare(call, bound, given)
-            call.digest = prepared.digest
-            if not is_allowed:
-                await self._confirm(call, bound.handler, prepared)
-            if bound.tool.level is not _SAFE:
-                await self._audit.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
-            asked_ns = perf_counter_ns()
-            try:
-                answer = await bound.handler.run(prepared, call)
-            finally:
-                call.upstream_ns = perf_counter_ns() - asked_ns
-            if isinstance(answer, Result):
-                return await self._encode(call, answer, bound)
-            return await self._shape(call, answer, bound)
-        except CapabilityMissing:
-            raise
-        except _SHOWN as error:
-            _note(call, error)
-            return _failed(result_rendering.failure(error, call.correlation_id), error.code)
-        except (GatewayError, InputRequired):
-            raise
-        except Exception:
-            log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
-            return _failed(result_rendering.internal_error(call.correlation_id), "crashed")
-
-    async def _prepare(self, call: Invocation, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
-        arguments = bound.handler.settle(given)
-        found = bound.validator.check(arguments)
-        if isinstance(found, Costly):
-            found = await self._checks.finish(call.principal.tenant, found)
-        if found:
-            raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=found)
-        return bound.handler.prepare(arguments)
+    async def _record_intent(self, call: Invocation) -> None:
+        await self._audit.write(call.record(AuditKind.CALL_INTENT, "intended"))
 
     async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> None:
         """Ask the user for confirmation, and record the outcome once before the call continues.
@@ -294,53 +256,26 @@ class CallPipeline:
         digest = prepared.digest.hex()
         decided = await ask_user(call, digest, await handler.preview(prepared))
         if call.peer.recall(CONFIRMED) != digest:
-            await self._audit.write(replace(call.record(_CALL, Outcome(None, decided.value)), action="confirm"))
+            await self._audit.write(replace(call.record(AuditKind.CALL, decided.value), action="confirm"))
             call.peer.remember(CONFIRMED, digest)
         if decided is not Confirmation.GRANTED:
             raise PolicyDenied(REFUSALS[decided])
 
-    async def _encode(self, call: Invocation, result: Result, bound: BoundTool) -> Outcome[bytes]:
-        members, structured = encode(result)
-        if bound.output is not None and not result.is_error:
-            await self._results.check_structured(call.principal.tenant, bound.output, structured)
-        return Outcome(members, "error" if result.is_error else "ok", None, len(members))
-
-    async def _shape(self, call: Invocation, answer: UpstreamAnswer, bound: BoundTool) -> Outcome[bytes]:
+    async def _render(self, call: Invocation, bound: BoundTool, answer: UpstreamAnswer | Result) -> bytes:
+        tenant = call.principal.tenant
+        if isinstance(answer, Result):
+            members, structured = encode(answer)
+            if bound.output is not None and not answer.is_error:
+                await self._results.check_structured(tenant, bound.output, structured)
+            return _end(call, "error" if answer.is_error else "ok", members)
         if len(answer.body) <= result_rendering.LARGEST_TEXT:
             members = result_rendering.content(answer)
         else:
             members = await self._shaper.content(call.principal, answer)
         if bound.output is not None:
-            members = await self._results.check_upstream_result(call.principal.tenant, bound.output, members)
-        word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
-        return Outcome(members, word, answer.status, len(members))
-
-    async def _read(self, call: Invocation, bound: BoundResource) -> Outcome[Contents]:
-        contents = await self._perform(call, bound, bound.handler, bound.variables)
-        checked, size = check_contents(contents, bound)
-        return Outcome(checked, "ok", size=size)
-
-    async def _get(self, call: Invocation, bound: BoundPrompt, arguments: Mapping[str, str]) -> Outcome[Messages]:
-        check_arguments(bound, arguments)
-        messages = await self._perform(call, bound, bound.handler, arguments)
-        checked, size = check_messages(await embed_resources(messages, call), bound)
-        return Outcome(checked, "ok", size=size)
-
-    async def _complete(
-        self,
-        call: Invocation,
-        bound: BoundPrompt | BoundTemplate,
-        argument: tuple[str, str],
-        chosen: Mapping[str, str],
-    ) -> Outcome[Completions]:
-        name, typed = argument
-        if name not in bound.arguments:
-            raise ArgumentsInvalid(f"there is no argument {name[:128]!r} to complete")
-        decide(bound)
-        if bound.completer is None:
-            return Outcome(Completions(values=(), total=0), "ok")
-        found = await bound.completer.complete(name, typed, chosen, call)
-        return Outcome(check_completions(found), "ok")
+            members = await self._results.check_upstream_result(tenant, bound.output, members)
+        call.status = answer.status
+        return _end(call, "ok" if answer.status < _HTTP_ERROR else "upstream_error", members)
 
     async def _perform(
         self,
@@ -349,37 +284,28 @@ class CallPipeline:
         handler: Handler[_Answer],
         arguments: Mapping[str, object],
     ) -> _Answer:
-        """Decide, prepare, confirm, record the intent, run: the steps that resources and prompts share."""
+        """Run a resource or a prompt through the stations that both share, in this order."""
         decide(bound)
         prepared = handler.prepare(handler.settle(arguments))
         call.digest = prepared.digest
         if bound.decision is Decision.CONFIRM:
             await self._confirm(call, handler, prepared)
         if bound.primitive.level is not Safety.SAFE:
-            await self._audit.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
+            await self._record_intent(call)
         return await handler.run(prepared, call)
 
 
-def _failed(result: bytes, word: str) -> Outcome[bytes]:
-    return Outcome(result, word, None, len(result))
+async def _run(call: Invocation, handler: Handler[_Answer], prepared: Prepared) -> _Answer:
+    """Run the handler, and note its time."""
+    asked_ns = perf_counter_ns()
+    try:
+        return await handler.run(prepared, call)
+    finally:
+        call.upstream_ns = perf_counter_ns() - asked_ns
 
 
-def _note(call: Invocation, error: Exception) -> None:
-    """Log errors for which the handler is responsible, not errors of arguments, upstreams or clients."""
-    if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
-        log.warning(
-            "handler_failed",
-            action=call.asked[0],
-            target=call.asked[1],
-            tenant=call.principal.slug,
-            reason=error.message,
-            notes=getattr(error, "__notes__", []),
-            correlation_id=call.correlation_id,
-        )
-
-
-def _word(error: GatewayError | InputRequired) -> str:
-    """Return the outcome that the audit trail and the metrics record for a call that ended with this exception."""
-    if isinstance(error, InputRequired):
-        return "input_required"
-    return "limited" if isinstance(error, LimitExceeded) else error.code
+def _end(call: Invocation, outcome: str, members: bytes) -> bytes:
+    """Note the outcome and the size of a tool's result, and return the result."""
+    call.outcome = outcome
+    call.size = len(members)
+    return members

@@ -1,0 +1,108 @@
+"""The record of a call's end in the audit trail and the metrics, written before the call has a result."""
+
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Protocol
+
+import anyio
+import structlog
+
+from gateway.calls import result_rendering
+from gateway.calls.invocation import Invocation
+from gateway.domain.audit import AuditKind, CallRecord
+from gateway.errors import (
+    AuditUnavailable,
+    GatewayError,
+    HandlerFailed,
+    LimitExceeded,
+    OutputInvalid,
+    RecursionRefused,
+    TemplateFailed,
+)
+from gateway.handlers.interfaces import InputRequired
+from gateway.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+_NS = 1e9
+_CALL = AuditKind.CALL  # an enum lookup costs more than a function call
+
+
+class AuditSink(Protocol):
+    """The sink for records of calls; a write returns when the record is stored durably."""
+
+    async def write(self, record: CallRecord) -> None:
+        """Store one record, or raise AuditUnavailable."""
+        ...
+
+
+class RecordedCall:
+    """A block that is one call: when it ends, its outcome is recorded, then its result or its error continues.
+
+    Without its record, a call ends with AuditUnavailable. An unexpected exception becomes HandlerFailed.
+    """
+
+    __slots__ = ("_audit", "_call", "_metrics")
+
+    def __init__(self, call: Invocation, audit: AuditSink, metrics: Metrics) -> None:
+        self._call = call
+        self._audit = audit
+        self._metrics = metrics
+
+    async def __aenter__(self) -> None:
+        """Do nothing: a call that is refused is recorded too, when the block ends."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Record the outcome.
+
+        Raises:
+            AuditUnavailable: the outcome could not be recorded.
+            HandlerFailed: the block ended with an unexpected exception.
+        """
+        if error is None:
+            await self._record(self._call.outcome)
+        elif isinstance(error, AuditUnavailable):
+            return
+        elif isinstance(error, GatewayError | InputRequired):
+            log_failure(self._call, error)
+            await self._record(_outcome_of(error))
+        elif isinstance(error, anyio.get_cancelled_exc_class()):
+            with anyio.CancelScope(shield=True):
+                await self._record("cancelled")
+        elif isinstance(error, Exception):
+            action, target = self._call.asked
+            correlation_id = self._call.correlation_id
+            log.error("call_failed", action=action, target=target, correlation_id=correlation_id, exc_info=error)
+            await self._record("crashed")
+            raise HandlerFailed(result_rendering.CRASHED) from None
+
+    async def _record(self, outcome: str) -> None:
+        call = self._call
+        await self._audit.write(call.record(_CALL, outcome))
+        total_s = (perf_counter_ns() - call.started_ns) / _NS
+        source = call.source or call.asked[0]
+        upstream_s = call.upstream_ns / _NS
+        self._metrics.note_call(call.principal.slug, source, outcome, total_s=total_s, upstream_s=upstream_s)
+
+
+def log_failure(call: Invocation, error: Exception) -> None:
+    """Log errors for which the handler is responsible, not errors of arguments, upstreams or clients."""
+    if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
+        log.warning(
+            "handler_failed",
+            action=call.asked[0],
+            target=call.asked[1],
+            tenant=call.principal.slug,
+            reason=error.message,
+            notes=getattr(error, "__notes__", []),
+            correlation_id=call.correlation_id,
+        )
+
+
+def _outcome_of(error: GatewayError | InputRequired) -> str:
+    """Return the outcome that the audit trail and the metrics record for a call that ended with this exception."""
+    if isinstance(error, InputRequired):
+        return "input_required"
+    return "limited" if isinstance(error, LimitExceeded) else error.code
