@@ -7,6 +7,7 @@ or a lower limit, the sum may exceed the limit until running calls end.
 """
 
 import time
+from enum import Enum, auto
 
 import anyio
 
@@ -48,6 +49,16 @@ return held
 """
 
 
+class _Grant(Enum):
+    """The outcome of the last request to Redis; each request replaces it."""
+
+    ENOUGH = auto()
+    SHORT = auto()
+    """Fewer slots than calls: a call that waited for this request is refused."""
+    ALONE = auto()
+    """Redis is unavailable: this replica admits half of the limit."""
+
+
 class ConcurrencyLease:
     """The slots of one tenant that this replica has leased."""
 
@@ -65,9 +76,9 @@ class ConcurrencyLease:
         self._held = 0
         self._held_until = 0.0
         self._waiting = 0
+        self._grant = _Grant.ENOUGH
         self._is_used = False
-        self._is_full = False
-        self._is_alone = False
+        """True if a call began since the last request."""
         self._is_tidying = False
         self._asked_at = 0.0
         self._synced: anyio.Event | None = None
@@ -100,12 +111,12 @@ class ConcurrencyLease:
             self._adopt(limit)
             if self.try_take(limit):
                 return
-            if self._is_alone:
+            if self._grant is _Grant.ALONE:
                 self._take_alone(limit)
                 return
             was_asked = self._synced is not None  # that request may not include this call
             await self._await_sync()
-            if self._is_full and not was_asked and self._in_use >= self._held:
+            if self._grant is _Grant.SHORT and not was_asked and self._in_use >= self._held:
                 break
         raise _exceeded(limit)
 
@@ -128,7 +139,7 @@ class ConcurrencyLease:
         unused = self._held - needed
         if unused <= self._in_hand or (needed and self._spare and unused <= max(self._spare, needed)):
             return
-        if self._synced is not None or self._is_tidying or self._is_alone:
+        if self._synced is not None or self._is_tidying or self._grant is _Grant.ALONE:
             return
         if not self._spare:
             self._start_sync()
@@ -183,11 +194,10 @@ class ConcurrencyLease:
                 (self._hash,), self._bus.replica, running, wanted, self._limit, int(_LIFE_S * 1000)
             )
         except RedisUnavailable:
-            self._is_alone = True
+            self._grant = _Grant.ALONE
         else:
-            self._is_alone = False
+            self._grant = _Grant.SHORT if held < needed else _Grant.ENOUGH
             self._held, self._held_until = held, self._asked_at + _LIFE_S
-            self._is_full = held < needed
         finally:
             self._synced = None
             done.set()
