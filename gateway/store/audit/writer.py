@@ -12,6 +12,7 @@ Intents are refused, so that the calls they announce do not happen.
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 from typing import Self
 
 import anyio
@@ -50,6 +51,19 @@ _ID, _AT = AuditRow._fields.index("id"), AuditRow._fields.index("at_us")
 _Waiting = tuple[CallRecord, "asyncio.Future[None]"]
 
 
+class _State(Enum):
+    """The states of a writer, in this order; only an open writer accepts records."""
+
+    OPEN = auto()
+    DRAINING = auto()
+    """The waiting records are written."""
+    CLOSED = auto()
+    """The writing task has ended, and every caller has its answer. Also the state before the writer is opened."""
+
+
+_OPEN = _State.OPEN  # an enum lookup costs more than a function call
+
+
 class AuditWriter:
     """Writes call records; open it once per replica."""
 
@@ -68,7 +82,7 @@ class AuditWriter:
         self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_LONGEST_QUEUE)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
-        self._is_open = False
+        self._state = _State.CLOSED
         self._connection: PostgresConnection | None = None
         self._statement: Statement | None = None
         self._chains = ChainWriter(chain_key)
@@ -93,12 +107,13 @@ class AuditWriter:
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run)
-        self._is_open = True
+        self._state = _OPEN
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Write the waiting entries for at most 5 s, then close."""
-        self._is_open = False
+        if self._state is _OPEN:
+            self._state = _State.DRAINING
         self._wake.set()
         with anyio.move_on_after(_CLOSE_S, shield=True):
             await self._ended.wait()
@@ -113,7 +128,7 @@ class AuditWriter:
         Raises:
             AuditUnavailable: the writer is closed, its queue is full, or the record may be neither stored nor spooled.
         """
-        if not self._is_open:
+        if self._state is not _OPEN:
             raise _unavailable()
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
@@ -127,7 +142,7 @@ class AuditWriter:
         """Write group after group until the writer is closed and nothing waits."""
         company = 0
         try:
-            while self._is_open or self._waiting:
+            while self._state is _OPEN or self._waiting:
                 if not self._waiting:
                     self._wake.clear()
                     await self._wake.wait()
@@ -144,7 +159,7 @@ class AuditWriter:
                 finally:
                     self.failed += _fail(group)
         finally:
-            self._is_open = False
+            self._state = _State.CLOSED
             self.failed += _fail(self._waiting)
             self._ended.set()
 
