@@ -2319,7 +2319,7 @@ FAIR_SHARES = (
         "ceilings-of-the-operator",
         "no key of a tenant sets ceilings",
         "gateway/admin/routes/ceilings.py",
-        "        scopes=OPERATOR_ONLY,\n",
+        ", scopes=OPERATOR_ONLY",
         "",
         ("tests/attacks/test_limit_ceilings.py::test_a_tenant_admin_reads_its_ceilings_and_cannot_set_them",),
     ),

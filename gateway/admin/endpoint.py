@@ -4,9 +4,10 @@ The routes and the OpenAPI document are generated from the endpoints.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -24,6 +25,8 @@ from gateway.registry.cursors import Cursors
 
 B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
+B_co = TypeVar("B_co", bound=BodyModel, covariant=True)
+Q_co = TypeVar("Q_co", bound=QueryModel, covariant=True)
 
 ADMIN = frozenset({Scope.ADMIN})
 READ_AUDIT = frozenset({Scope.ADMIN, Scope.AUDIT})
@@ -49,14 +52,14 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdminRequest(Generic[B, Q]):
+class AdminRequest(Generic[B_co, Q_co]):
     """An authorised request whose body and query are valid."""
 
     tenant: TenantId
     by: Author
     path: Mapping[str, str]
-    query: Q
-    body: B
+    query: Q_co
+    body: B_co
     expected: Expected
     creates_only: bool
 
@@ -85,95 +88,37 @@ class AdminDependencies:
 Handle = Callable[[AdminDependencies, AdminRequest[B, Q]], Awaitable[AdminResponse]]
 
 
-class Route(Protocol):
-    """An endpoint, independent of the types of its body and query."""
-
-    @property
-    def name(self) -> str:
-        """The operation's name, such as `list_keys`."""
-        ...
-
-    @property
-    def method(self) -> str:
-        """GET, POST, PUT, PATCH or DELETE."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """The path below `/admin/v1`, with `{name}` for each parameter."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """One sentence for the OpenAPI document."""
-        ...
-
-    @property
-    def scopes(self) -> frozenset[Scope]:
-        """The key needs one of these scopes. If empty, only the operator may send the request."""
-        ...
-
-    @property
-    def body(self) -> type[BodyModel]:
-        """The model of the request body."""
-        ...
-
-    @property
-    def query(self) -> type[QueryModel]:
-        """The model of the query."""
-        ...
-
-    @property
-    def answers(self) -> Mapping[int, type[BaseModel] | None]:
-        """The response models by status."""
-        ...
-
-    @property
-    def problems(self) -> frozenset[int]:
-        """Statuses of refusals, in addition to those that every request of this form can get."""
-        ...
-
-    @property
-    def limit(self) -> int:
-        """Maximum bytes of a request body."""
-        ...
-
-    @property
-    def work(self) -> WorkKind:
-        """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
-        ...
-
-    @property
-    def has_tag(self) -> bool:
-        """True if the response has an ETag and a change may require a version with `If-Match`."""
-        ...
-
-    async def run(self, admin: AdminDependencies, received: Received) -> AdminResponse:
-        """Validate the body and the query, then call the handler."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint(Generic[B, Q]):
-    """One method of one path."""
+    """One method of one path below `/admin/v1`; `{name}` in the path is a parameter.
+
+    The regular endpoints of a noun are built by `gateway.admin.crud`.
+    """
 
     method: str
     path: str
     summary: str
+    """One sentence for the OpenAPI document."""
     handle: Handle[B, Q]
     body: type[B]
     query: type[Q]
     answers: Mapping[int, type[BaseModel] | None]
+    """The response models by status."""
     scopes: frozenset[Scope] = ADMIN
-    problems: frozenset[int] = frozenset()
+    """The key needs one of these scopes. If empty, only the operator may send the request."""
+    problems: AbstractSet[int] = frozenset()
+    """Statuses of refusals, in addition to those that every request of this form can get."""
     limit: int = SMALL
+    """Maximum bytes of a request body."""
     work: WorkKind = WorkKind.LIGHT
+    """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
     has_tag: bool = False
+    """True if the response has an ETag and a change may require a version with `If-Match`."""
     called: str = ""
 
     @property
     def name(self) -> str:
-        """The operation's name: `called` if it is set, else the name of the handler function."""
+        """The operation's name, such as `list_keys`: `called` if it is set, else the name of the handler function."""
         if self.called:
             return self.called
         name: str = getattr(self.handle, "__name__")  # noqa: B009  # a Callable need not have one; functions do
@@ -203,7 +148,10 @@ class Endpoint(Generic[B, Q]):
         return await self.handle(admin, call)
 
 
+Route = Endpoint[Any, Any]
+"""An endpoint, independent of the types of its body and query."""
 Plain = AdminRequest[NoBody, NoQuery]
+AnyRequest = AdminRequest[BodyModel, QueryModel]
 
 
 def is_upsert(route: Route) -> bool:

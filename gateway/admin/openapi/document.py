@@ -127,7 +127,7 @@ def _tags_of(paths: Mapping[str, Json]) -> set[str]:
 def statuses_of(route: Route) -> frozenset[int]:
     """Return the statuses of refusals that the document lists for a route."""
     has_body = route.body is not NoBody
-    return route.problems.union(
+    return frozenset(route.problems).union(
         {400, 401, 403, 429, 500, 503},
         {404} if "{t}" in route.path else (),
         {413} if has_body or route.method == "POST" else (),

@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.models import AuditQuery, NoBody, NoQuery
@@ -13,7 +14,7 @@ from gateway.domain.audit import AuditFilter
 
 
 async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, AuditQuery]) -> AdminResponse:
-    """List the tenant's audit trail, newest first."""
+    """List what was done in the tenant, by whom, with what outcome; the newest first."""
     query = call.query
     wanted = AuditFilter(
         kind=query.kind, principal=query.principal, tool=query.tool, since=query.since, until=query.until
@@ -24,29 +25,19 @@ async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, Audi
 
 
 async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Verify the tenant's audit trail: hash chains, anchor, and the heads that are stored outside the database."""
+    """Verify that no entry of the tenant's audit trail was changed, put in or taken out."""
     return AdminResponse(content=TrailVerified.of(await audit.verify_trail(call.tenant, admin.catalog)))
 
 
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/tenants/{t}/audit",
-        summary="List what was done in the tenant, by whom, with what outcome; the newest first.",
-        handle=list_entries,
-        body=NoBody,
-        query=AuditQuery,
-        answers={200: EntryPage},
-        scopes=READ_AUDIT,
-    ),
-    Endpoint(
-        method="GET",
-        path="/tenants/{t}/audit/verify",
-        summary="Verify that no entry of the tenant's audit trail was changed, put in or taken out.",
-        handle=verify_audit,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: TrailVerified},
+    endpoint("GET", "/tenants/{t}/audit", list_entries, NoBody, AuditQuery, {200: EntryPage}, scopes=READ_AUDIT),
+    endpoint(
+        "GET",
+        "/tenants/{t}/audit/verify",
+        verify_audit,
+        NoBody,
+        NoQuery,
+        {200: TrailVerified},
         scopes=READ_AUDIT,
         work=WorkKind.CHECK,
     ),

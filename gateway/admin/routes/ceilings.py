@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.requests.models import CeilingsUpdate, NoBody, NoQuery
 from gateway.admin.responses.models import CeilingsShown
 from gateway.catalog import ceilings
@@ -11,12 +12,12 @@ from gateway.domain.tenancy.ceilings import Ceilings, CeilingsInForce
 
 
 async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show the ceilings in force."""
+    """Show the ceilings of the tenant's limits."""
     return _answer(await ceilings.get_ceilings(call.tenant, admin.catalog))
 
 
 async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsUpdate, NoQuery]) -> AdminResponse:
-    """Change the ceilings; values that are not sent are kept."""
+    """Set the ceilings of the tenant's limits; what is not sent stays, and null restores the default."""
     sent = {name: getattr(call.body, name) for name in call.body.model_fields_set}
 
     def revise(current: Ceilings) -> Ceilings:
@@ -34,25 +35,8 @@ def _answer(found: CeilingsInForce) -> AdminResponse:
 _PATH = "/tenants/{t}/ceilings"
 
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path=_PATH,
-        summary="Show the ceilings of the tenant's limits.",
-        handle=get_ceilings,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: CeilingsShown},
-        has_tag=True,
-    ),
-    Endpoint(
-        method="PUT",
-        path=_PATH,
-        summary="Set the ceilings of the tenant's limits; what is not sent stays, and null restores the default.",
-        handle=update_ceilings,
-        body=CeilingsUpdate,
-        query=NoQuery,
-        answers={200: CeilingsShown},
-        scopes=OPERATOR_ONLY,
-        has_tag=True,
+    endpoint("GET", _PATH, get_ceilings, NoBody, NoQuery, {200: CeilingsShown}, has_tag=True),
+    endpoint(
+        "PUT", _PATH, update_ceilings, CeilingsUpdate, NoQuery, {200: CeilingsShown}, scopes=OPERATOR_ONLY, has_tag=True
     ),
 )

@@ -1,6 +1,7 @@
 """The endpoint that examines the installation; for the operator only."""
 
-from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminResponse, Endpoint, Plain
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.models import Examined, FindingShown
@@ -8,7 +9,7 @@ from gateway.domain.findings import Verdict
 
 
 async def examine_installation(admin: AdminDependencies, _: Plain) -> AdminResponse:
-    """Show every finding and the worst verdict."""
+    """Examine the installation: database, Redis, keys, egress, clock, disk, versions."""
     findings = await admin.doctor.examine()
     verdicts = {finding.status for finding in findings}
     worst = next((verdict for verdict in (Verdict.FAILED, Verdict.WARNING) if verdict in verdicts), Verdict.OK)
@@ -16,14 +17,13 @@ async def examine_installation(admin: AdminDependencies, _: Plain) -> AdminRespo
 
 
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/doctor",
-        summary="Examine the installation: database, Redis, keys, egress, clock, disk, versions.",
-        handle=examine_installation,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: Examined},
+    endpoint(
+        "GET",
+        "/doctor",
+        examine_installation,
+        NoBody,
+        NoQuery,
+        {200: Examined},
         scopes=OPERATOR_ONLY,
         work=WorkKind.CHECK,
     ),

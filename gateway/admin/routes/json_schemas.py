@@ -1,6 +1,7 @@
 """Endpoints of the JSON Schemas of definitions and handlers."""
 
-from gateway.admin.endpoint import ADMIN, AdminDependencies, AdminResponse, Endpoint, Plain
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminResponse, Plain
 from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.selections import SchemaDocument, SchemaNames
 from gateway.definitions.published.index import NAMES, schema_of
@@ -8,12 +9,12 @@ from gateway.errors import NotFound
 
 
 async def list_schemas(_: AdminDependencies, __: Plain) -> AdminResponse:
-    """List the names of all schemas."""
+    """List the JSON Schemas of definitions and of the kinds of handlers."""
     return AdminResponse(content=SchemaNames(items=NAMES))
 
 
 async def get_schema(_: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show a schema."""
+    """Show a JSON Schema (2020-12)."""
     schema = schema_of(call.path["name"])
     if schema is None:
         raise NotFound("no such schema")
@@ -21,25 +22,6 @@ async def get_schema(_: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/schemas",
-        summary="List the JSON Schemas of definitions and of the kinds of handlers.",
-        handle=list_schemas,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: SchemaNames},
-        scopes=ADMIN,
-    ),
-    Endpoint(
-        method="GET",
-        path="/schemas/{name}",
-        summary="Show a JSON Schema (2020-12).",
-        handle=get_schema,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: SchemaDocument},
-        scopes=ADMIN,
-        problems=frozenset({404}),
-    ),
+    endpoint("GET", "/schemas", list_schemas, NoBody, NoQuery, {200: SchemaNames}),
+    endpoint("GET", "/schemas/{name}", get_schema, NoBody, NoQuery, {200: SchemaDocument}, problems={404}),
 )

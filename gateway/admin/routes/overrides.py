@@ -3,7 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.models import NoBody, NoQuery, PageQuery
 from gateway.admin.requests.overrides import IMPORTED_FIELDS, OWN_FIELDS, ToolUpdate
@@ -36,13 +37,13 @@ async def update_tool(
 
 
 async def delete_tool_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Remove the override of an imported tool."""
+    """Remove the override of an imported tool: its document applies again."""
     await overrides.reset_tool(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
 
 async def list_overrides(admin: AdminDependencies, call: AdminRequest[NoBody, PageQuery]) -> AdminResponse:
-    """List the overrides of a source, by method and path."""
+    """List the overrides of a source, also those whose operation is gone."""
     source = call.path["name"]
     read = partial(overrides.page_overrides, call.tenant, admin.catalog, source)
     listing = f"overrides:{source}"
@@ -57,7 +58,7 @@ async def get_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def delete_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Delete an override."""
+    """Remove an override, also one whose operation is gone."""
     remove = partial(overrides.remove_override, call.tenant, admin.catalog, call.path["name"], call.path["id"])
     await remove(by=call.by, expected=call.expected)
     return AdminResponse(status=204)
@@ -86,45 +87,26 @@ def _identity(kept: KeptOverride) -> str:
 _LIST = "/tenants/{t}/sources/{name}/overrides"
 
 ENDPOINTS = (
-    Endpoint(
-        method="DELETE",
-        path="/tenants/{t}/tools/{name}/override",
-        summary="Remove the override of an imported tool: its document applies again.",
-        handle=delete_tool_override,
-        body=NoBody,
-        query=NoQuery,
-        answers={204: None},
-        problems=frozenset({409}),
+    endpoint(
+        "DELETE",
+        "/tenants/{t}/tools/{name}/override",
+        delete_tool_override,
+        NoBody,
+        NoQuery,
+        {204: None},
+        problems={409},
         has_tag=True,
     ),
-    Endpoint(
-        method="GET",
-        path=_LIST,
-        summary="List the overrides of a source, also those whose operation is gone.",
-        handle=list_overrides,
-        body=NoBody,
-        query=PageQuery,
-        answers={200: OverridePage},
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{_LIST}/{{id}}",
-        summary="Show an override.",
-        handle=get_override,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: KeptOverrideShown},
-        has_tag=True,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=f"{_LIST}/{{id}}",
-        summary="Remove an override, also one whose operation is gone.",
-        handle=delete_override,
-        body=NoBody,
-        query=NoQuery,
-        answers={204: None},
-        problems=frozenset({409}),
+    endpoint("GET", _LIST, list_overrides, NoBody, PageQuery, {200: OverridePage}),
+    endpoint("GET", f"{_LIST}/{{id}}", get_override, NoBody, NoQuery, {200: KeptOverrideShown}, has_tag=True),
+    endpoint(
+        "DELETE",
+        f"{_LIST}/{{id}}",
+        delete_override,
+        NoBody,
+        NoQuery,
+        {204: None},
+        problems={409},
         has_tag=True,
     ),
 )

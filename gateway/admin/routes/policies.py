@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.requests.models import NoBody, NoQuery, PolicyUpdate
 from gateway.admin.responses.models import PolicyShown
 from gateway.catalog import policies
@@ -12,12 +13,12 @@ from gateway.domain.tenancy.policy import Policy
 
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show the policy with its stored limits, the limits in force and the ceilings."""
+    """Show what calls need, by safety level, and the tenant's limits."""
     return _answer(await policies.get_policy(call.tenant, admin.catalog))
 
 
 async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdate, NoQuery]) -> AdminResponse:
-    """Change the policy; values that are not sent are kept."""
+    """Set what calls need, by safety level, and the tenant's limits; what is not sent stays."""
     body = call.body
     limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
 
@@ -48,25 +49,6 @@ def _answer(policy: BoundedPolicy) -> AdminResponse:
 _PATH = "/tenants/{t}/policy"
 
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path=_PATH,
-        summary="Show what calls need, by safety level, and the tenant's limits.",
-        handle=get_policy,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: PolicyShown},
-        has_tag=True,
-    ),
-    Endpoint(
-        method="PUT",
-        path=_PATH,
-        summary="Set what calls need, by safety level, and the tenant's limits; what is not sent stays.",
-        handle=update_policy,
-        body=PolicyUpdate,
-        query=NoQuery,
-        answers={200: PolicyShown},
-        problems=frozenset({422}),
-        has_tag=True,
-    ),
+    endpoint("GET", _PATH, get_policy, NoBody, NoQuery, {200: PolicyShown}, has_tag=True),
+    endpoint("PUT", _PATH, update_policy, PolicyUpdate, NoQuery, {200: PolicyShown}, problems={422}, has_tag=True),
 )

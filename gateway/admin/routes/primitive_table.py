@@ -189,7 +189,7 @@ def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Seq
             body=NoBody,
             query=query,
             answers={204: None},
-            problems=frozenset({409}),
+            problems={409},
             has_tag=True,
         ),
     )

@@ -3,15 +3,14 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from urllib.parse import quote
 
 import anyio.to_thread
 
-from gateway.admin.endpoint import LARGE, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
+from gateway.admin.crud import Noun, Options, each, endpoint
+from gateway.admin.endpoint import LARGE, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.listings import SOURCES
 from gateway.admin.openapi.formats import NAME
-from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import SourceListQuery
 from gateway.admin.requests.models import (
     Credentials,
@@ -43,33 +42,25 @@ from gateway.catalog.sources.worker_pool import UploadedArchive
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import OperationRule
 
-
-async def list_sources(admin: AdminDependencies, call: AdminRequest[NoBody, SourceListQuery]) -> AdminResponse:
-    """List the tenant's sources, by default by name."""
-    read = partial(sources.page_sources, call.tenant, admin.catalog)
-    shown, cursor = await read_list(admin.cursors, call.tenant, SOURCES, call.query, read=read)
-    return AdminResponse(content=SourcePage(items=[SourceShown.of(source) for source in shown], next_cursor=cursor))
+_NOUN = Noun(one="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of))
+_IMPORT = Options(problems={409, 422, 429, 502, 504}, limit=LARGE, work=WorkKind.OUTBOUND)
 
 
 async def create_source(admin: AdminDependencies, call: AdminRequest[SourceCreate, NoQuery]) -> AdminResponse:
-    """Import a document, or report on it with `dry_run`."""
+    """Import an OpenAPI document as tools, or report on it with `dry_run` (200). `Prefer: respond-async` is answered
+    synchronously, as RFC 7240 allows.
+    """
     return await _create(admin, call, call.body.name)
 
 
-async def get_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show a source."""
-    source = await sources.get_source(call.tenant, admin.catalog, call.path["name"])
-    return AdminResponse(content=SourceShown.of(source), tag=tag_of(source))
-
-
 async def get_report(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show the import report of the active document."""
+    """Show what became of every operation of the active document."""
     source, report = await sources.read_report(call.tenant, admin.catalog, call.path["name"])
     return AdminResponse(content=ReportShown.of(report), tag=tag_of(source))
 
 
 async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceReplace, NoQuery]) -> AdminResponse:
-    """Import a new document for a source, or create the source; values that are not sent get their default."""
+    """Give a source another document, active at once, or import it; operations that stay keep their tool names."""
     name = call.path["name"]
 
     async def create() -> AdminResponse:
@@ -85,30 +76,20 @@ async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceRepl
 
 
 async def update_source(admin: AdminDependencies, call: AdminRequest[SourceUpdate, NoQuery]) -> AdminResponse:
-    """Change a source; values that are not sent are kept."""
+    """Change a source; without a document or URL the stored document is compiled again."""
     return await _update(admin, call, call.body.model_fields_set)
 
 
-async def delete_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Delete a source."""
-    await sources.remove_source(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
-    return AdminResponse(status=204)
-
-
-async def _create(
-    admin: AdminDependencies,
-    call: AdminRequest[SourceCreate, NoQuery] | AdminRequest[SourceReplace, NoQuery],
-    name: str,
-) -> AdminResponse:
+async def _create(admin: AdminDependencies, call: AdminRequest[SourceReplace, NoQuery], name: str) -> AdminResponse:
     draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
     imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
-    location = f"/tenants/{quote(call.path['t'])}/sources/{quote(name)}"
-    return await _imported(imported, name, status=201, location=location)
+    response = await _imported(imported, name)
+    return response if imported.source is None else _NOUN.created(call, imported.source, response)
 
 
 async def _update(
     admin: AdminDependencies,
-    call: AdminRequest[SourceReplace, NoQuery] | AdminRequest[SourceUpdate, NoQuery],
+    call: AdminRequest[SourceOptions, NoQuery],
     fields: Collection[str],
 ) -> AdminResponse:
     name = call.path["name"]
@@ -165,11 +146,9 @@ def _credential(sent: str | list[str] | SecretObject | LoginObject) -> Credentia
             return Credential(username=username, value=password)
 
 
-async def _imported(imported: Imported, name: str, *, status: int = 200, location: str | None = None) -> AdminResponse:
+async def _imported(imported: Imported, name: str) -> AdminResponse:
     content = await anyio.to_thread.run_sync(_show, imported, name)
-    if imported.source is None:
-        return AdminResponse(content=content)
-    return AdminResponse(status=status, content=content, tag=tag_of(imported.source), location=location)
+    return AdminResponse(content=content, tag=None if imported.source is None else tag_of(imported.source))
 
 
 def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
@@ -179,89 +158,12 @@ def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
     return SourceImported.with_report(imported.source, imported.report, changes)
 
 
-_LIST = "/tenants/{t}/sources"
-_ONE = "/tenants/{t}/sources/{name}"
-_REFUSALS = frozenset({409, 422, 429, 502, 504})
-
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path=_LIST,
-        summary="List the tenant's sources.",
-        handle=list_sources,
-        body=NoBody,
-        query=SourceListQuery,
-        answers={200: SourcePage},
-    ),
-    Endpoint(
-        method="POST",
-        path=_LIST,
-        summary="Import an OpenAPI document as tools, or report on it with `dry_run` (200). `Prefer: respond-async` is"
-        " answered synchronously, as RFC 7240 allows.",
-        handle=create_source,
-        body=SourceCreate,
-        query=NoQuery,
-        answers={201: SourceImported, 200: ImportTried},
-        problems=_REFUSALS,
-        limit=LARGE,
-        work=WorkKind.OUTBOUND,
-        has_tag=True,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE,
-        summary="Show a source.",
-        handle=get_source,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: SourceShown},
-        has_tag=True,
-    ),
-    Endpoint(
-        method="PUT",
-        path=_ONE,
-        summary="Give a source another document, active at once, or import it; operations that stay keep their tool"
-        " names.",
-        handle=replace_source,
-        body=SourceReplace,
-        query=NoQuery,
-        answers={200: SourceChanged, 201: SourceImported},
-        problems=_REFUSALS,
-        limit=LARGE,
-        work=WorkKind.OUTBOUND,
-        has_tag=True,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_ONE,
-        summary="Change a source; without a document or URL the stored document is compiled again.",
-        handle=update_source,
-        body=SourceUpdate,
-        query=NoQuery,
-        answers={200: SourceChanged},
-        problems=_REFUSALS,
-        limit=LARGE,
-        work=WorkKind.OUTBOUND,
-        has_tag=True,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        summary="Remove a source with its tools, documents and credentials.",
-        handle=delete_source,
-        body=NoBody,
-        query=NoQuery,
-        answers={204: None},
-        has_tag=True,
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{_ONE}/report",
-        summary="Show what became of every operation of the active document.",
-        handle=get_report,
-        body=NoBody,
-        query=NoQuery,
-        answers={200: ReportShown},
-        has_tag=True,
-    ),
+    _NOUN.lists("List the tenant's sources.", sources.page_sources, SOURCES, SourceListQuery, SourcePage),
+    _NOUN.creates(create_source, SourceCreate, answers={201: SourceImported, 200: ImportTried}, **_IMPORT),
+    _NOUN.shows("Show a source.", sources.get_source),
+    _NOUN.upserts(replace_source, SourceReplace, answers={200: SourceChanged, 201: SourceImported}, **_IMPORT),
+    _NOUN.updates(update_source, SourceUpdate, answers={200: SourceChanged}, **_IMPORT),
+    _NOUN.deletes("Remove a source with its tools, documents and credentials.", sources.remove_source),
+    endpoint("GET", f"{_NOUN.item}/report", get_report, NoBody, NoQuery, {200: ReportShown}, has_tag=True),
 )

@@ -5,11 +5,12 @@ response shows the result and the upstream request.
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint
+from gateway.admin.crud import Options, endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest
 from gateway.admin.limits import WorkKind
-from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
+from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.primitives import PromptTry, ToolTry, UriQuery
 from gateway.admin.responses.primitives import RequestShown, TrialShown
 from gateway.calls import result_rendering
@@ -23,14 +24,11 @@ from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault,
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
 from gateway.handlers.interfaces import Handler, Prepared
 
-B = TypeVar("B", bound=BodyModel)
-Q = TypeVar("Q", bound=QueryModel)
-
 _LONGEST_BODY = 64 * 1024
 
 
 async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
-    """Call a tool."""
+    """Call a tool through every gate, and show what was sent beside what came back."""
     principal, name = await _stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.inner_tool(name)
@@ -47,7 +45,7 @@ async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery
 
 
 async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:
-    """Read a resource, fixed or of a template."""
+    """Read a resource, fixed or of a template, through every gate."""
     principal, uri = await _stand_in(admin, call), call.query.uri
     async with admin.connections.open(principal) as registry:
         bound = await registry.resource(uri)
@@ -62,7 +60,7 @@ async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQ
 
 
 async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQuery]) -> AdminResponse:
-    """Get a prompt."""
+    """Get a prompt through every gate."""
     principal, name = await _stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.prompt(name) or await registry.prompt(await _name_of(admin, call, Family.PROMPT, name))
@@ -76,7 +74,7 @@ async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQ
     return _answer(prepared, summary, {**described, "messages": list(got.messages)})
 
 
-async def _stand_in(admin: AdminDependencies, call: AdminRequest[B, Q]) -> Principal:
+async def _stand_in(admin: AdminDependencies, call: AnyRequest) -> Principal:
     """Return the principal for the audit trail and the limits: the caller's key or `operator`, with the MCP scope."""
     caller = call.by.caller
     tenant = await get_tenant(call.tenant, admin.catalog)
@@ -84,7 +82,7 @@ async def _stand_in(admin: AdminDependencies, call: AdminRequest[B, Q]) -> Princ
     return Principal(tenant=tenant.id, slug=tenant.slug, key=key, subject=subject, scopes=frozenset({Scope.MCP}))
 
 
-async def _name_of(admin: AdminDependencies, call: AdminRequest[B, Q], family: Family, name: str) -> str:
+async def _name_of(admin: AdminDependencies, call: AnyRequest, family: Family, name: str) -> str:
     """Return the name of the primitive with this name or id.
 
     Raises:
@@ -145,40 +143,11 @@ def _text(body: bytes) -> str:
     return text if len(body) <= _LONGEST_BODY else f"{text}… ({len(body)} bytes)"
 
 
-_PROBLEMS = frozenset({409, 422, 429, 502, 504})
+_TRIED = {200: TrialShown}
+_TRY = Options(problems={409, 422, 429, 502, 504}, work=WorkKind.OUTBOUND)
 
 ENDPOINTS = (
-    Endpoint(
-        method="POST",
-        path="/tenants/{t}/tools/{name}/try",
-        summary="Call a tool through every gate, and show what was sent beside what came back.",
-        handle=try_tool,
-        body=ToolTry,
-        query=NoQuery,
-        answers={200: TrialShown},
-        problems=_PROBLEMS,
-        work=WorkKind.OUTBOUND,
-    ),
-    Endpoint(
-        method="POST",
-        path="/tenants/{t}/resources/try",
-        summary="Read a resource, fixed or of a template, through every gate.",
-        handle=try_resource,
-        body=NoBody,
-        query=UriQuery,
-        answers={200: TrialShown},
-        problems=_PROBLEMS,
-        work=WorkKind.OUTBOUND,
-    ),
-    Endpoint(
-        method="POST",
-        path="/tenants/{t}/prompts/{name}/try",
-        summary="Get a prompt through every gate.",
-        handle=try_prompt,
-        body=PromptTry,
-        query=NoQuery,
-        answers={200: TrialShown},
-        problems=_PROBLEMS,
-        work=WorkKind.OUTBOUND,
-    ),
+    endpoint("POST", "/tenants/{t}/tools/{name}/try", try_tool, ToolTry, NoQuery, _TRIED, **_TRY),
+    endpoint("POST", "/tenants/{t}/resources/try", try_resource, NoBody, UriQuery, _TRIED, **_TRY),
+    endpoint("POST", "/tenants/{t}/prompts/{name}/try", try_prompt, PromptTry, NoQuery, _TRIED, **_TRY),
 )

@@ -1,0 +1,206 @@
+"""The regular endpoints of a noun: list, create, show, replace, change, delete, and actions on one object.
+
+An endpoint's name, path, statuses and entity tag follow from its kind; a table names only what differs.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import getdoc
+from typing import Generic, Protocol, TypedDict, TypeVar, Unpack, cast
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from gateway.admin.endpoint import (
+    AdminDependencies,
+    AdminRequest,
+    AdminResponse,
+    AnyRequest,
+    Endpoint,
+    Handle,
+    Plain,
+    Route,
+)
+from gateway.admin.limits import WorkKind
+from gateway.admin.listings import ListRules
+from gateway.admin.pagination import read_list
+from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, PageQuery, QueryModel
+from gateway.catalog.etags import Expected, Versioned, tag_of
+from gateway.catalog.transaction import Author, CatalogContext
+from gateway.domain.identifiers import TenantId
+from gateway.domain.order import Order
+from gateway.domain.tenancy.keys import Scope
+
+T = TypeVar("T", bound=Versioned)
+T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K", bound=str)
+K_contra = TypeVar("K_contra", bound=str, contravariant=True)
+B = TypeVar("B", bound=BodyModel)
+Q = TypeVar("Q", bound=QueryModel)
+P = TypeVar("P", bound=PageQuery)
+
+Answers = Mapping[int, type[BaseModel] | None]
+"""The response models by status."""
+Show = Callable[[AdminDependencies, TenantId, Sequence[T]], Awaitable[Sequence[BaseModel]]]
+"""Builds the response models of several objects."""
+
+
+class ReadPage(Protocol[T_co]):
+    """Reads a tenant's objects from the catalog: at most `limit` after the position `after`."""
+
+    def __call__(
+        self, tenant: TenantId, catalog: CatalogContext, /, *, after: str | None, limit: int, order: Order
+    ) -> Awaitable[Sequence[T_co]]:
+        """Return the objects, ordered by position."""
+        ...
+
+
+class Remove(Protocol[K_contra]):
+    """Deletes one object of a tenant from the catalog."""
+
+    def __call__(
+        self, tenant: TenantId, catalog: CatalogContext, key: K_contra, /, *, by: Author, expected: Expected
+    ) -> Awaitable[None]:
+        """Delete the object of this name or id if it has an expected version."""
+        ...
+
+
+class Options(TypedDict, total=False):
+    """The fields of an endpoint that have a default and do not follow from its kind."""
+
+    scopes: frozenset[Scope]
+    problems: AbstractSet[int]
+    limit: int
+    work: WorkKind
+
+
+class AllOptions(Options, total=False):
+    """All fields of an endpoint that have a default."""
+
+    called: str
+    summary: str
+    has_tag: bool
+
+
+def endpoint(
+    method: str,
+    path: str,
+    handle: Handle[B, Q],
+    body: type[B],
+    query: type[Q],
+    answers: Answers,
+    **options: Unpack[AllOptions],
+) -> Route:
+    """Build an endpoint. Its summary, unless given, is the first paragraph of the handler's docstring."""
+    options.setdefault("summary", " ".join((getdoc(handle) or "").partition("\n\n")[0].split()))
+    return Endpoint(method=method, path=path, handle=handle, body=body, query=query, answers=answers, **options)
+
+
+def each(show: Callable[[T], BaseModel]) -> Show[T]:
+    """Build response models one by one, from the objects alone."""
+
+    async def show_all(_: AdminDependencies, __: TenantId, found: Sequence[T]) -> Sequence[BaseModel]:
+        return [show(one) for one in found]
+
+    return show_all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun(Generic[T]):
+    """One noun of the admin API; `key` is both the path parameter of one object and the attribute that it contains."""
+
+    one: str
+    """The noun in the names of operations, such as `key` in `get_key`."""
+    path: str
+    """The path of the list."""
+    key: str
+    shown: type[BaseModel]
+    """The response model of one object."""
+    show: Show[T]
+
+    @property
+    def item(self) -> str:
+        """The path of one object."""
+        return f"{self.path}/{{{self.key}}}"
+
+    async def answer(self, admin: AdminDependencies, call: AnyRequest, found: T) -> AdminResponse:
+        """Build the response with one object."""
+        [content] = await self.show(admin, call.tenant, [found])
+        return AdminResponse(content=content, tag=tag_of(found))
+
+    def created(self, call: AnyRequest, made: T, response: AdminResponse) -> AdminResponse:
+        """Turn the response with a new object into 201 with its location."""
+        place: str = getattr(made, self.key)
+        path = self.path.replace("{t}", quote(call.path["t"]))
+        return replace(response, status=201, location=f"{path}/{quote(place)}")
+
+    def lists(
+        self,
+        summary: str,
+        read: ReadPage[T],
+        rules: ListRules[T],
+        query: type[P],
+        page: type[BaseModel],
+        **options: Unpack[Options],
+    ) -> Route:
+        """Build the GET of the list."""
+
+        async def handle(admin: AdminDependencies, call: AdminRequest[NoBody, P]) -> AdminResponse:
+            read_tenant = partial(read, call.tenant, admin.catalog)
+            found, cursor = await read_list(admin.cursors, call.tenant, rules, call.query, read=read_tenant)
+            items = await self.show(admin, call.tenant, found)
+            return AdminResponse(content=page(items=items, next_cursor=cursor))
+
+        named: AllOptions = {**options, "called": f"list_{rules.name}", "summary": summary, "has_tag": False}
+        return endpoint("GET", self.path, handle, NoBody, query, {200: page}, **named)
+
+    def creates(
+        self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
+    ) -> Route:
+        """Build the POST that creates an object; `answers` are given if a response is not the noun's model."""
+        answers = answers or {201: self.shown}
+        return endpoint("POST", self.path, handle, body, NoQuery, answers, has_tag=True, **options)
+
+    def shows(self, summary: str, read: Callable[[TenantId, CatalogContext, K], Awaitable[T]]) -> Route:
+        """Build the GET of one object."""
+
+        async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
+            key = cast("K", call.path[self.key])
+            return await self.answer(admin, call, await read(call.tenant, admin.catalog, key))
+
+        named = AllOptions(called=f"get_{self.one}", summary=summary, has_tag=True)
+        return endpoint("GET", self.item, handle, NoBody, NoQuery, {200: self.shown}, **named)
+
+    def upserts(
+        self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
+    ) -> Route:
+        """Build the PUT that replaces an object or creates it."""
+        answers = answers or {200: self.shown, 201: self.shown}
+        return endpoint("PUT", self.item, handle, body, NoQuery, answers, has_tag=True, **options)
+
+    def updates(
+        self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
+    ) -> Route:
+        """Build the PATCH that changes the sent fields of an object."""
+        answers = answers or {200: self.shown}
+        return endpoint("PATCH", self.item, handle, body, NoQuery, answers, has_tag=True, **options)
+
+    def deletes(self, summary: str, remove: Remove[K], **options: Unpack[Options]) -> Route:
+        """Build the DELETE of an object."""
+
+        async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
+            key = cast("K", call.path[self.key])
+            await remove(call.tenant, admin.catalog, key, by=call.by, expected=call.expected)
+            return AdminResponse(status=204)
+
+        named: AllOptions = {**options, "called": f"delete_{self.one}", "summary": summary, "has_tag": True}
+        return endpoint("DELETE", self.item, handle, NoBody, NoQuery, {204: None}, **named)
+
+    def acts(
+        self, verb: str, handle: Handle[NoBody, NoQuery], answers: Answers | None = None, **options: Unpack[Options]
+    ) -> Route:
+        """Build the POST of another action on one object, such as `/rotate`."""
+        answers = answers or {200: self.shown}
+        return endpoint("POST", f"{self.item}/{verb}", handle, NoBody, NoQuery, answers, has_tag=True, **options)
