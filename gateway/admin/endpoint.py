@@ -130,12 +130,11 @@ class Endpoint(Generic[B, Q]):
         Raises:
             InvalidBody: the body does not have the documented form.
             BadInput: the query does not have the documented form.
-            DocumentTooLarge, LimitExceeded: see `gateway.admin.validation.read_body`.
+            DocumentTooLarge: see `gateway.admin.validation.read_body`.
             GatewayError: the handler refused the request.
         """
         query = read_query(received.query, self.query)
-        workers = admin.catalog.workers
-        body = await read_body(received.body, self.body, workers=workers, tenant=received.tenant)
+        body = await read_body(received.body, self.body)
         call = AdminRequest(
             tenant=received.tenant,
             by=received.by,

@@ -1,26 +1,19 @@
 """Validation of request bodies and query strings. Validation errors are converted to faults."""
 
-import json
-import sys
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from gateway.admin.large_bodies import LARGEST_REST, load_large
 from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.models import BodyModel, NoBody, QueryModel
-from gateway.catalog.sources.worker_pool import WorkerPool
-from gateway.domain.identifiers import TenantId
+from gateway.domain.json_text import load_json
 from gateway.errors import BadInput, Fault, InvalidBody
-from gateway.web.bodies import load_json
-
-SPLIT = (sys.executable, "-I", "-m", "gateway.admin.body_splitter")
-"""The child process that separates the document from a large body."""
 
 _LARGE = 256 * 1024
-_VERY_LARGE = 1024 * 1024
 _MAX_FAULTS = 20
 _NULL_WANTED = "none_required"
 """Pydantic's error type for the `None` branch of an optional field; `None` is only the default of an absent field."""
@@ -29,21 +22,20 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 
 
-async def read_body(raw: bytes, model: type[B], *, workers: WorkerPool, tenant: TenantId | None = None) -> B:
-    """Validate the body as `model`. A body above 256 KiB is parsed in a thread, one above 1 MiB in a process.
+async def read_body(raw: bytes, model: type[B]) -> B:
+    """Validate the body as `model`. A body above 256 KiB is parsed in a thread, one above 1 MiB without its document.
 
     Raises:
         InvalidBody: the body is not JSON or does not have the documented form.
-        DocumentTooLarge: parsing takes more time or memory than allowed, or a body above 1 MiB exceeds a limit of
-            `gateway.admin.body_splitter`.
-        LimitExceeded: too many bodies above 1 MiB are waiting to be parsed.
+        DocumentTooLarge: a body above 1 MiB has more than 1 MiB beside its document.
     """
-    if model is NoBody and not raw.strip():
+    raw = raw.rstrip()
+    if model is NoBody and not raw:
         return model()
-    if len(raw) > _VERY_LARGE:
-        content = await _split(raw, workers, tenant)
+    if len(raw) > _LARGE:
+        content = await anyio.to_thread.run_sync(load_large if len(raw) > LARGEST_REST else load_json, raw)
     else:
-        content = await anyio.to_thread.run_sync(load_json, raw) if len(raw) > _LARGE else load_json(raw)
+        content = load_json(raw)
     if not isinstance(content, dict):
         raise InvalidBody("the body must be a JSON object", faults=[Fault(pointer="", reason="must be an object")])
     try:
@@ -51,21 +43,6 @@ async def read_body(raw: bytes, model: type[B], *, workers: WorkerPool, tenant: 
     except ValidationError as error:
         faults = _faults(error, model, cast("object", content))
         raise InvalidBody(_sentence("the body", faults), faults=faults) from None
-
-
-async def _split(raw: bytes, workers: WorkerPool, tenant: TenantId | None) -> object:
-    """Parse the body in a child process; a document or archive in the result is bytes."""
-    answer = await workers.ask(raw, command=SPLIT, tenant=tenant)
-    if answer.rest is None:
-        raise InvalidBody("the body cannot be read")
-    content: dict[str, Any] = json.loads(answer.rest.fields)
-    if answer.rest.place:
-        *way, last = answer.rest.place
-        holder = content
-        for key in way:
-            holder = holder[key]
-        holder[last] = answer.document or b""
-    return content
 
 
 def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:

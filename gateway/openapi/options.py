@@ -1,4 +1,4 @@
-"""Options of an import, separate from the compiler, which a serving process never imports."""
+"""Options and form of a document to compile, separate from the compiler, which a serving process never imports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,3 +28,17 @@ class ImportOptions:
     """True if the query tools expose the document."""
     is_listed: bool = True
     """True if the operations of the document are listed as tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentForm:
+    """The form in which a document is sent: its text, a JSON value of a request body, or an archive."""
+
+    is_json_value: bool = False
+    """The document is an object or a string, an archive is base64 in a string."""
+    is_archive: bool = False
+    entry: str | None = None
+    """The name of an archive's root document if it was given."""
+
+
+PLAIN = DocumentForm()

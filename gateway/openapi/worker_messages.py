@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.domain.sources import Compilation, CompiledOperation, ImportReport, ListedPrice, OperationReport
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
-from gateway.openapi.options import ImportOptions
+from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 
 LENGTH_BYTES = 4
 LONGEST = 64 * 1024 * 1024
@@ -26,13 +26,12 @@ T = TypeVar("T")
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """The task of the process; the input is sent after it. An archive is sent as base64, as the client sent it."""
+    """The task of the process; the document is sent after it."""
 
     memory_bytes: int
     cpu_s: int
     options: ImportOptions = ImportOptions()
-    is_archive: bool = False
-    entry: str | None = None
+    form: DocumentForm = PLAIN
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -60,7 +59,7 @@ class OperationReports(msgspec.Struct, frozen=True, tag=True):
 
 
 class OutlinePart(msgspec.Struct, frozen=True, tag=True):
-    """The next part of the bundle of an archive, or of the document or archive taken out of a request body."""
+    """The next part of the document that was made of an archive or of a JSON string."""
 
     content: bytes
 
@@ -69,13 +68,6 @@ class Outlining(msgspec.Struct, frozen=True, tag=True):
     """The next part of the encoded outline, which the query tools read."""
 
     content: bytes
-
-
-class Rest(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A request body without its document, as JSON, and the path of keys to the document in the body."""
-
-    fields: bytes
-    place: tuple[str, ...]
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -98,9 +90,7 @@ class Closing(msgspec.Struct, frozen=True, tag=True):
     peak_bytes: int
 
 
-Message: TypeAlias = (
-    Opening | Operations | OperationReports | OutlinePart | Outlining | Rest | Refusal | Crash | Closing
-)
+Message: TypeAlias = Opening | Operations | OperationReports | OutlinePart | Outlining | Refusal | Crash | Closing
 
 decode_message: Callable[[bytes], Message] = msgspec.msgpack.Decoder[Message](Message).decode
 decode_task: Callable[[bytes], Task] = msgspec.msgpack.Decoder(Task).decode
@@ -152,7 +142,6 @@ class WorkerAnswer:
         self.peak_bytes = 0
         self.crash: str | None = None
         self.refusal: BadInput | None = None
-        self.rest: Rest | None = None
         self._opening: Opening | None = None
         self._operations: list[CompiledOperation] = []
         self._fates: list[OperationReport] = []
@@ -172,8 +161,6 @@ class WorkerAnswer:
                 self._parts.append(message.content)
             case Outlining():
                 self._outline.append(message.content)
-            case Rest():
-                self.rest = message
             case Refusal():
                 kind = _KINDS.get(message.code, InvalidDocument)
                 self.refusal = kind(message.message, faults=message.faults)
@@ -184,7 +171,7 @@ class WorkerAnswer:
 
     @property
     def document(self) -> bytes | None:
-        """The document that was sent back; None if none was."""
+        """The document that was made of an archive or of a JSON string; None if it is the input."""
         return b"".join(self._parts) if self._parts else None
 
     def compilation(self) -> Compilation | None:

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import KeyId
+from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.domain.tenancy.keys import Scope as KeyScope
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
@@ -43,7 +44,7 @@ from gateway.protocol.stateless.transport import MAX_BODY, StatelessTransport
 from gateway.protocol.tracing import traced
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
-from gateway.web.bodies import declared_length, load_json, read_body, refuse_many_values
+from gateway.web.bodies import declared_length, read_body
 from gateway.web.problems import status_of
 
 BODY_DEADLINE_S = 30.0

@@ -18,8 +18,9 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import Delivery, SingleUse, check_delivery, take_delivery, verify_delivery
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import KeyId
+from gateway.domain.json_text import load_json
 from gateway.errors import Fault, GatewayError, InvalidBody
-from gateway.web.bodies import declared_length, load_json, read_body
+from gateway.web.bodies import declared_length, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
 LARGEST = 64 * 1024

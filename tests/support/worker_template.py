@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 
-MODULES = ("gateway.openapi.worker", "gateway.admin.body_splitter", "gateway.definitions.json_schema.check_worker")
+MODULES = ("gateway.openapi.worker", "gateway.definitions.json_schema.check_worker")
 _STREAMS = 2
 _LONGEST_NAME = 256
 

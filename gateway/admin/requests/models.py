@@ -73,7 +73,7 @@ def _check_secret(value: str) -> str:
 Absent = SkipJsonSchema[None]
 """The value of a field that was not sent; a null in the request is refused."""
 CutOut = SkipJsonSchema[bytes]
-"""The bytes of a document or archive that `body_splitter` separated from a large body; JSON itself has no bytes."""
+"""The JSON of a document or archive, which `gateway.admin.large_bodies` cut out; JSON itself has no bytes."""
 GIVEN = BeforeValidator(_refuse_null)
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]

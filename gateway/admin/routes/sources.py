@@ -1,6 +1,7 @@
 """Endpoints of sources and their reports."""
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -38,9 +39,9 @@ from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import Imported
-from gateway.catalog.sources.worker_pool import UploadedArchive
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import OperationRule
+from gateway.openapi.options import DocumentForm
 
 _NOUN = Noun(one="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of))
 _IMPORT = Options(problems={409, 422, 429, 502, 504}, limit=LARGE, work=WorkKind.OUTBOUND)
@@ -100,11 +101,12 @@ async def _update(
 
 def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str]) -> SourceDraft:
     """Apply the values of these fields to the draft; credentials that are not sent are kept."""
+    document, form = _document_of(body)
     return replace(
         draft,
-        document=body.document,
+        document=document,
+        form=form,
         url=body.url,
-        archive=None if body.archive is None else UploadedArchive(base64=body.archive.base64, entry=body.archive.entry),
         base_url=body.base_url if "base_url" in fields else draft.base_url,
         prefix=body.prefix if "prefix" in fields else draft.prefix,
         expose=body.expose if "expose" in fields else draft.expose,
@@ -115,6 +117,15 @@ def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str])
         dry_run=body.dry_run,
         allow_removals=body.allow_removals,
     )
+
+
+def _document_of(body: SourceOptions) -> tuple[Mapping[str, object] | str | bytes | None, DocumentForm]:
+    """Return the document or archive; bytes are its JSON."""
+    if body.archive is None:
+        return body.document, DocumentForm(is_json_value=isinstance(body.document, bytes))
+    base64 = body.archive.base64
+    content = base64 if isinstance(base64, bytes) else json.dumps(base64).encode()
+    return content, DocumentForm(is_json_value=True, is_archive=True, entry=body.archive.entry)
 
 
 def _rules(sent: Sequence[OperationRuleSent]) -> tuple[OperationRule, ...]:

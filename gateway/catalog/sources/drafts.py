@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gateway.catalog.sources.compilation import Content, DocumentOrigin
-from gateway.catalog.sources.worker_pool import UploadedArchive
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.sources import (
@@ -21,18 +19,20 @@ from gateway.domain.sources import (
     StoredOperation,
 )
 from gateway.errors import Fault, InvalidBody
+from gateway.openapi.options import PLAIN, DocumentForm
 
 _MAX_TITLE = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDraft:
-    """A requested import. Without document, URL and archive, the stored document is compiled again."""
+    """A requested import. Without document and URL, the stored document is compiled again."""
 
     name: str
     document: Mapping[str, object] | str | bytes | None = None
+    form: DocumentForm = PLAIN
+    """The form of a document that is bytes."""
     url: str | None = None
-    archive: UploadedArchive | None = None
     base_url: str | None = None
     prefix: str | None = None
     expose: Exposure = Exposure.TOOLS
@@ -45,10 +45,14 @@ class SourceDraft:
     allow_removals: bool = False
     """Allows an update to remove existing tools."""
 
-    @property
-    def origin(self) -> DocumentOrigin:
-        """The origin of the document."""
-        return DocumentOrigin(document=self.document, url=self.url, archive=self.archive)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A document and its form, which a compiled one no longer has, and the URL it was fetched from."""
+
+    document: bytes = b""
+    form: DocumentForm = PLAIN
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

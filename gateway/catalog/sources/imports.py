@@ -12,10 +12,11 @@ import anyio.to_thread
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.primitives.constraints import check_capacity, code_of
-from gateway.catalog.sources.compilation import Content, compile_source, read_content
+from gateway.catalog.sources.compilation import compile_source, read_content
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
 from gateway.catalog.sources.diff import compare
 from gateway.catalog.sources.drafts import (
+    Content,
     PreparedImport,
     SourceDraft,
     check_credentials,
@@ -65,7 +66,7 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
         LimitExceeded: the tools exceed the tenant's limit of primitives, or no worker is free in time.
         UpstreamError, InvalidDocument, BadInput, Unavailable: as for `read_content` and `compile_source`.
     """
-    content = await read_content(tenant, catalog, draft.origin)
+    content = await read_content(tenant, catalog, draft)
     ready = await _compile(tenant, catalog, draft, content, known_names={}, source=new_source_id())
     if draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
@@ -108,8 +109,8 @@ async def update_source(
         stored = await sources.document(tenant, db, current.id, current.active_version)
     draft = revise(draft_of(current))
     content = Content(document=stored or b"", url=current.url)
-    if not draft.origin.is_stored:
-        content = await read_content(tenant, catalog, draft.origin)
+    if draft.document is not None or draft.url is not None:
+        content = await read_content(tenant, catalog, draft)
     async with catalog.store.transaction(tenant) as db:
         kept = await known_names(tenant, db, current.id, keeps_prefix=draft.prefix == current.prefix)
     ready = await _compile(tenant, catalog, draft, content, known_names=kept, source=current.id)

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
 
 import anyio
 import anyio.to_thread
@@ -22,8 +21,15 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
-from gateway.openapi.options import ImportOptions
-from gateway.openapi.worker_messages import LENGTH_BYTES, LONGEST, Task, WorkerAnswer, decode_message, write_frame
+from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
+from gateway.openapi.worker_messages import (
+    LENGTH_BYTES,
+    LONGEST,
+    Task,
+    WorkerAnswer,
+    decode_message,
+    write_frame,
+)
 from gateway.sandbox.processes import child, send_all
 
 log = structlog.get_logger(__name__)
@@ -49,27 +55,11 @@ class WorkerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UploadedArchive:
-    """An uploaded archive as base64 text, and the name of its root document if it was given."""
-
-    base64: str | bytes
-    entry: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledDocument:
-    """The compilation of a document; `bundle` is the document made of an archive's files, None without an archive."""
+    """A compilation, and the document that was made of an archive or of a JSON string; None if it is the input."""
 
     compilation: Compilation
-    bundle: bytes | None = None
-
-
-class _TaskOptions(TypedDict, total=False):
-    """Options of a task, without its limits."""
-
-    options: ImportOptions
-    is_archive: bool
-    entry: str | None
+    document: bytes | None = None
 
 
 class WorkerPool:
@@ -89,62 +79,44 @@ class WorkerPool:
         )
 
     async def compile(
-        self, document: bytes | UploadedArchive, options: ImportOptions, *, tenant: TenantId | None = None
+        self,
+        content: bytes,
+        options: ImportOptions,
+        *,
+        form: DocumentForm = PLAIN,
+        tenant: TenantId | None = None,
     ) -> CompiledDocument:
         """Compile a document, or the document that an archive contains.
 
         Raises:
             InvalidDocument: the document or archive cannot be read, or the compiler failed on it.
+            InvalidBody: a JSON value breaks a rule of request bodies.
             DocumentTooLarge: the document exceeds a limit of documents, or the time or memory for one.
             BadInput: the options are invalid.
             LimitExceeded: no worker is free in time for this tenant, or too many documents wait.
             Unavailable: the process did not start.
         """
-        if isinstance(document, UploadedArchive):
-            content = _ascii(document.base64)
-            answer = await self.ask(content, tenant=tenant, options=options, is_archive=True, entry=document.entry)
-        else:
-            answer = await self.ask(document, tenant=tenant, options=options)
-        compilation = answer.compilation()
-        if compilation is None:
-            raise InvalidDocument("The compiler returned no result for this document.")
-        return CompiledDocument(compilation=compilation, bundle=answer.document)
-
-    async def ask(
-        self,
-        content: bytes,
-        *,
-        command: Sequence[str] | None = None,
-        tenant: TenantId | None = None,
-        **more: Unpack[_TaskOptions],
-    ) -> WorkerAnswer:
-        """Run one task in a worker and return its complete answer.
-
-        Raises:
-            BadInput: the worker refused the content, as `BadInput` or a subclass such as `InvalidDocument`.
-            InvalidDocument: the worker failed on the content.
-            DocumentTooLarge: reading the content takes more time or memory than the limits.
-            LimitExceeded: no worker is free in time for this tenant, or too many documents wait.
-            Unavailable: the process did not start.
-        """
         limits = self._limits
         cpu_s = int(limits.wall_s) + _CPU_GRACE_S
-        task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, **more)
+        task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form)
         async with self.places.hold(tenant or ""):
             try:
                 with anyio.fail_after(limits.wall_s):
-                    answer, status = await self._run(command or self._command, task, content)
+                    answer, status = await self._run(task, content)
             except TimeoutError:
                 raise self._too_slow() from None
         if answer.refusal is not None:
             raise answer.refusal
         if answer.crash is not None or not answer.is_complete:
             raise self._broken_off(answer, status)
-        return answer
+        compilation = answer.compilation()
+        if compilation is None:
+            raise InvalidDocument("The compiler said nothing of this document.")
+        return CompiledDocument(compilation=compilation, document=answer.document)
 
-    async def _run(self, command: Sequence[str], task: Task, content: bytes) -> tuple[WorkerAnswer, int]:
+    async def _run(self, task: Task, content: bytes) -> tuple[WorkerAnswer, int]:
         started = time.monotonic()
-        async with child(command) as process:
+        async with child(self._command) as process:
             answer = await _converse(process, task, content)
             status = await process.wait()
         log.info(
@@ -206,10 +178,3 @@ async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
                 return
             content = await buffered.receive_exactly(length)
             answer.take(await anyio.to_thread.run_sync(decode_message, content))
-
-
-def _ascii(text: str | bytes) -> bytes:
-    try:
-        return text if isinstance(text, bytes) else text.encode("ascii")
-    except UnicodeEncodeError as error:
-        raise InvalidDocument("The archive is no base64: it has a character beyond ASCII.") from error

@@ -18,15 +18,12 @@ from gateway.admin.requests.models import (
     TenantCreate,
 )
 from gateway.admin.validation import read_body, read_query
-from gateway.catalog.sources.worker_pool import WorkerPool
-from gateway.errors import BadInput, InvalidBody
-
-WORKERS = WorkerPool()
+from gateway.errors import BadInput, DocumentTooLarge, InvalidBody
 
 
 async def _faults(body: object, model: type[KeyCreate] | type[SourceCreate] | type[PolicyUpdate]) -> dict[str, str]:
     with pytest.raises(InvalidBody) as caught:
-        await read_body(json.dumps(body).encode(), model, workers=WORKERS)
+        await read_body(json.dumps(body).encode(), model)
     return {fault.pointer: fault.reason for fault in caught.value.faults}
 
 
@@ -58,7 +55,6 @@ async def test_a_refusal_never_repeats_a_secret() -> None:
         await read_body(
             json.dumps({"name": "a", "document": {}, "credentials": {"k": secret, "l": [secret]}}).encode(),
             SourceCreate,
-            workers=WORKERS,
         )
     assert "s3cr3t" not in repr((caught.value.message, caught.value.faults))
 
@@ -104,22 +100,22 @@ async def test_an_import_has_one_origin(body: object) -> None:
 async def test_a_form_is_told_in_words() -> None:
     """Ours: nobody has to read a pattern to mend a name."""
     with pytest.raises(InvalidBody, match="small letters, digits and hyphens"):
-        await read_body(b'{"slug": "Acme"}', TenantCreate, workers=WORKERS)
+        await read_body(b'{"slug": "Acme"}', TenantCreate)
     with pytest.raises(InvalidBody, match="at least 1 item, not 0"):
-        await read_body(b'{"name": "a", "scopes": []}', KeyCreate, workers=WORKERS)
+        await read_body(b'{"name": "a", "scopes": []}', KeyCreate)
 
 
 async def test_absent_and_null_differ() -> None:
     """Ours: null ends nothing by accident; an end that is null means never."""
-    assert (await read_body(b'{"expires_at":null}', KeyUpdate, workers=WORKERS)).model_fields_set == {"expires_at"}
+    assert (await read_body(b'{"expires_at":null}', KeyUpdate)).model_fields_set == {"expires_at"}
     with pytest.raises(InvalidBody, match="must not be null"):
-        await read_body(b'{"name":null}', KeyUpdate, workers=WORKERS)
+        await read_body(b'{"name":null}', KeyUpdate)
 
 
 async def test_broken_json_has_line_and_column() -> None:
     """Ours: malformed JSON is refused with the place where it breaks."""
     with pytest.raises(InvalidBody) as caught:
-        await read_body(b'{\n  "slug": }', TenantCreate, workers=WORKERS)
+        await read_body(b'{\n  "slug": }', TenantCreate)
     assert (caught.value.faults[0].line, caught.value.faults[0].column) == (2, 11)
 
 
@@ -127,20 +123,20 @@ async def test_broken_json_has_line_and_column() -> None:
 async def test_a_body_is_an_object(raw: bytes) -> None:
     """Ours: nothing but an object is a body."""
     with pytest.raises(InvalidBody):
-        await read_body(raw, TenantCreate, workers=WORKERS)
+        await read_body(raw, TenantCreate)
 
 
 async def test_a_request_without_body_takes_none_or_an_empty_object() -> None:
     """Ours: fields that would be ignored are refused."""
-    assert await read_body(b"", NoBody, workers=WORKERS) == await read_body(b" {} ", NoBody, workers=WORKERS)
+    assert await read_body(b"", NoBody) == await read_body(b" {} ", NoBody)
     with pytest.raises(InvalidBody):
-        await read_body(b'{"force":true}', NoBody, workers=WORKERS)
+        await read_body(b'{"force":true}', NoBody)
 
 
 async def test_a_large_body_is_read_all_the_same() -> None:
     """Ours: what is parsed in a thread has the same result."""
     document = {"paths": {f"/p{number}": {"description": "x" * 100} for number in range(5000)}}
-    read = await read_body(json.dumps({"document": document}).encode(), SourceUpdate, workers=WORKERS)
+    read = await read_body(json.dumps({"document": document}).encode(), SourceUpdate)
     assert read.document == document
 
 
@@ -174,15 +170,67 @@ def test_a_route_without_parameters_refuses_all() -> None:
 
 
 async def test_a_very_large_body_means_what_it_would_in_small() -> None:
-    """Ours: a body that is read in a process is held to the same rules, with its document as bytes."""
+    """Ours: white space after a body does not make it large, and the rules are the same."""
     large = " " * 1_100_000
     body = json.dumps({"name": "a", "document": {"x": "ä"}, "prefix": "p"}) + large
-    read = await read_body(body.encode(), SourceCreate, workers=WORKERS)
-    assert (read.name, read.document, read.prefix) == ("a", '{"x":"ä"}'.encode(), "p")
-    archived = json.dumps({"archive": {"base64": "AAAA", "entry": "a.yaml"}}) + large
-    replaced = await read_body(archived.encode(), SourceReplace, workers=WORKERS)
-    assert replaced.archive is not None
-    assert (replaced.archive.base64, replaced.archive.entry) == (b"AAAA", "a.yaml")
+    read = await read_body(body.encode(), SourceCreate)
+    assert (read.name, read.document, read.prefix) == ("a", {"x": "ä"}, "p")
     for raw in ('{"name":"a","name":"b"}', "[]", '{"name":', '{"document":7}', '{"document":{"a":1,"a":2}}'):
         with pytest.raises(InvalidBody):
-            await read_body((raw + large).encode(), SourceCreate, workers=WORKERS)
+            await read_body((raw + large).encode(), SourceCreate)
+
+
+LARGE_TEXT = '\\"\n{ä' * 200_000
+
+
+@pytest.mark.parametrize("document", [{"x": LARGE_TEXT}, LARGE_TEXT])
+async def test_a_large_document_stays_json(document: object) -> None:
+    """Ours: a document above 1 MiB is cut out of its body and becomes no object here; the rest is read as ever."""
+    sent = json.dumps(document)
+    body = json.dumps({"name": "a", "prefix": "p"})[:-1] + f', "docu\\u006dent" : {sent} , "dry_run": true}}'
+    read = await read_body(body.encode(), SourceCreate)
+    assert (read.name, read.document, read.prefix, read.dry_run) == ("a", sent.encode(), "p", True)
+
+
+async def test_a_large_archive_stays_json() -> None:
+    """Ours: the base64 of an archive above 1 MiB is cut out; the name of its root document is read."""
+    sent = {"base64": "A" * 2_000_000, "entry": "a.yaml"}
+    read = await read_body(json.dumps({"document": None, "archive": sent}).encode(), SourceReplace)
+    assert read.archive is not None
+    assert (read.archive.base64, read.archive.entry) == (json.dumps(sent["base64"]).encode(), "a.yaml")
+
+
+async def test_a_document_is_cut_out_where_it_is() -> None:
+    """Ours: a member that begins like the document is not taken for it."""
+    body = {"prefix": {"x": "y" * 100}, "document": {"x": "y" * 1_100_000}}
+    with pytest.raises(InvalidBody) as caught:
+        await read_body(json.dumps(body).encode(), SourceUpdate)
+    assert [fault.pointer for fault in caught.value.faults] == ["/prefix"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "says"),
+    [
+        ('{"document":LARGE,"document":1}', DocumentTooLarge, "beside its document"),
+        ('{"name":1,"document":LARGE,"name":1}', InvalidBody, "'name' is there twice"),
+        ('{"document":1,"document":LARGE}', InvalidBody, "'document' is there twice"),
+        ('{"document":LARGE,"name":NaN}', InvalidBody, "malformed: invalid character"),
+        ('{"document":LARGE,\n"name":}', InvalidBody, r"line 2, column 8\)"),
+        ('{"document":LARGE', InvalidBody, "line 1, column"),
+        ('{"document":LARGE,"name":"\\ud800"}', InvalidBody, "half of a surrogate pair"),
+        ('{"document":{"x":' + "[" * 2_000_000, InvalidBody, "nested"),
+        ('{"document":' + '{"a":' * 300_000, InvalidBody, "nested"),
+        ("[LARGE]", InvalidBody, "must be a JSON object"),
+        ("\ufeff{}LARGE", InvalidBody, "not acceptable JSON"),
+        ('{"document":7,"name":LARGE}', DocumentTooLarge, "beside its document"),
+        ('{"archive":7,"name":LARGE}', DocumentTooLarge, "beside its document"),
+        ('{"archive":{"entry":LARGE}}', DocumentTooLarge, "beside its document"),
+        ('{"name":"' + "x" * (1024 * 1024 - 10) + '"}', DocumentTooLarge, "beside its document"),
+        ('{"document":"x","archive":{"base64":LARGE}}', DocumentTooLarge, "beside its document"),
+        ('{"document":LARGE,"colour":1}', InvalidBody, "/colour: unknown field"),
+    ],
+)
+async def test_a_very_large_body_is_held_to_the_same_rules(body: str, kind: type[Exception], says: str) -> None:
+    """Ours: the size of a document excuses nothing in the rest of its body (ISO-2)."""
+    with pytest.raises(kind, match=says):
+        await read_body(body.replace("LARGE", json.dumps("x" * 1_100_000)).encode(), SourceUpdate)

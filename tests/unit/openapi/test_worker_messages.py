@@ -7,7 +7,7 @@ import pytest
 from gateway.domain.sources import OperationRule
 from gateway.errors import BadInput, DocumentTooLarge, Fault, GatewayError, InvalidBody, InvalidDocument
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.options import ImportOptions
+from gateway.openapi.options import DocumentForm, ImportOptions
 from gateway.openapi.worker_messages import (
     LENGTH_BYTES,
     Closing,
@@ -93,7 +93,7 @@ def test_a_task_keeps_its_options_and_nonsense_is_none() -> None:
         include=(OperationRule(paths=("/a*",)), OperationRule()),
         exclude=(OperationRule(tags=("t",), methods=("GET",)),),
     )
-    task = Task(memory_bytes=1, cpu_s=2, options=options, is_archive=True, entry="a.yaml")
+    task = Task(memory_bytes=1, cpu_s=2, options=options, form=DocumentForm(is_archive=True, entry="a.yaml"))
 
     assert decode_task(write_frame(task)[LENGTH_BYTES:]) == task
     with pytest.raises(msgspec.MsgspecError):

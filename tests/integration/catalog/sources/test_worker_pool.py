@@ -13,13 +13,12 @@ import anyio
 import orjson
 import pytest
 
-from gateway.admin.validation import SPLIT
-from gateway.catalog.sources.worker_pool import UploadedArchive, WorkerLimits, WorkerPool
+from gateway.catalog.sources.worker_pool import WorkerLimits, WorkerPool
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.options import ImportOptions
+from gateway.openapi.options import DocumentForm, ImportOptions
 from tests.support.archives import ZOO, tgz_of
 from tests.support.documents import many, pets
 from tests.support.specs import load_spec
@@ -83,7 +82,7 @@ async def test_a_process_compiles_what_the_compiler_does(document: dict[str, Any
     compiled = await WorkerPool().compile(raw, OPTIONS)
 
     assert compiled.compilation == compile_document(raw, OPTIONS)
-    assert compiled.bundle is None
+    assert compiled.document is None
 
 
 async def test_a_large_compilation_comes_back_whole() -> None:
@@ -93,14 +92,17 @@ async def test_a_large_compilation_comes_back_whole() -> None:
     assert (await WorkerPool().compile(raw, OPTIONS)).compilation == compile_document(raw, OPTIONS)
 
 
-async def test_an_archive_becomes_its_one_document() -> None:
+@pytest.mark.parametrize("is_json_value", [True, False])
+async def test_an_archive_becomes_its_one_document(is_json_value: bool) -> None:
     """Ours: what is stored of an archive is the document that its files make (OAS-7)."""
-    compiled = await WorkerPool().compile(
-        UploadedArchive(base64=base64.encodebytes(tgz_of(ZOO)).decode()), ImportOptions()
-    )
+    raw = tgz_of(ZOO)
+    sent = json.dumps(base64.encodebytes(raw).decode()).encode() if is_json_value else raw
+    form = DocumentForm(is_json_value=is_json_value, is_archive=True)
 
-    assert compiled.bundle is not None
-    assert compiled.compilation == compile_document(compiled.bundle, ImportOptions())
+    compiled = await WorkerPool().compile(sent, ImportOptions(), form=form)
+
+    assert compiled.document is not None
+    assert compiled.compilation == compile_document(compiled.document, ImportOptions())
     assert [operation.tool for operation in compiled.compilation.operations] == [
         "list_animals",
         "add_animal",
@@ -176,8 +178,8 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
         await wait_closed(reader)
     finally:
         os.close(reader)
-    with pytest.raises(InvalidBody):
-        await workers.ask(b"[]", command=SPLIT)
+    async with workers.places.hold(""):
+        pass
 
 
 async def test_memory_beyond_the_limit_is_a_refusal() -> None:
@@ -243,22 +245,31 @@ async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path)
         os.close(reader)
 
 
+@pytest.mark.parametrize("document", [pets("https://pets.example"), json.dumps(pets("https://ä.example"), indent=1)])
+async def test_the_json_of_a_request_body_is_a_document(document: object) -> None:
+    """Ours: of a large body the worker is given the JSON, and sends back the text of a string (OAS-1)."""
+    sent = json.dumps(document).encode()
+
+    compiled = await WorkerPool().compile(sent, ImportOptions(), form=DocumentForm(is_json_value=True))
+
+    assert compiled.document == (document.encode() if isinstance(document, str) else None)
+    assert compiled.compilation == compile_document(compiled.document or sent, ImportOptions())
+
+
 @pytest.mark.parametrize(
-    ("body", "place", "document", "rest"),
+    ("raw", "kind", "says"),
     [
-        ({"name": "a", "document": {"b": "ä"}}, ("document",), '{"b":"ä"}'.encode(), {"name": "a", "document": None}),
-        ({"document": "text\n"}, ("document",), b"text\n", {"document": None}),
-        ({"archive": {"base64": "AAAA"}}, ("archive", "base64"), b"AAAA", {"archive": {"base64": None}}),
-        ({"document": 7}, (), None, {"document": 7}),
-        ({"archive": 7}, (), None, {"archive": 7}),
+        (b'{"openapi":"3.1.0","paths":{},"paths":{}}', InvalidBody, "'paths' is there twice"),
+        (b'{"openapi":' + b"[" * 65 + b"]" * 65 + b"}", InvalidBody, "nested deeper than 64"),
+        (b'{"openapi":' + b"9" * 641 + b"}", InvalidBody, "more than 640 digits"),
+        (b'{"openapi":NaN}', InvalidBody, "NaN"),
+        (b'{"openapi":"\\ud800"}', InvalidBody, "surrogate"),
+        (b'{"openapi":"\xff"}', InvalidBody, "not UTF-8"),
+        (b'"\\ud800"', InvalidBody, "surrogate"),
+        (b'"{"', InvalidDocument, "no valid JSON"),
     ],
 )
-async def test_the_document_is_taken_out_of_a_body(
-    body: object, place: tuple[str, ...], document: bytes | None, rest: object
-) -> None:
-    """Ours: a very large body is read in a process too, and its document comes back as bytes."""
-    answer = await WorkerPool().ask(orjson.dumps(body), command=SPLIT)
-
-    assert answer.rest is not None
-    assert (answer.rest.place, answer.document) == (place, document)
-    assert json.loads(answer.rest.fields) == rest
+async def test_the_json_of_a_request_body_is_held_to_its_rules(raw: bytes, kind: type[BadInput], says: str) -> None:
+    """Ours: an object means the same to every reader, however large it is (ISO-2)."""
+    with pytest.raises(kind, match=says):
+        await WorkerPool().compile(raw, ImportOptions(), form=DocumentForm(is_json_value=True))

@@ -1,0 +1,81 @@
+"""Large request bodies: the document or archive is cut out as JSON, and only the small rest becomes objects here.
+
+One scan by `msgspec` finds the member without building its values. The worker that compiles the document checks the
+member by the same rules as every body (`gateway.openapi.worker`).
+"""
+
+import re
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from gateway.domain.json_text import load_json, refuse_at
+from gateway.errors import DocumentTooLarge, Fault, InvalidBody
+
+LARGEST_REST = 1024 * 1024
+"""Maximum bytes of a body beside its document or archive. A body of at most so many bytes is not cut."""
+
+_ABSENT = msgspec.Raw(b"")
+_HEAD = 64
+_AT_BYTE = re.compile(r" \(byte (\d+)\)$")
+
+M = TypeVar("M")
+
+
+class _Members(msgspec.Struct):
+    """The members of a body that may be large; the others are skipped."""
+
+    document: msgspec.Raw = _ABSENT
+    archive: msgspec.Raw = _ABSENT
+
+
+class _Archive(msgspec.Struct):
+    """The member of an archive that may be large."""
+
+    base64: msgspec.Raw = _ABSENT
+
+
+def load_large(raw: bytes) -> object:
+    """Return the value of a body above `LARGEST_REST` bytes; its document or base64 is left as the bytes of its JSON.
+
+    Raises:
+        InvalidBody: the body is not a JSON object, or breaks a rule of `load_json` outside the cut member.
+        DocumentTooLarge: the body has more than `LARGEST_REST` bytes beside the member.
+    """
+    members = _scan(raw, _Members)
+    member, archive = bytes(members.document), bytes(members.archive)
+    is_archive = not member.startswith((b"{", b'"')) and archive.startswith(b"{")
+    if is_archive:
+        member = bytes(_scan(archive, _Archive).base64)
+    if len(raw) - len(member) > LARGEST_REST:
+        raise DocumentTooLarge(f"the body has more than {LARGEST_REST} bytes beside its document")
+    start = _find(raw, member)
+    content = cast("dict[str, Any]", load_json(b"".join([raw[:start], b"null", raw[start + len(member) :]])))
+    if is_archive:
+        content["archive"]["base64"] = member
+    else:
+        content["document"] = member
+    return content
+
+
+def _scan(raw: bytes, shape: type[M]) -> M:
+    try:
+        return msgspec.json.decode(raw, type=shape)
+    except msgspec.ValidationError:
+        raise InvalidBody(
+            "the body must be a JSON object", faults=[Fault(pointer="", reason="must be an object")]
+        ) from None
+    except RecursionError:
+        refuse_at("nested too deep", raw, 0)
+    except msgspec.DecodeError as error:
+        if found := _AT_BYTE.search(str(error)):
+            refuse_at(_AT_BYTE.sub("", str(error)), raw, int(found[1]))
+        refuse_at("the text ends too early, or a string has half of a surrogate pair", raw, len(raw))
+
+
+def _find(raw: bytes, member: bytes) -> int:
+    """Return the index of the member. Its beginning is searched first: a search prepares for all that is searched."""
+    start = raw.find(member[:_HEAD])
+    while not raw.startswith(member, start):
+        start = raw.find(member[:_HEAD], start + 1)
+    return start
