@@ -194,7 +194,7 @@ class CallPipeline:
             found = await bound.completer.complete(name, typed, chosen, call)
             return check_completions(found)
 
-    async def call_tool(self, call: Invocation, bound: BoundTool, given: Mapping[str, object]) -> bytes:
+    async def call_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
         """Run a tool call through its stations, in this order; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
@@ -202,10 +202,10 @@ class CallPipeline:
         async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
             try:
                 decide(bound)
-                arguments = bound.handler.settle(given)
-                if found := bound.validator.check(arguments):
+                settled = bound.handler.settle(arguments)
+                if found := bound.validator.check(settled):
                     await self._refuse_invalid(call, found)
-                prepared = bound.handler.prepare(arguments)
+                prepared = bound.handler.prepare(settled)
                 call.digest = prepared.digest
                 if bound.decision is not _ALLOW:
                     await self._confirm(call, bound.handler, prepared)

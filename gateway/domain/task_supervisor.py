@@ -59,13 +59,13 @@ class TaskSupervisor:
     async def close(self) -> None:
         """Cancel all tasks, and wait at most 5 s until they have ended; a second call does nothing."""
         self._loop = None
-        running = tuple(self._running)
-        for task in running:
+        left = set(self._running)
+        for task in left:
             task.cancel()
-        if not running:
+        if not left:
             return
         with anyio.CancelScope(shield=True):
-            _, left = await asyncio.wait(running, timeout=_CLOSING_S)
+            _, left = await asyncio.wait(left, timeout=_CLOSING_S)
         if left:
             log.error("background_tasks_left", tasks=sorted(task.get_name() for task in left))
 

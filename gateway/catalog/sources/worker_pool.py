@@ -111,7 +111,7 @@ class WorkerPool:
             raise self._broken_off(answer, status)
         compilation = answer.compilation()
         if compilation is None:
-            raise InvalidDocument("The compiler said nothing of this document.")
+            raise InvalidDocument("The compiler returned no result for this document.")
         return CompiledDocument(compilation=compilation, document=answer.document)
 
     async def _run(self, task: Task, content: bytes) -> tuple[WorkerAnswer, int]:

@@ -387,13 +387,13 @@ async def test_without_redis_a_replica_goes_on_at_half_the_limit(own_redis: OwnR
                     break
 
 
-async def test_a_full_limit_is_forgotten_when_redis_goes_away(own_redis: OwnRedis) -> None:
+async def test_a_full_limit_is_forgotten_when_redis_goes_away(own_redis: OwnRedis, tasks: TaskSupervisor) -> None:
     """Ours: half of the limit counts from the first call without Redis, whatever Redis granted before (SRV-4)."""
     await own_redis.start()
     limits = Limits(calls_per_second=1000, burst=1000, concurrency=4)
     async with EventBus(own_redis.url, secret=SECRET) as bus, EventBus(own_redis.url, secret=SECRET) as other:
-        buckets, count = CallLimiter(bus), Count()
-        lease, others = buckets.slots_of(ACME), CallLimiter(other).slots_of(ACME)
+        buckets, count = CallLimiter(bus, spawn=tasks.spawn), Count()
+        lease, others = buckets.slots_of(ACME), CallLimiter(other, spawn=tasks.spawn).slots_of(ACME)
         for _ in range(limits.concurrency):
             await others.take(limits.concurrency)
         assert not await count.call(buckets, limits)
