@@ -1639,6 +1639,22 @@ WHO_IS_TOLD = (
         ("tests/unit/protocol/methods/test_notification_throttle.py::test_dropped_messages_are_counted_in_one_note",),
     ),
     Guard(
+        "template-steps",
+        "a template does bounded work on large values",
+        "gateway/definitions/templates/budget.py",
+        "if self._steps < 0:",
+        "if False:",
+        ("tests/unit/definitions/test_template_bombs.py::test_a_tree_shares_one_budget",),
+    ),
+    Guard(
+        "template-texts",
+        "no filter of a template makes a text that is too long",
+        "gateway/definitions/templates/budget.py",
+        "if length > LONGEST_TEXT:",
+        "if False:",
+        ("tests/unit/definitions/test_template_bombs.py::test_a_filter_makes_no_text_that_is_too_long",),
+    ),
+    Guard(
         "changed-template-is-told",
         "who follows what a template makes hears that it makes something else",
         "gateway/catalog/primitives/primitives.py",

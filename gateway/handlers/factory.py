@@ -15,6 +15,7 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
     TemplateSpec,
 )
+from gateway.definitions.json_access import shorten
 from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.templates.template import Tree
@@ -42,6 +43,7 @@ from gateway.handlers.steps import StepsAction
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 
+_LONGEST_REASON = 300
 _Answer = TypeVar("_Answer")
 
 
@@ -158,15 +160,15 @@ class HandlerFactory:
             if code is not None and code.complete is not None:
                 completer = PythonCompleter(code, code.complete, self._threads)
         else:
-            spec = read_spec(item.handler, family)
-            runs = await self._declared(snapshot, spec)
-            if spec is not None and spec.completions:
-                completer = DeclaredCompleter(spec.completions, way)
+            spec = _read_spec(item.handler, family)
+            if isinstance(spec, UnavailableHandler):
+                runs = spec
+            else:
+                runs = await self._declared(snapshot, spec)
+                completer = DeclaredCompleter(spec.completions, way) if spec.completions else None
         return ResolvedHandler(subject=subject, runs=runs, way=way, threads=self._threads, completer=completer)
 
-    async def _declared(self, snapshot: Snapshot, spec: HandlerSpec | None) -> Runs:
-        if spec is None:
-            return UnavailableHandler("the handler's declaration cannot be read by this version")
+    async def _declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:
         action = spec.action
         if not isinstance(action, OpenApiSpec):
             return action
@@ -181,9 +183,10 @@ class HandlerFactory:
         )
 
 
-def read_spec(handler: bytes, family: Family) -> HandlerSpec | None:
-    """Return the parsed declaration; None if this version cannot read it."""
+def _read_spec(handler: bytes, family: Family) -> HandlerSpec | UnavailableHandler:
+    """Return the parsed declaration, or a handler that refuses each call if this version cannot read it."""
     try:
         return parse_handler(msgspec.json.decode(handler), family)
-    except (BadInput, msgspec.MsgspecError):
-        return None
+    except (BadInput, msgspec.MsgspecError) as wrong:
+        reason = shorten(str(wrong), _LONGEST_REASON)
+        return UnavailableHandler(f"the stored handler is not valid in this version and has to be replaced: {reason}")

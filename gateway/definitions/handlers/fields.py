@@ -14,7 +14,7 @@ LONGEST_TEMPLATE = 64 * 1024
 ANSWER_FIELDS = ("text", "json", "content", "contents", "messages", "mimeType", "isError")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_TAKEN = frozenset(("arguments", "forloop", "true", "false", "nil", "null", "empty", "blank"))
+_TAKEN = frozenset(("arguments", "true", "false", "nil", "null", "empty", "blank"))
 _FORMS: Mapping[Family, tuple[str, ...]] = {
     Family.TOOL: ("text", "json", "content"),
     Family.RESOURCE: ("text", "json", "contents"),

@@ -30,9 +30,9 @@ from gateway.definitions.handlers.specs import (
 )
 from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.json_schema.validator import Costly, compile_output
-from gateway.definitions.templates.liquid.budget import RenderingBudget, RenderingLimits
-from gateway.definitions.templates.liquid.values import write_out
+from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.template import Tree, is_open
+from gateway.definitions.templates.values import write_out
 from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 
 Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
@@ -61,7 +61,7 @@ def with_text(block: Mapping[str, object]) -> dict[str, object]:
     """Return the block with each `text` as a text, also in inner objects: a placeholder may yield another type."""
     found = dict(block)
     if "text" in found and not isinstance(found["text"], str):
-        found["text"] = write_out(found["text"], RenderingBudget(RenderingLimits()))
+        found["text"] = write_out(found["text"], RenderingBudget())
     for name in _INNER:
         inner = as_object(found.get(name))
         if inner is not None:

@@ -8,7 +8,7 @@ from gateway.definitions.handlers.specs import HandlerKind
 from gateway.definitions.handlers.steps import LEVELS, LONGEST_SLEEP_S, MOST_QUESTIONS, MOST_STEPS, MOST_TOKENS
 from gateway.definitions.projection import MOST_PATHS
 from gateway.definitions.published.definitions import Schema, closed, ref, text
-from gateway.definitions.templates.liquid.tokens import LONGEST
+from gateway.definitions.templates.tokens import LONGEST
 
 _FLAG: Schema = {"type": "boolean"}
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300}

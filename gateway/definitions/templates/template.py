@@ -1,7 +1,7 @@
-"""Texts and JSON trees with placeholders: a subset of Liquid with limits on work and output.
+"""Texts and JSON trees with placeholders: a subset of Liquid without loops, with limits on work and output.
 
-The variables are plain JSON values, so a template can access neither Python objects nor secrets. `liquid.budget`
-defines the limits, which hold for any template and any variables.
+The variables are plain JSON values, so a template can access neither Python objects nor secrets. `budget` defines the
+limits, which hold for any template and any variables.
 """
 
 from collections.abc import Mapping
@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gateway.definitions.json_access import as_list, as_object, point
-from gateway.definitions.templates.liquid.budget import RenderingBudget, RenderingLimits
-from gateway.definitions.templates.liquid.expressions import Test
-from gateway.definitions.templates.liquid.nodes import Block, OutputNode, TextNode
-from gateway.definitions.templates.liquid.parser import parse_template, parse_test
-from gateway.definitions.templates.liquid.rendering import Escape, Rendering
-from gateway.definitions.templates.liquid.values import measure
+from gateway.definitions.templates.budget import RenderingBudget
+from gateway.definitions.templates.expressions import Filtered, Test, parse_test
+from gateway.definitions.templates.parser import Block, TextNode, parse_template
+from gateway.definitions.templates.rendering import Escape, Rendering
+from gateway.definitions.templates.values import measure
 from gateway.errors import Fault, TemplateInvalid
 
-_TEXT_LIMITS = RenderingLimits()
-_TREE_LIMITS = RenderingLimits(output=1024 * 1024)
+_TREE_OUTPUT = 1024 * 1024
 _DEEPEST = 32
 _MOST_NODES = 10_000
 
@@ -50,23 +48,19 @@ class Template:
         Raises:
             TemplateFailed: a limit was exceeded, or a value cannot be used.
         """
-        return Rendering(variables, RenderingBudget(_TEXT_LIMITS), escape).text(self.block)
+        return Rendering(variables, RenderingBudget(), escape).text(self.block)
 
-    def value(self, variables: Mapping[str, object]) -> object:
+    def fill(self, variables: Mapping[str, object], budget: RenderingBudget) -> object:
         """Return the typed value if the template is exactly one `{{ … }}`, otherwise its text.
 
         Raises:
-            TemplateFailed: a limit was exceeded, or a value cannot be used.
+            TemplateFailed: a limit of the shared budget was exceeded, or a value cannot be used.
         """
-        return self.fill(variables, RenderingBudget(_TREE_LIMITS))
-
-    def fill(self, variables: Mapping[str, object], budget: RenderingBudget) -> object:
-        """Return the same result as `value`, charged to a shared budget."""
         rendering = Rendering(variables, budget)
-        if len(self.block) != 1 or not isinstance(self.block[0], OutputNode):
+        if len(self.block) != 1 or not isinstance(self.block[0], Filtered):
             return rendering.text(self.block)
-        value = rendering.value(self.block[0].value)
-        budget.write(measure(value, budget, budget.limits.output))
+        value = rendering.value(self.block[0])
+        budget.write(measure(value, budget, budget.most_output))
         return value
 
 
@@ -84,7 +78,7 @@ class Condition:
         Raises:
             TemplateInvalid: the text is not a condition.
         """
-        return cls(text, parse_test(text))
+        return cls(text, parse_test(text, 1))
 
     def holds(self, variables: Mapping[str, object]) -> bool:
         """True if the condition holds for these variables.
@@ -92,7 +86,7 @@ class Condition:
         Raises:
             TemplateFailed: a limit was exceeded, or two values cannot be compared.
         """
-        return Rendering(variables, RenderingBudget(_TEXT_LIMITS)).holds(self.test)
+        return Rendering(variables, RenderingBudget()).holds(self.test)
 
 
 _Node: TypeAlias = "Template | dict[str, _Node] | list[_Node] | str | int | float | bool | None"
@@ -126,22 +120,12 @@ class Tree:
         Raises:
             TemplateFailed: a limit was exceeded, or a value cannot be used.
         """
-        return self.source if self.is_constant else _fill(self.node, variables, RenderingBudget(_TREE_LIMITS))
+        return self.source if self.is_constant else _fill(self.node, variables, RenderingBudget(output=_TREE_OUTPUT))
 
 
 def is_open(text: str) -> bool:
     """True if the text may contain placeholders."""
     return "{{" in text or "{%" in text
-
-
-def render_tree(tree: object, variables: Mapping[str, object]) -> object:
-    """Return a JSON value with its texts filled: `Tree.parse` and `render` in one call.
-
-    Raises:
-        TemplateInvalid: a text is not well-formed, or the value is too deep, too large or not JSON.
-        TemplateFailed: a limit was exceeded, or a value cannot be used.
-    """
-    return Tree.parse(tree).render(variables)
 
 
 class _TreeReader:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from gateway.definitions.templates.liquid.tokens import PieceKind, split_template
 from gateway.definitions.templates.template import Template
+from gateway.definitions.templates.tokens import PieceKind, split_template
 from gateway.errors import Fault, HandlerInvalid, TemplateFailed
 
 _LONGEST = 2048

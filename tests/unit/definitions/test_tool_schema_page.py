@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.definitions.contract.tools import validate_tool_definition
-from gateway.definitions.templates.liquid.filters import FILTERS
+from gateway.definitions.templates.filters import FILTERS
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.errors import ResourceValidationError
 

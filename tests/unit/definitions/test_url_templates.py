@@ -22,7 +22,7 @@ from gateway.errors import HandlerInvalid, TemplateFailed, TemplateInvalid
         ("https://h/u?q={{ q }}", {}, "https://h/u?q="),
         ("https://h/u{% if q %}?q={{ q }}{% endif %}", {"q": "x"}, "https://h/u?q=x"),
         ("https://h/u{% if q %}?q={{ q }}{% endif %}", {}, "https://h/u"),
-        ("https://h/u{% for x in l %}/{{ x }}{% endfor %}", {"l": ["a", "b/c"]}, "https://h/u/a/b%2Fc"),
+        ("https://h/u/{{ l | first }}/{{ l | last }}", {"l": ["a", "b/c"]}, "https://h/u/a/b%2Fc"),
         ("https://h/u?d={{ d | default: '?' }}", {}, "https://h/u?d=%3F"),
         ("https://h/{{ a }}..{{ b }}", {"a": "x", "b": "y"}, "https://h/x..y"),
     ],

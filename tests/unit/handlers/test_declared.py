@@ -79,7 +79,7 @@ async def test_templates_fill_texts_trees_and_messages(house: Household) -> None
 @pytest.mark.parametrize("family", list(Family))
 async def test_a_template_that_comes_to_a_limit_is_a_clean_error(house: Household, family: Family) -> None:
     """Ours: a bomb costs its own call, in every family (CAL-4)."""
-    bomb = {"kind": "template", "text": "{% for a in (1..9999) %}{% for b in (1..9999) %}x{% endfor %}{% endfor %}"}
+    bomb = {"kind": "template", "text": "{{ 'aa'" + "|replace:'a','aa'" * 100 + " }}"}
     match family:
         case Family.TOOL:
             house.has_tool("bomb", bomb)
@@ -98,6 +98,40 @@ async def test_a_template_that_comes_to_a_limit_is_a_clean_error(house: Househol
             return
     with pytest.raises(TemplateFailed):
         await read
+
+
+@pytest.mark.parametrize("family", list(Family))
+async def test_a_stored_template_that_is_valid_no_more_fails_alone_and_says_why(
+    house: Household, family: Family
+) -> None:
+    """Ours: an older release stored a loop; its calls name the place and what to write, its neighbours run (CAL-4)."""
+    looped = {"kind": "template", "text": "{% for x in list %}{{ x }}{% endfor %}"}
+    sound = {"kind": "template", "text": "sound"}
+    house.has_tool("looped", looped)
+    house.has_tool("sound", sound)
+    house.has_resource("note://looped", looped, mimeType="text/plain")
+    house.has_resource("note://sound", sound, mimeType="text/plain")
+    house.has_template("row://{id}", looped, mimeType="text/plain")
+    house.has_template("line://{id}", sound, mimeType="text/plain")
+    house.has_prompt("looped", looped)
+    house.has_prompt("sound", sound)
+
+    said = "handler.text: 'for' is not supported: templates have no loops"
+    match family:
+        case Family.TOOL:
+            failed = await house.call("looped")
+            assert failed["_meta"]["gateway/error"]["code"] == HandlerFailed.code
+            assert said in failed["content"][0]["text"]
+            assert (await house.call("sound"))["content"][0]["text"] == "sound"
+        case Family.RESOURCE | Family.TEMPLATE:
+            broken, fine = ("note://looped", "note://sound") if family is Family.RESOURCE else ("row://1", "line://1")
+            with pytest.raises(HandlerFailed, match=said):
+                await house.read(broken)
+            assert (await house.read(fine)).contents[0]["text"] == "sound"
+        case Family.PROMPT:
+            with pytest.raises(HandlerFailed, match=said):
+                await house.get("looped")
+            assert (await house.get("sound")).messages
 
 
 async def test_the_text_of_a_block_is_text_whatever_fills_it(house: Household) -> None:

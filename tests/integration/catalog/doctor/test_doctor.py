@@ -264,6 +264,7 @@ async def test_stored_handlers_that_can_never_answer_are_found(
         (Family.TEMPLATE, "docs://{a}"): {"kind": "template", "text": "{{ a }}"},
         (Family.PROMPT, "speaks"): {"kind": "template", "messages": [said]},
         (Family.TOOL, "odd"): {"kind": "of another version"},
+        (Family.TOOL, "looped"): {"kind": "template", "text": "{% for x in list %}{{ x }}{% endfor %}"},
     }
     await create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, _say_hello(), by=BY)
     installation = replace(sound, database_url=database_url)
@@ -289,6 +290,7 @@ async def test_stored_handlers_that_can_never_answer_are_found(
         "acme: prompt speaks (/handler/messages/0/role)",
         "acme: resource template pri_0 (/handler/mimeType)",
         "acme: tool odd (/handler/kind)",
+        "acme: tool looped (/handler/text)",
     ):
         assert found in bad.detail
     assert "docs://" not in bad.detail

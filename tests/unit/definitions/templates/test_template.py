@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.definitions.templates.liquid.filters import FILTERS
-from gateway.definitions.templates.template import Condition, Template, Tree, render_tree
+from gateway.definitions.templates.filters import FILTERS
+from gateway.definitions.templates.template import Condition, Template, Tree
 from gateway.errors import BadInput, TemplateFailed, TemplateInvalid
 
 SHOP: dict[str, Any] = {
@@ -46,14 +46,17 @@ SHOP: dict[str, Any] = {
         ("a {{- name -}} b", "aAnnb"),
         ("a\n{%- if yes -%}\n b \n{%- endif -%}\n c", "abc"),
         ("{% raw %}{{ name }} {% if %}{% endraw %}", "{{ name }} {% if %}"),
+        ("{% raw %}{% for x in y %}{% endraw %}", "{% for x in y %}"),
+        ("{% raw %}{% endraw %}{{ '{{' }}{{ '%}' }}", "{{%}"),
         ("a {%- raw -%} {{ x }} {%- endraw -%} b", "a{{ x }}b"),
         ("a{% comment %}{{ broken {% nope %}{% endcomment %}b", "ab"),
-        ("a{% # a remark %}b", "ab"),
-        ("{% echo name | upcase %}", "ANN"),
         ("{% if yes %}1{% endif %}{% if no %}2{% endif %}{% if none %}3{% endif %}{% if text %}4{% endif %}", "14"),
         ("{% if no %}a{% elsif age > 20 %}b{% else %}c{% endif %}", "b"),
         ("{% if no %}a{% elsif no %}b{% else %}c{% endif %}", "c"),
-        ("{% unless no %}a{% endunless %}{% unless yes %}b{% else %}c{% endunless %}", "ac"),
+        ("{% if no %}a{% elsif no %}b{% endif %}", ""),
+        ("{% if yes %}{% if no %}a{% else %}b{% endif %}c{% endif %}", "bc"),
+        ("{%\nif\tyes\n%}a{%\nendif\n%}", "a"),
+        ("{% if blank == text and list != empty and empty != list %}y{% endif %}", "y"),
         ("{% if age >= 30 and age <= 30 and age < 31 and age > 29 and age != 29 and age <> 1 %}y{% endif %}", "y"),
         ("{% if true or false and false %}right{% endif %}", "right"),
         ("{% if name contains 'nn' and list contains 'a' and user contains 'name' %}y{% endif %}", "y"),
@@ -62,32 +65,10 @@ SHOP: dict[str, Any] = {
         ("{% if user.none == blank and missing == blank and no == blank and list != empty %}y{% endif %}", "y"),
         ("{% if yes == true and 1 == 1.0 and '1' == 1 %}y{% else %}n{% endif %}", "n"),
         ("{% if yes == 1 %}y{% else %}n{% endif %}", "n"),
-        ("{% case age %}{% when 1, 2 %}a{% when 30 or 31 %}b{% else %}c{% endcase %}", "b"),
-        ("{% case name %}{% when 'Bo' %}a{% else %}c{% endcase %}", "c"),
-        ("{% case name %}{% when 'Bo' %}a{% endcase %}", ""),
-        ("{% for x in list %}{{ x }}{% endfor %}", "bac"),
-        ("{% for x in list reversed %}{{ x }}{% endfor %}", "cab"),
-        ("{% for x in list limit: 1 offset: 1 %}{{ x }}{% endfor %}", "a"),
-        ("{% for x in (1..3) %}{{ x }}{% if x == 2 %}{% break %}{% endif %},{% endfor %}", "1,2"),
-        ("{% for x in (1..age) limit: 3 %}{% if x == 2 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "13"),
-        ("{% for x in missing %}a{% else %}none{% endfor %}{% for x in (3..1) %}b{% endfor %}", "none"),
-        ("{% for x in name %}[{{ x }}]{% endfor %}", "[Ann]"),
-        ("{% for x in user.name %}{{ x[0] }}={{ x[1] }}{% endfor %}", "first=Bo"),
-        ("{% for x in list %}{{ forloop.index }}{{ forloop.index0 }}{{ forloop.length }} {% endfor %}", "103 213 323 "),
-        ("{% for x in list %}{{ forloop.rindex }}{{ forloop.rindex0 }} {% endfor %}", "32 21 10 "),
-        ("{% for x in list %}{{ forloop.first }}{{ forloop.last }} {% endfor %}", "truefalse falsefalse falsetrue "),
-        (
-            "{% for x in (1..2) %}{% for y in (1..2) %}{{ x }}{{ y }}{{ forloop.last }} {% endfor %}{% endfor %}",
-            "11false 12true 21false 22true ",
-        ),
-        ("{% for x in (1..2) %}{% for y in (1..9) %}{% break %}{% endfor %}{{ x }}{% endfor %}", "12"),
-        ("{% assign x = 'a' %}{% assign x = x | append: 'b' %}{{ x }}{% assign name = 1 %}{{ name }}", "ab1"),
-        ("{% capture x %}<{{ name }}>{% endcapture %}{{ x }}{{ x.size }}", "<Ann>5"),
-        ("{% for x in list %}{% capture y %}{{ x }}{% break %}{% endcapture %}{{ y }}{% endfor %}{{ y }}", "b"),
     ],
 )
 def test_a_template_says_what_liquid_says(source: str, said: str) -> None:
-    """Ours: outputs, conditions, loops, assignments, whitespace control."""
+    """Ours: outputs, conditions, whitespace control."""
     assert Template.parse(source).render(SHOP) == said
 
 
@@ -118,16 +99,12 @@ def test_a_template_says_what_liquid_says(source: str, said: str) -> None:
         ("'hello' | slice: -3, 2", "ll"),
         ("'hello' | slice: -9, 2", ""),
         ("list | slice: 1, 2 | join", "a c"),
-        ("'a,b' | split: ',' | join: '|'", "a|b"),
-        ("'abc' | split: '' | join: ','", "a,b,c"),
-        ("'' | split: ',' | size", "0"),
         ("html | escape", "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;"),
         ("'a b&c/é' | url_encode", "a+b%26c%2F%C3%A9"),
         ("'a+b%26' | url_decode", "a b&"),
         ("'héé' | base64_encode | base64_decode", "héé"),
         ("list | json", '["b","a","c"]'),
         ("list | slice: 1 | json", '["a"]'),
-        ("'' | split: ',' | slice: 0, 2 | json", "[]"),
         ("vast | json", f"[{10**30}]"),
         ("empty | json", '""'),
         ("nil | json", "null"),
@@ -140,19 +117,7 @@ def test_a_template_says_what_liquid_says(source: str, said: str) -> None:
         ("5 | size", "0"),
         ("list | first", "b"),
         ("list | last", "c"),
-        ("list | sort | join: ''", "abc"),
-        ("list | reverse | join: ''", "cab"),
-        ("list | concat: list | uniq | join: ''", "bac"),
-        ("name | concat: list | size", "4"),
         ("missing | join", ""),
-        ("users | map: 'n' | join: ''", "xyz"),
-        ("users | sort: 'age' | map: 'n' | join: ''", "yzx"),
-        ("users | where: 'on' | map: 'n' | join: ''", "x"),
-        ("users | where: 'n', 'y' | map: 'age' | first", "1"),
-        ("users | map: 'on' | compact | size", "2"),
-        ("users | sum: 'age'", "6"),
-        ("'1,2,3' | split: ',' | sum", "6"),
-        ("mixed | sort | json", '[1,2,"a",null]'),
         ("age | plus: 1 | minus: 2 | times: 2", "58"),
         ("7 | divided_by: 2", "3"),
         ("7 | divided_by: 2.0", "3.5"),
@@ -190,25 +155,6 @@ def test_a_filter_does_what_it_is_called(expression: str, said: str) -> None:
         ("{% if x y %}{% endif %}", 1),
         ("{% if x %}{% endif x %}", 1),
         ("{% if x contains %}{% endif %}", 1),
-        ("{% unless x %}{% endif %}", 1),
-        ("{% case %}{% endcase %}", 1),
-        ("{% case x %}text{% when 1 %}{% endcase %}", 1),
-        ("{% case x %}{% when %}{% endcase %}", 1),
-        ("{% case x %}{% else %}{% when 1 %}{% endcase %}", 1),
-        ("{% for x %}{% endfor %}", 1),
-        ("{% for x in %}{% endfor %}", 1),
-        ("{% for x in y cols: 2 %}{% endfor %}", 1),
-        ("{% for x in (1..) %}{% endfor %}", 1),
-        ("{% for x in (1,2) %}{% endfor %}", 1),
-        ("{% for 5 in y %}{% endfor %}", 1),
-        ("{% for x in y limit 5 %}{% endfor %}", 1),
-        ("{% break %}", 1),
-        ("{% continue %}", 1),
-        ("{% assign x %}", 1),
-        ("{% assign x = %}", 1),
-        ("{% assign x = 1 2 %}", 1),
-        ("{% capture %}{% endcapture %}", 1),
-        ("{% capture x %}", 1),
         ("{% raw %}", 1),
         ("{% comment %}\n", 1),
         ("\n{{ x | nope }}", 2),
@@ -220,6 +166,11 @@ def test_a_filter_does_what_it_is_called(expression: str, said: str) -> None:
         ("{{ x y }}", 1),
         ("{{ 'a' 'b' }}", 1),
         ("{{ (1..3) }}", 1),
+        ("{{ x..y }}", 1),
+        ("{% if a = b %}{% endif %}", 1),
+        ("{% if x %}{% else x %}{% endif %}", 1),
+        ("{% else %}", 1),
+        ("a\n{% if x %}{% elsif y %}\nb", 2),
         ("{{ x. }}", 1),
         ("{{ x[ }}", 1),
         ("{{ x[1 }}", 1),
@@ -241,6 +192,30 @@ def test_a_broken_template_is_refused_with_its_line(source: str, line: int) -> N
 
 
 @pytest.mark.parametrize(
+    ("source", "instead"),
+    [
+        ("{% for x in list %}{{ x }}{% endfor %}", "no loops"),
+        ("{% break %}", "no loops"),
+        ("{% continue %}", "no loops"),
+        ("{%- assign x = 1 -%}", "no variables of their own"),
+        ("{% capture x %}a{% endcapture %}", "no variables of their own"),
+        ("{% case x %}{% when 1 %}{% endcase %}", "use 'if' and 'elsif'"),
+        ("{% unless x %}a{% endunless %}", "use 'if' with 'else'"),
+        ("{% echo x %}", "use {{ … }}"),
+        ("{% # a remark %}", "'comment'"),
+        *((f"{{{{ list | {name} }}}}", "do not shape lists") for name in ("map: 'a'", "sort", "uniq", "split: ','")),
+    ],
+)
+def test_what_templates_had_once_is_refused_with_what_to_write_instead(source: str, instead: str) -> None:
+    """Ours: templates have no loops, so their cost is bounded by their length (TEN-5)."""
+    with pytest.raises(TemplateInvalid) as caught:
+        Template.parse(f"a\n{source}")
+
+    assert instead in caught.value.faults[0].reason
+    assert caught.value.faults[0].line == 2
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "{% if list == list %}{% endif %}",
@@ -257,7 +232,6 @@ def test_a_broken_template_is_refused_with_its_line(source: str, line: int) -> N
         "{{ strange }}",
         "{{ vaster | plus: 1 }}",
         "{{ list | slice: vaster }}",
-        "{% for n in (vaster..vaster) %}{% endfor %}",
         "{{ far | round }}",
     ],
 )
@@ -269,10 +243,10 @@ def test_a_value_that_cannot_be_used_fails_the_call(source: str) -> None:
 
 
 def test_what_is_filled_in_can_be_escaped_and_the_text_around_it_is_not() -> None:
-    """Ours: URLs are built so; a captured text is escaped once."""
-    template = Template.parse("a/{{ x }}{% capture y %}b/{{ x }}{% endcapture %}-{{ y }}")
+    """Ours: URLs are built so; what filters make is escaped, once."""
+    template = Template.parse("a/{{ x }}{% if x %}<{{ x | append: '>' }}{% endif %}")
 
-    assert template.render({"x": "<"}, escape=lambda text: f"[{text}]") == "a/[<]-[b/<]"
+    assert template.render({"x": "<"}, escape=lambda text: f"[{text}]") == "a/[<]<[<>]"
 
 
 def test_a_template_knows_whether_it_is_constant() -> None:
@@ -288,7 +262,7 @@ def test_a_template_knows_whether_it_is_constant() -> None:
         ("{{ age }}", 30),
         ("{{ list }}", ["b", "a", "c"]),
         ("{{ missing }}", None),
-        ("{{ users | map: 'age' }}", [3, 1, 2]),
+        ("{{ users | slice: 1, 1 }}", [{"n": "y", "age": 1}]),
         (" {{ age }}", " 30"),
         ("{{ age }}{{ age }}", "3030"),
         ({"a": ["{{ name }}", 1, None, True, {"b": "x{{ price }}"}]}, {"a": ["Ann", 1, None, True, {"b": "x1.5"}]}),
@@ -300,7 +274,7 @@ def test_a_template_knows_whether_it_is_constant() -> None:
 )
 def test_a_tree_is_filled_leaf_by_leaf(tree: object, filled: object) -> None:
     """Ours: JSON is built from values, so no value can become structure; types stay (TEN-5)."""
-    assert render_tree(tree, SHOP | {"evil": '", "admin": true, "x": "\n'}) == filled
+    assert Tree.parse(tree).render(SHOP | {"evil": '", "admin": true, "x": "\n'}) == filled
 
 
 def test_a_constant_tree_is_itself() -> None:
@@ -397,7 +371,7 @@ def structure(value: object) -> object:
 def test_filling_a_tree_never_changes_its_structure(tree: object, x: object) -> None:
     """Ours: whatever the leaves and the values are."""
     try:
-        filled = render_tree(tree, {"x": x})
+        filled = Tree.parse(tree).render({"x": x})
     except TemplateInvalid:
         return
     assert structure(filled) == structure(tree)

@@ -11,11 +11,13 @@ from typing import cast
 import msgspec
 
 from gateway.definitions.json_access import as_list
-from gateway.definitions.templates.liquid.budget import RenderingBudget
+from gateway.definitions.templates.budget import LONGEST_TEXT, RenderingBudget
 from gateway.errors import TemplateFailed
 
 _NODES_PER_STEP = 4
+_LONGEST_COMPARISON = 100
 _CONTAINERS = (dict, list, tuple)
+_PLACES = {"first": 0, "last": -1}
 
 
 class Nothing(Enum):
@@ -46,7 +48,7 @@ def to_json(value: object, budget: RenderingBudget) -> str:
     """
     if isinstance(value, Nothing):
         value = ""
-    budget.check_text(measure(value, budget, budget.limits.text))
+    budget.check_text(measure(value, budget, LONGEST_TEXT))
     try:
         written = msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -77,28 +79,21 @@ def measure(value: object, budget: RenderingBudget, most: int) -> int:
             left.extend(elements)
         else:
             size += 4
-        if not seen % _NODES_PER_STEP:
-            budget.spend()
-    budget.spend()
+    budget.spend(1 + seen // _NODES_PER_STEP)
     return size
-
-
-def is_true(value: object) -> bool:
-    """True if the value counts as true: everything but null and false."""
-    return value is not None and value is not False
 
 
 def look_into(value: object, key: object) -> object:
     """Return the member under a key, the element at an index, or the `size`; null if there is none."""
-    if isinstance(value, dict):
-        mapping = cast("Mapping[object, object]", value)
-        if isinstance(key, str) and key in mapping:
-            return mapping[key]
-        return len(mapping) if key == "size" else None
-    items = as_list(value)
-    if items is not None:
-        return _element(items, key)
-    return len(value) if isinstance(value, str) and key == "size" else None
+    if isinstance(value, dict) and isinstance(key, str) and key in value:
+        return cast("Mapping[str, object]", value)[key]
+    if key == "size":
+        return count(value)
+    elements = as_list(value)
+    index = _PLACES.get(key) if isinstance(key, str) else key
+    if elements is None or not isinstance(index, int) or isinstance(index, bool):
+        return None
+    return elements[index] if -len(elements) <= index < len(elements) else None
 
 
 def count(value: object) -> int | None:
@@ -118,9 +113,9 @@ def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
         TemplateFailed: both values are arrays or objects; their comparison could take unbounded time.
     """
     if isinstance(right, Nothing):
-        return _is_nothing(left, right)
+        return _is_nothing(left, right, budget)
     if isinstance(left, Nothing):
-        return _is_nothing(right, left)
+        return _is_nothing(right, left, budget)
     if isinstance(left, _CONTAINERS) and isinstance(right, _CONTAINERS):
         raise TemplateFailed("arrays and objects can be compared with 'empty' only")
     if isinstance(left, bool) or isinstance(right, bool):
@@ -151,11 +146,11 @@ def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
     raise TemplateFailed("only two numbers or two texts have an order")
 
 
-def holds(container: object, wanted: object, budget: RenderingBudget) -> bool:
+def contains(container: object, wanted: object, budget: RenderingBudget) -> bool:
     """True if a text contains this part, an array this element, or an object this key."""
     if isinstance(container, str):
         part = write_out(wanted, budget)
-        budget.spend_on(len(container))
+        spend_on_search(container, part, budget)
         return part in container
     if isinstance(container, dict):
         return isinstance(wanted, str) and wanted in container
@@ -163,22 +158,19 @@ def holds(container: object, wanted: object, budget: RenderingBudget) -> bool:
     return items is not None and any(_same_scalar(item, wanted, budget) for item in items)
 
 
+def spend_on_search(text: str, part: str, budget: RenderingBudget) -> None:
+    """Charge a search for `part`. Where both repeat, CPython compares up to about 100 characters at each position."""
+    budget.spend_on(len(text), min(len(part), _LONGEST_COMPARISON))
+
+
 def _same_scalar(item: object, wanted: object, budget: RenderingBudget) -> bool:
     budget.spend()
     return not isinstance(item, _CONTAINERS) and are_equal(item, wanted, budget)
 
 
-def _element(elements: Sequence[object], key: object) -> object:
-    if key == "size":
-        return len(elements)
-    index = {"first": 0, "last": -1}.get(key) if isinstance(key, str) else key
-    if not isinstance(index, int) or isinstance(index, bool):
-        return None
-    return elements[index] if -len(elements) <= index < len(elements) else None
-
-
-def _is_nothing(value: object, kind: Nothing) -> bool:
+def _is_nothing(value: object, kind: Nothing, budget: RenderingBudget) -> bool:
     if isinstance(value, str) and kind is Nothing.BLANK:
+        budget.spend_on(len(value))
         return not value.strip()
     size = count(value)
     if size is not None:

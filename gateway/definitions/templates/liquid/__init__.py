@@ -1,1 +1,0 @@
-"""Subset of Liquid: an interpreter over JSON values, without I/O, that counts its steps."""
