@@ -1821,8 +1821,8 @@ EGRESS_OF_TENANTS = (
         "egress-tenant-of-each-request",
         "a request on its way out names its tenant, whose permissions it has",
         "gateway/jobs/watch_poller.py",
-        "self.catalog.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)",
-        "self.catalog.upstream.send_full(request, limit_bytes=LARGEST)",
+        "self.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)",
+        "self.upstream.send_full(request, limit_bytes=LARGEST)",
         ("tests/unit/upstream/egress/test_allow_list.py::test_every_request_names_its_tenant",),
     ),
     Guard(

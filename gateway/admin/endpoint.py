@@ -15,6 +15,7 @@ from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
 from gateway.admin.validation import read_body, read_query
 from gateway.calls.pipeline import CallPipeline
+from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.etags import Expected
 from gateway.catalog.transaction import Author, CatalogContext
@@ -81,7 +82,9 @@ class AdminDependencies:
     catalog: CatalogContext
     cursors: Cursors
     doctor: Doctor
+    verifier: TrailVerifier
     connections: Connections
+    """The connections and the pipeline of clients' calls, for calls that an admin tries."""
     calls: CallPipeline
 
 

@@ -1,7 +1,6 @@
 """ASGI composition: the edge first, then the tenants' URLs, the admin API, the metrics and the probes."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from starlette.applications import Starlette
 from starlette.middleware.exceptions import ExceptionMiddleware
@@ -9,19 +8,21 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp
 
 from gateway.admin.dispatch import RequestGate
+from gateway.admin.endpoint import AdminDependencies
 from gateway.admin.limits import AdminLimits
 from gateway.admin.routes.index import admin_routes
 from gateway.app.event_router import EventRouter
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime
+from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.tenancy.policy import Limits
-from gateway.identity.authenticator import digest_key
 from gateway.protocol.app import McpApp
+from gateway.registry.cursors import Cursors
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
 from gateway.web.edge import Edge, EdgeDependencies
@@ -38,26 +39,31 @@ def build_catalog(
     infrastructure: Infrastructure, events: EventRouter, code: PythonPrimitives, *, ceilings: Limits
 ) -> CatalogContext:
     """Build the context that the functions of the catalog receive."""
-    sealer = infrastructure.cipher
     return CatalogContext(
         store=infrastructure.store,
-        sealer=sealer,
+        sealer=infrastructure.cipher,
         upstream=infrastructure.upstream,
         publish=events.publish,
-        digest=partial(digest_key, pepper=sealer.derive("pepper")),
-        chain_key=sealer.derive("audit"),
-        cursor_key=sealer.derive("admin cursors"),
-        heads=infrastructure.heads,
+        chain_key=infrastructure.cipher.derive("audit"),
         code=code,
         ceilings=ceilings,
     )
 
 
-def build_admin(catalog: CatalogContext, runtime: Runtime, facts: Installation, limits: AdminLimits) -> Mount:
+def build_admin(
+    catalog: CatalogContext, verifier: TrailVerifier, runtime: Runtime, facts: Installation, limits: AdminLimits
+) -> Mount:
     """Build the admin API."""
+    admin = AdminDependencies(
+        catalog=catalog,
+        cursors=Cursors(catalog.sealer.derive("admin cursors")),
+        doctor=Doctor(facts),
+        verifier=verifier,
+        connections=runtime.connections,
+        calls=runtime.calls,
+    )
     gate = RequestGate(credentials=runtime.credentials, limits=limits)
-    routes = admin_routes(catalog, gate, Doctor(facts), runtime.connections, runtime.calls)
-    return Mount("/admin/v1", routes=routes)
+    return Mount("/admin/v1", routes=admin_routes(admin, gate))
 
 
 def build_probes(

@@ -28,6 +28,7 @@ from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime, build_runtime
 from gateway.app.secrets import GatewayKeys
 from gateway.app.update_wiring import build_hooks, build_jobs
+from gateway.catalog.audit import TrailVerifier
 from gateway.domain.tenancy.ceilings import read_ceilings
 from gateway.identity.failure_limit import FailureLimit
 from gateway.protocol.app import McpApp
@@ -82,6 +83,7 @@ def build_app(
         readiness=readiness,
     )
     catalog = build_catalog(infrastructure, events, code, ceilings=ceilings)
+    verifier = TrailVerifier(infrastructure.store, infrastructure.cipher, infrastructure.heads)
     jobs = build_jobs(infrastructure, catalog, runtime)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
 
@@ -97,11 +99,11 @@ def build_app(
 
     hooks = build_hooks(catalog, runtime, stores)
     limits = AdminLimits(settings.admin_rate)
-    pools = (*infrastructure.pools, catalog.workers.places, catalog.verifying, hooks.places)
+    pools = (*infrastructure.pools, catalog.workers.places, verifier.places, hooks.places)
     calls = (runtime.calls.check_places, mcp_app.open_requests)
     connect_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: mcp_app.paced)
     probes = build_probes(infrastructure, runtime, readiness, settings)
-    closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, runtime, facts, limits)]
+    closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, verifier, runtime, facts, limits)]
     around = build_edge_dependencies(settings, metrics, readiness)
     if settings.admin_port is None:
         front = build_public_app([*probes, *closed, hooks.route], settings, mcp_app, around)

@@ -14,6 +14,7 @@ from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.domain.tenancy.keys import PEPPER_PURPOSE
 from gateway.domain.tenancy.policy import Limits
 from gateway.handlers.api_query import Queries
 from gateway.handlers.binding import Binder
@@ -63,7 +64,7 @@ def build_runtime(
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), code, tokens, queries), code=code)
     credentials = Authenticator(
         KeyLookup(infrastructure.store),
-        peppers=infrastructure.cipher.derive_all("pepper"),
+        peppers=infrastructure.cipher.derive_all(PEPPER_PURPOSE),
         operator_key=keys.operator_key,
         failures=failures,
     )

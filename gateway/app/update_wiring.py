@@ -26,6 +26,6 @@ def build_hooks(catalog: CatalogContext, runtime: Runtime, stores: SessionStores
 
 def build_jobs(infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime) -> JobScheduler:
     """Build the scheduler of background jobs."""
-    watching = WatchPoller(catalog=catalog, named=runtime.secrets.named)
+    watching = WatchPoller(catalog=catalog, upstream=infrastructure.upstream, named=runtime.secrets.named)
     forgetting = partial(idempotency.clean_up, catalog)
     return JobScheduler(infrastructure.store, {watches.KIND: watching.perform, idempotency.KIND: forgetting})

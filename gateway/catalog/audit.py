@@ -4,15 +4,17 @@ from collections.abc import Sequence
 
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditTrail
+from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.store import tenants
 from gateway.store.audit import anchors, entries, signed_heads
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.hash_chain import Link
-from gateway.store.audit.outside_heads import FoundHeads, compare_heads
+from gateway.store.audit.outside_heads import OutsideHeads, compare_heads
 from gateway.store.audit.signed_heads import Signature
 from gateway.store.audit.verification import TrailCheck, TrailKeys
-from gateway.store.engine import Db
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Db, Store
 
 _AT_ONCE = 500
 """Rows per query. Other tasks run between two queries."""
@@ -31,35 +33,39 @@ def position_of(entry: AuditEntry) -> str:
     return entry.id
 
 
-async def verify_trail(tenant: TenantId, catalog: CatalogContext) -> AuditTrail:
-    """Verify the tenant's audit trail: the chains with their first faults, the anchor, and the heads in outside stores.
+class TrailVerifier:
+    """Verifies audit trails, at most two at once, because a long audit trail takes long."""
 
-    The outside stores are read first, then the signatures in one transaction, then the entries. A signature is written
-    after the entries that it covers, and a head after its signature. So each entry that one of these
-    covers should be present when the entries are read.
-    Entries written meanwhile are verified too.
+    def __init__(self, store: Store, sealer: EnvelopeCipher, heads: OutsideHeads) -> None:
+        derive = sealer.derive_all
+        self._store = store
+        self._keys = TrailKeys(chain=derive("audit"), signing=derive("audit heads"), anchor=derive(ANCHOR_PURPOSE))
+        self._heads = heads
+        self.places = FairSlotPool("verifications", places=2, queue=16, patience_s=60)
 
-    Raises:
-        LimitExceeded: too many audit trails are being verified.
-    """
-    async with catalog.verifying.hold(tenant):
-        outside: Sequence[FoundHeads] = () if catalog.heads is None else await catalog.heads.read(tenant)
-        wanted = {trail.number for found in outside for trail in found.heads}
-        async with catalog.store.reading(tenant) as db:
-            revision = await tenants.revision(tenant, db)
-            anchor = await anchors.find(tenant, db)
-            references = await anchors.references(tenant, db)
-            check = TrailCheck(_keys(catalog), references=references, wanted=wanted)
-            await _follow_signatures(tenant, db, check)
-        await _follow_entries(tenant, catalog, check)
-        found_anchor = check.anchor(anchor)
-        compared = [compare_heads(found, check.signed, check.last_signature) for found in outside]
-        return AuditTrail(chains=check.chains(revision), anchor=found_anchor, stores=compared)
+    async def verify(self, tenant: TenantId) -> AuditTrail:
+        """Verify the chains with their first faults, the anchor, and the heads in outside stores.
 
+        The outside stores are read first, then the signatures in one transaction, then the entries. A signature is
+        written after the entries that it covers, and a head after its signature. So each entry that one of these covers
+        should be present when the entries are read. Entries written meanwhile are verified too.
 
-def _keys(catalog: CatalogContext) -> TrailKeys:
-    derive = catalog.sealer.derive_all
-    return TrailKeys(chain=derive("audit"), signing=derive("audit heads"), anchor=derive(ANCHOR_PURPOSE))
+        Raises:
+            LimitExceeded: too many audit trails are being verified.
+        """
+        async with self.places.hold(tenant):
+            outside = await self._heads.read(tenant)
+            wanted = {trail.number for found in outside for trail in found.heads}
+            async with self._store.reading(tenant) as db:
+                revision = await tenants.revision(tenant, db)
+                anchor = await anchors.find(tenant, db)
+                references = await anchors.references(tenant, db)
+                check = TrailCheck(self._keys, references=references, wanted=wanted)
+                await _follow_signatures(tenant, db, check)
+            await _follow_entries(tenant, self._store, check)
+            found_anchor = check.anchor(anchor)
+            compared = [compare_heads(found, check.signed, check.last_signature) for found in outside]
+            return AuditTrail(chains=check.chains(revision), anchor=found_anchor, stores=compared)
 
 
 async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> None:
@@ -72,11 +78,11 @@ async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> Non
         last = part[-1]
 
 
-async def _follow_entries(tenant: TenantId, catalog: CatalogContext, check: TrailCheck) -> None:
+async def _follow_entries(tenant: TenantId, store: Store, check: TrailCheck) -> None:
     """Verify the entries in parts, each in a transaction of its own, so that no transaction stays open for long."""
     last: Link | None = None
     while True:
-        async with catalog.store.transaction(tenant) as db:
+        async with store.transaction(tenant) as db:
             part = await entries.links(tenant, db, after=last, limit=_AT_ONCE)
         check.follow(part)
         if len(part) < _AT_ONCE:

@@ -13,7 +13,7 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, a
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.keys import Key, MintedKey, Scope, mint_key
+from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
 from gateway.store import keys
@@ -50,7 +50,7 @@ async def create_key(
     """
     _check_draft(draft)
     _check_grant(by, draft.scopes)
-    minted = mint_key(catalog.environment)
+    minted = mint_key()
     now = datetime.now(UTC)
     key = Key(
         tenant=tenant,
@@ -59,7 +59,7 @@ async def create_key(
         scopes=draft.scopes,
         subject=draft.subject or minted.id,
         profile=draft.profile,
-        digest=catalog.digest(minted.text),
+        digest=_digest(catalog, minted),
         created_at=now,
         expires_at=draft.expires_at,
         revoked_at=None,
@@ -133,13 +133,13 @@ async def rotate_key(
         Forbidden: the key has a scope that the author may not grant.
         PreconditionFailed: the current version matches no expected tag.
     """
-    minted = mint_key(catalog.environment, key=key)
+    minted = mint_key(key=key)
 
     def renew(current: Key) -> Key:
         _check_grant(by, current.scopes)  # the author is shown the key's new text
         if current.revoked_at is not None:
             raise Conflict("the key was revoked; create another")
-        return replace(current, digest=catalog.digest(minted.text))
+        return replace(current, digest=_digest(catalog, minted))
 
     entry = CatalogChange(action="key.rotate", target=key)
     return await _save(tenant, catalog, entry, renew, by=by, expected=expected), minted
@@ -194,6 +194,11 @@ async def _save(
         saved = await _get(tenant, db, key)
     await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=saved.revoked_at is not None))
     return saved
+
+
+def _digest(catalog: CatalogContext, minted: MintedKey) -> bytes:
+    """Digest of the text of a key, which is stored instead of the text."""
+    return digest_key(minted.text, catalog.sealer.derive(PEPPER_PURPOSE))
 
 
 async def _get(tenant: TenantId, db: Db, key: KeyId) -> Key:

@@ -14,7 +14,6 @@ import structlog
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.domain.events import CatalogMoved, Event
-from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
@@ -23,7 +22,6 @@ from gateway.domain.tenancy.principals import Caller
 from gateway.errors import Conflict, RedisUnavailable
 from gateway.store import idempotency, tenants
 from gateway.store.audit import entries
-from gateway.store.audit.outside_heads import OutsideHeads
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.upstream.client import UpstreamClient
@@ -46,25 +44,17 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogContext:
-    """Dependencies of the catalog's functions, for one replica."""
+    """What changes of the catalog need, for one replica: the database, the keys, the events, and the rules of names.
+
+    `upstream` and `workers` fetch and compile documents, for imports only.
+    """
 
     store: Store
     sealer: EnvelopeCipher
     upstream: UpstreamClient
     publish: Callable[[Event], Awaitable[None]]
-    digest: Callable[[str], bytes]
-    """Digest of the text of an API key, which is stored instead of the text."""
     chain_key: bytes
-    cursor_key: bytes
-    environment: str = "live"
-    document_limit: int = 32 * 1024 * 1024
     workers: WorkerPool = field(default_factory=WorkerPool)
-    verifying: FairSlotPool = field(
-        default_factory=lambda: FairSlotPool("verifications", places=2, queue=16, patience_s=60)
-    )
-    """Bulkhead for verifications of audit trails: at most two run at once, because a long audit trail takes long."""
-    heads: OutsideHeads | None = None
-    """Stores of audit heads outside the database."""
     code: PythonPrimitives | None = None
     """Primitives registered in Python."""
     ceilings: Limits = DEFAULT_CEILINGS

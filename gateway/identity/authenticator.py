@@ -19,7 +19,7 @@ from functools import partial
 from typing import Protocol
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.tenancy.keys import Key, key_id_of
+from gateway.domain.tenancy.keys import Key, digest_key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
@@ -55,11 +55,6 @@ class KeyFinder(Protocol):
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
         """Return the keys that exist, each with its tenant's slug; a `hurried` caller has a cached result instead."""
         ...
-
-
-def digest_key(text: str, pepper: bytes) -> bytes:
-    """The digest that is stored in place of a key."""
-    return hmac.digest(pepper, text.encode(), hashlib.sha256)
 
 
 @dataclass(slots=True)

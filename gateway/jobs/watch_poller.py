@@ -22,7 +22,7 @@ from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnre
 from gateway.handlers.credentials import with_credential
 from gateway.handlers.origins import is_among
 from gateway.store.jobs import Job
-from gateway.upstream.client import FullResponse
+from gateway.upstream.client import FullResponse, UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value
 
 log = structlog.get_logger(__name__)
@@ -47,6 +47,7 @@ class WatchPoller:
     """Makes the polls that are due."""
 
     catalog: CatalogContext
+    upstream: UpstreamClient
     named: Named
 
     async def perform(self, due: Job) -> None:
@@ -81,7 +82,7 @@ class WatchPoller:
             if named is None or not is_among(watch.url, named.origins):
                 raise CredentialMissing("The credential is not stored, or not for this origin.")
             request = with_credential(request, named)
-        return await self.catalog.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)
+        return await self.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)
 
 
 def make_request(watch: Watch) -> UpstreamRequest:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import audit, tenants
+from gateway.catalog import tenants
 from gateway.catalog.transaction import CatalogChange, record
 from gateway.domain.audit import AnchorState, AuditTrail, HeadsCompared, HeadsState
 from gateway.domain.identifiers import TenantId
@@ -120,7 +120,7 @@ async def test_a_writer_of_redis_forges_no_head(world: TrailWorld, redis_url: st
     alone = replace(world, outside=world.outside[:1])
     key = f"gw:t:{world.tenant}:audit-head"
     real = (await RedisHeadStore(world.bus).get(world.tenant))[0]
-    other = await tenants.create_tenant(make_catalog(world.store, world.upstream, ()), "other", "Other", by=BY)
+    other = await tenants.create_tenant(make_catalog(world.store, world.upstream), "other", "Other", by=BY)
     sealing = EnvelopeCipher([SECRET]).derive(HEADS_PURPOSE)
     forged = {
         "made up": b'{"tenant":"x","number":1,"head":"","at":"","mac":""}',
@@ -166,10 +166,8 @@ async def test_stores_that_are_away_hold_nothing_up(
         async with away.replica() as replica:
             await replica.call()
             await replica.sign()
-            heads = replica.catalog.heads
-            assert heads is not None
-            failures = dict(heads.failures)
-            unreachable = await audit.verify_trail(world.tenant, replica.catalog)
+            failures = dict(replica.heads.failures)
+            unreachable = await away.verify_with(replica.heads)
             folder.mkdir()
             endpoint.status = 200
             await replica.sign()
@@ -243,7 +241,7 @@ async def test_an_older_tenant_is_adopted_and_then_anchored(database: TestDataba
 
 async def test_a_tenant_made_anew_under_a_slug_has_a_trail_of_its_own(world: TrailWorld) -> None:
     """Ours: removing a tenant and making another of its name is no tampering (SAF-4)."""
-    catalog = make_catalog(world.store, world.upstream, world.outside)
+    catalog = make_catalog(world.store, world.upstream)
     await tenants.remove_tenant(world.tenant, catalog, by=BY)
     again = await tenants.create_tenant(catalog, "acme", "Acme", by=BY)
     anew = replace(world, tenant=again.id)
@@ -321,7 +319,7 @@ async def _write(world: TrailWorld) -> AuditTrail:
 async def _as_of_the_release_before(world: TrailWorld) -> None:
     """The tenant as an older gateway made it: no anchor, and a first entry that names none."""
     await world.edit("truncate audit_entries, audit_heads, audit_anchors")
-    catalog = make_catalog(world.store, world.upstream, ())
+    catalog = make_catalog(world.store, world.upstream)
     async with world.store.transaction(world.tenant) as db:
         await record(
             world.tenant, catalog, CatalogChange(action="tenant.create", target="acme"), db=db, by=BY, revision=1

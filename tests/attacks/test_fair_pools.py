@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from gateway.calls.costly_validation import CostlyValidation
+from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerPool
-from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairSlotPool, share_of
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
@@ -25,6 +25,7 @@ from gateway.store.audit import signed_heads
 from gateway.store.audit.hash_chain import CATALOG
 from gateway.store.audit.head_signer import AuditSigner
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.upstream.egress import resolver
 from gateway.upstream.egress.resolver import SystemLookup
@@ -40,13 +41,12 @@ def _pools() -> list[FairSlotPool]:
     nothing: Any = None
     store = Store("postgresql://unused")
     hooks, queries = WebhookEndpoint(nothing, nothing, nothing), Queries(nothing, nothing)
-    catalog = [field.default_factory() for field in fields(CatalogContext) if callable(field.default_factory)]
-    verifying = [made for made in catalog if isinstance(made, FairSlotPool)]
     lookup = SystemLookup()
     lookup.close()
     threads, workers, crowds = ThreadPool(), WorkerPool(), InFlightLimiter()
-    parts = (store, hooks, queries, lookup, threads, workers, crowds, CostlyValidation())
-    return [*(part.places for part in parts), *verifying]
+    verifier = TrailVerifier(store, EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"]), nothing)
+    parts = (store, verifier, hooks, queries, lookup, threads, workers, crowds, CostlyValidation())
+    return [part.places for part in parts]
 
 
 def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:

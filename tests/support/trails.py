@@ -3,15 +3,14 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 
-from gateway.catalog import audit, tenants
+from gateway.catalog import tenants
+from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditKind, AuditTrail, CallRecord
 from gateway.domain.events import Event
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Operator
-from gateway.identity.authenticator import digest_key
 from gateway.redis.audit_heads import RedisHeadStore
 from gateway.redis.event_bus import EventBus
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
@@ -38,6 +37,7 @@ class Replica:
     """One process of the gateway, as far as it writes trails: what it remembers ends with it."""
 
     catalog: CatalogContext
+    heads: OutsideHeads
     writer: AuditWriter
     signer: AuditSigner
     moved: UnsignedTenants
@@ -73,20 +73,28 @@ class TrailWorld:
     async def replica(self) -> AsyncGenerator[Replica]:
         """A replica that starts, and remembers nothing of the one before."""
         moved, sealer = UnsignedTenants(), EnvelopeCipher([SECRET])
-        catalog = make_catalog(self.store, self.upstream, self.outside)
+        catalog, heads = make_catalog(self.store, self.upstream), self.heads()
         signer = AuditSigner(
             self.store,
             moved,
             key=sealer.derive("audit heads"),
             anchor_keys=sealer.derive_all(ANCHOR_PURPOSE),
-            outside=catalog.heads,
+            outside=heads,
         )
         async with AuditWriter(self.database.app_url, chain_key=catalog.chain_key, moved=moved) as writer:
-            yield Replica(catalog, writer, signer, moved, self.tenant)
+            yield Replica(catalog, heads, writer, signer, moved, self.tenant)
 
     async def verify(self) -> AuditTrail:
         """Result of `gateway audit verify`."""
-        return await audit.verify_trail(self.tenant, make_catalog(self.store, self.upstream, self.outside))
+        return await self.verify_with(self.heads())
+
+    async def verify_with(self, heads: OutsideHeads) -> AuditTrail:
+        """The same, by a replica with these heads."""
+        return await TrailVerifier(self.store, EnvelopeCipher([SECRET]), heads).verify(self.tenant)
+
+    def heads(self) -> OutsideHeads:
+        """The outside stores, as a replica that starts has them."""
+        return OutsideHeads(self.outside, keys=EnvelopeCipher([SECRET]).derive_all(HEADS_PURPOSE))
 
     async def edit(self, *statements: str) -> None:
         """Write as the owner of the database server; `{t}` stands for the condition on the tenant's rows."""
@@ -111,11 +119,11 @@ async def trail_world(
     ):
         outside = [*([RedisHeadStore(bus)] if has_redis else []), *stores]
         if tenant is None:
-            tenant = (await tenants.create_tenant(make_catalog(store, upstream, outside), "acme", "Acme", by=BY)).id
+            tenant = (await tenants.create_tenant(make_catalog(store, upstream), "acme", "Acme", by=BY)).id
         yield TrailWorld(database, store, bus, upstream, tenant, outside)
 
 
-def make_catalog(store: Store, upstream: UpstreamClient, outside: Sequence[HeadStore]) -> CatalogContext:
+def make_catalog(store: Store, upstream: UpstreamClient) -> CatalogContext:
     """The verbs of the catalog over these."""
     sealer = EnvelopeCipher([SECRET])
     return CatalogContext(
@@ -123,10 +131,7 @@ def make_catalog(store: Store, upstream: UpstreamClient, outside: Sequence[HeadS
         sealer=sealer,
         upstream=upstream,
         publish=_publish,
-        digest=partial(digest_key, pepper=sealer.derive("pepper")),
         chain_key=sealer.derive("audit"),
-        cursor_key=sealer.derive("cursors"),
-        heads=OutsideHeads(outside, keys=sealer.derive_all(HEADS_PURPOSE)),
     )
 
 

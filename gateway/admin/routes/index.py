@@ -30,11 +30,6 @@ from gateway.admin.routes import (
     watches,
     webhooks,
 )
-from gateway.calls.pipeline import CallPipeline
-from gateway.catalog.doctor.doctor import Doctor
-from gateway.catalog.transaction import CatalogContext
-from gateway.connections.connections import Connections
-from gateway.registry.cursors import Cursors
 
 ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
@@ -60,20 +55,8 @@ _LAST = ("name", "id")
 """The path parameters that can be the last segment of a path and can equal a literal segment."""
 
 
-def admin_routes(
-    catalog: CatalogContext, gate: RequestGate, examiner: Doctor, connections: Connections, calls: CallPipeline
-) -> list[BaseRoute]:
-    """Build the routes to mount at `/admin/v1`, including a fallback for all other paths.
-
-    Calls that an admin tries use the same connections and call pipeline as clients' calls.
-    """
-    admin = AdminDependencies(
-        catalog=catalog,
-        cursors=Cursors(catalog.cursor_key),
-        doctor=examiner,
-        connections=connections,
-        calls=calls,
-    )
+def admin_routes(admin: AdminDependencies, gate: RequestGate) -> list[BaseRoute]:
+    """Build the routes to mount at `/admin/v1`, including a fallback for all other paths."""
     places = [
         Place(path, PathDispatcher(admin, gate, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)
     ]

@@ -14,6 +14,8 @@ from gateway.errors import DocumentTooLarge
 from gateway.openapi.options import ImportOptions
 from gateway.upstream.document_fetch import fetch_document
 
+MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
+
 
 async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceDraft) -> Content:
     """The document or archive that was sent, or the document fetched from the URL.
@@ -23,11 +25,11 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
         FetchFailed, EgressDenied, UpstreamError: the URL returned no document.
     """
     if draft.url is not None:
-        fetched = await fetch_document(catalog.upstream, draft.url, limit=catalog.document_limit, tenant=tenant)
+        fetched = await fetch_document(catalog.upstream, draft.url, limit=MAX_DOCUMENT_BYTES, tenant=tenant)
         return Content(document=fetched, url=draft.url)
     raw = await anyio.to_thread.run_sync(_encode, draft.document)
-    if len(raw) > catalog.document_limit:
-        raise DocumentTooLarge(f"the document has {len(raw)} bytes; {catalog.document_limit} are allowed")
+    if len(raw) > MAX_DOCUMENT_BYTES:
+        raise DocumentTooLarge(f"the document has {len(raw)} bytes; {MAX_DOCUMENT_BYTES} are allowed")
     return Content(document=raw, form=draft.form)
 
 

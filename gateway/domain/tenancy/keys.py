@@ -4,6 +4,8 @@ The gateway finds the key by its id and verifies the secret (32 random bytes). T
 a database query.
 """
 
+import hashlib
+import hmac
 import re
 import secrets
 import zlib
@@ -13,6 +15,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from gateway.domain.identifiers import KeyId, TenantId, mint
+
+PEPPER_PURPOSE = "pepper"
+"""Purpose of the derived key under which the texts of API keys are digested."""
 
 _FORM = re.compile(r"mcpg_[a-z]{2,12}_(?P<id>[0-9a-z]{20})_[A-Za-z0-9-]{43}(?P<crc>[0-9a-f]{8})")
 
@@ -74,6 +79,11 @@ def key_id_of(text: str) -> KeyId | None:
     if found is None or _checksum(text[:-8]) != found["crc"]:
         return None
     return KeyId(f"key_{found['id']}")
+
+
+def digest_key(text: str, pepper: bytes) -> bytes:
+    """The digest that is stored in place of a key."""
+    return hmac.digest(pepper, text.encode(), hashlib.sha256)
 
 
 def _checksum(body: str) -> str:

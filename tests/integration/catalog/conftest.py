@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from functools import partial
 
 import pytest
 
@@ -11,7 +10,6 @@ from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.events import Event
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.tenants import Tenant
-from gateway.identity.authenticator import digest_key
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.upstream.client import UpstreamClient
@@ -49,9 +47,7 @@ async def changes(database_url: str) -> AsyncGenerator[Changes]:
             sealer=sealer,
             upstream=upstream,
             publish=publish,
-            digest=partial(digest_key, pepper=sealer.derive("pepper")),
             chain_key=sealer.derive("audit"),
-            cursor_key=sealer.derive("cursors"),
         )
         tenant = await tenants.create_tenant(catalog, "acme", "Acme", by=BY)
         yield Changes(catalog, tenant, recorder, events)

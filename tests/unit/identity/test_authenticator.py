@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
-from gateway.domain.tenancy.keys import Key, MintedKey, Scope, mint_key
+from gateway.domain.tenancy.keys import Key, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
-from gateway.identity.authenticator import REFUSED, Authenticator, digest_key
+from gateway.identity.authenticator import REFUSED, Authenticator
 
 OPERATOR_KEY = "an operator key with spaces and more than 32 characters"
 PEPPERS = (b"new pepper", b"old pepper")

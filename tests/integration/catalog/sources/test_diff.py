@@ -13,7 +13,7 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter
 from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
-from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Scope, digest_key
 from gateway.domain.tenancy.policy import Decision, Policy
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import (
@@ -131,7 +131,8 @@ async def test_a_rotated_key_keeps_id_and_subject_and_has_another_digest(changes
     rotated, second = await keys.rotate_key(tenant, catalog, key.id, by=BY)
     assert (rotated.id, rotated.subject) == (key.id, "agent")
     assert first.text != second.text
-    assert (key.digest, rotated.digest) == (catalog.digest(first.text), catalog.digest(second.text))
+    pepper = catalog.sealer.derive(PEPPER_PURPOSE)
+    assert (key.digest, rotated.digest) == (digest_key(first.text, pepper), digest_key(second.text, pepper))
 
 
 async def test_a_revoked_key_stays_revoked(changes: Changes) -> None:
