@@ -44,7 +44,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogContext:
-    """What changes of the catalog need, for one replica: the database, the keys, the events, and the rules of names.
+    """Dependencies of reads and changes of the catalog, for one replica: database, keys, events, rules of names.
 
     `upstream` and `workers` fetch and compile documents, for imports only.
     """

@@ -1,5 +1,6 @@
 """Findings of the installation's health checks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,3 +21,24 @@ class Finding:
     status: Verdict
     detail: str
     mend: str = ""
+
+
+def fine(check: str, detail: str) -> Finding:
+    """A finding that needs no remedy."""
+    return Finding(check=check, status=Verdict.OK, detail=detail)
+
+
+def warning(check: str, detail: str, mend: str) -> Finding:
+    """A finding that an operator should look at."""
+    return Finding(check=check, status=Verdict.WARNING, detail=detail, mend=mend)
+
+
+def failure(check: str, detail: str, mend: str) -> Finding:
+    """A finding on something that does not work, or is not safe."""
+    return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=mend)
+
+
+def listed(names: Sequence[str], *, most: int) -> str:
+    """The first names, and the number of the others."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

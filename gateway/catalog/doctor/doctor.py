@@ -5,6 +5,7 @@ No finding contains a secret or a connection URL.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -21,7 +22,7 @@ from gateway.catalog.doctor.environment_checks import (
 from gateway.catalog.doctor.handler_checks import judge_handlers
 from gateway.catalog.doctor.store_checks import judge_database, judge_redis
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
-from gateway.domain.findings import Finding, Verdict
+from gateway.domain.findings import Finding, failure, fine, listed, warning
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import GatewayError, SecretUnreadable, Unavailable
 from gateway.redis.diagnostics import RedisFacts, examine_redis
@@ -35,8 +36,9 @@ _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
 _PATIENCE_S = 15.0
 _MOST_TENANTS = 100
 _MOST_SOURCES = 5
-_MOST_NAMED = 5
 _SEVERAL = 2
+_DATABASE_FIRST = "fix the findings on the database first"
+_listed = partial(listed, most=5)
 
 
 class Doctor:
@@ -85,12 +87,12 @@ class Doctor:
                 async with Store(self._installation.database_url, pool_size=1) as store:
                     hidden = await find_hidden(store, () if code is None else code.primitives())
         except (GatewayError, TimeoutError):
-            return _code(Verdict.WARNING, "the tenants' names were not read", "fix the findings on the database first")
+            return warning("code", "the tenants' names were not read", _DATABASE_FIRST)
         if not hidden:
-            return _code(Verdict.OK, "nothing that is registered in Python hides behind a name of a tenant")
+            return fine("code", "nothing that is registered in Python hides behind a name of a tenant")
         places = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
         mend = "rename one of the two: what the tenant has, or what the code registers"
-        return _code(Verdict.WARNING, f"hidden behind names of tenants: {_listed(places)}", mend)
+        return warning("code", f"hidden behind names of tenants: {_listed(places)}", mend)
 
     async def _judge_secrets(self) -> Finding:
         """Finding on stored secrets: those of one source per tenant are opened, so a wrong key is found before a call.
@@ -99,21 +101,21 @@ class Doctor:
         """
         sealer = self._installation.sealer
         if sealer is None:
-            return _secrets(Verdict.WARNING, "not opened: there is no secret key here", "set GATEWAY_SECRET_KEYS")
+            return warning("secrets", "not opened: there is no secret key here", "set GATEWAY_SECRET_KEYS")
         try:
             with anyio.fail_after(_PATIENCE_S):
                 opened, broken = await _open_some(self._installation.database_url, sealer)
         except TimeoutError:
-            return _secrets(Verdict.WARNING, "not opened: it took too long", "look at the load of PostgreSQL")
+            return warning("secrets", "not opened: it took too long", "look at the load of PostgreSQL")
         except GatewayError as error:
-            return _secrets(Verdict.WARNING, f"not opened: {error.message}", "fix the findings on the database first")
+            return warning("secrets", f"not opened: {error.message}", _DATABASE_FIRST)
         if broken:
-            return _secrets(
-                Verdict.FAILED,
+            return failure(
+                "secrets",
                 f"stored secrets do not open with the configured secret keys: tenants {_listed(broken)}",
                 "put the key that sealed them at the end of GATEWAY_SECRET_KEYS, or store the credentials again",
             )
-        return _secrets(Verdict.OK, f"stored secrets were opened for {opened} tenants that have some")
+        return fine("secrets", f"stored secrets were opened for {opened} tenants that have some")
 
 
 async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
@@ -147,16 +149,3 @@ async def _open_one(tenant: Tenant, store: Store, sealer: EnvelopeCipher) -> boo
             if await secrets.load(tenant.id, db, sealer, source.id):
                 return True
     return False
-
-
-def _secrets(status: Verdict, detail: str, mend: str = "") -> Finding:
-    return Finding(check="secrets", status=status, detail=detail, mend=mend)
-
-
-def _code(status: Verdict, detail: str, mend: str = "") -> Finding:
-    return Finding(check="code", status=status, detail=detail, mend=mend)
-
-
-def _listed(names: Sequence[str]) -> str:
-    rest = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
-from gateway.domain.findings import Finding, Verdict
+from gateway.domain.findings import Finding, failure, fine, warning
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts
@@ -73,16 +73,15 @@ def judge_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
     """
     inner = [entry for entry in allowed if not _is_public(entry)]
     if not inner:
-        return _fine("egress", "GATEWAY_EGRESS_ALLOW opens no private upstream to all tenants")
+        return fine("egress", "GATEWAY_EGRESS_ALLOW opens no private upstream to all tenants")
     named = ", ".join(inner)
     if tenants is not None and tenants <= 1:
-        return _fine("egress", f"GATEWAY_EGRESS_ALLOW opens {named} to all tenants, and there is at most one")
-    return Finding(
-        check="egress",
-        status=Verdict.WARNING,
-        detail=f"GATEWAY_EGRESS_ALLOW opens these private upstreams to every tenant: {named}",
-        mend=f"for each tenant that needs one, run `gateway tenant egress SLUG --allow {inner[0]}`; "
-        "then take it out of GATEWAY_EGRESS_ALLOW",
+        return fine("egress", f"GATEWAY_EGRESS_ALLOW opens {named} to all tenants, and there is at most one")
+    each = f"for each tenant that needs one, run `gateway tenant egress SLUG --allow {inner[0]}`"
+    return warning(
+        "egress",
+        f"GATEWAY_EGRESS_ALLOW opens these private upstreams to every tenant: {named}",
+        f"{each}; then take it out of GATEWAY_EGRESS_ALLOW",
     )
 
 
@@ -92,19 +91,14 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
         name: facts.clock_skew_s for name, facts in (("PostgreSQL", database), ("Redis", redis)) if facts is not None
     }
     if not skews:
-        return Finding(
-            check="clock",
-            status=Verdict.WARNING,
-            detail="there is no other clock to compare with",
-            mend="fix the findings on PostgreSQL and Redis first",
-        )
+        mend = "fix the findings on PostgreSQL and Redis first"
+        return warning("clock", "there is no other clock to compare with", mend)
     message = ", ".join(f"{name} {skew:+.1f} s" for name, skew in skews.items())
     worst = max(abs(skew) for skew in skews.values())
     if worst < _SMALL_SKEW_S:
-        return _fine("clock", f"agrees with {' and '.join(skews)}")
-    status = Verdict.FAILED if worst >= _LARGE_SKEW_S else Verdict.WARNING
-    mend = "run a time service (NTP) on every machine"
-    return Finding(check="clock", status=status, detail=f"against this machine: {message}", mend=mend)
+        return fine("clock", f"agrees with {' and '.join(skews)}")
+    judge = failure if worst >= _LARGE_SKEW_S else warning
+    return judge("clock", f"against this machine: {message}", "run a time service (NTP) on every machine")
 
 
 def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
@@ -115,9 +109,9 @@ def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
     message = f"{free // _MIB:,} MiB are free where the data folder is"
     message += "" if is_embedded else ", which holds no data of the configured servers"
     if free >= little:
-        return _fine("disk", message)
-    status = Verdict.FAILED if free < none else Verdict.WARNING
-    return Finding(check="disk", status=status, detail=message, mend="make room, or move GATEWAY_DATA_DIR")
+        return fine("disk", message)
+    judge = failure if free < none else warning
+    return judge("disk", message, "make room, or move GATEWAY_DATA_DIR")
 
 
 def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
@@ -127,9 +121,8 @@ def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> 
     parts += [f"PostgreSQL {database.version}"] if database is not None else []
     parts += [f"Redis {redis.version}"] if redis is not None else []
     if database is not None and database.major < _OLDEST_POSTGRES:
-        mend = f"upgrade PostgreSQL to {_OLDEST_POSTGRES} or newer"
-        return Finding(check="versions", status=Verdict.WARNING, detail=", ".join(parts), mend=mend)
-    return _fine("versions", ", ".join(parts))
+        return warning("versions", ", ".join(parts), f"upgrade PostgreSQL to {_OLDEST_POSTGRES} or newer")
+    return fine("versions", ", ".join(parts))
 
 
 def judge_policy() -> Finding:
@@ -141,25 +134,20 @@ def judge_policy() -> Finding:
     )
     if len(levels) == len(Safety):
         message = "every level is allow in a new tenant; its policy can ask for a confirmation, or deny"
-    return _fine("policy", message)
+    return fine("policy", message)
 
 
 def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | None) -> Finding:
     if not lengths:
-        mend = f"set {variable}, or start `gateway serve`, which makes one"
-        return Finding(check=check, status=Verdict.WARNING, detail="there is none yet", mend=mend)
+        return warning(check, "there is none yet", f"set {variable}, or start `gateway serve`, which makes one")
     message = f"{len(lengths)} of {', '.join(str(length) for length in lengths)} characters"
     if min(lengths) < _SHORTEST_KEY:
         mend = f"set {variable} to at least {_SHORTEST_KEY} random characters"
-        return Finding(check=check, status=Verdict.FAILED, detail=f"{message}: short enough to be guessed", mend=mend)
+        return failure(check, f"{message}: short enough to be guessed", mend)
     if folder is not None:
-        return Finding(
-            check=check,
-            status=Verdict.WARNING,
-            detail=f"{message}, made by the gateway and kept in {folder}: good for one machine",
-            mend=f"set {variable} before there is a second replica, and keep a copy elsewhere",
-        )
-    return _fine(check, f"{message}, configured")
+        detail = f"{message}, made by the gateway and kept in {folder}: good for one machine"
+        return warning(check, detail, f"set {variable} before there is a second replica, and keep a copy elsewhere")
+    return fine(check, f"{message}, configured")
 
 
 def _is_public(entry: str) -> bool:
@@ -173,7 +161,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "from its source folder"
-
-
-def _fine(check: str, detail: str) -> Finding:
-    return Finding(check=check, status=Verdict.OK, detail=detail)

@@ -15,7 +15,7 @@ from gateway.definitions.contract.tools import ToolDefinition
 from gateway.definitions.handlers.output_contracts import Definition, find_faults
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.json_access import as_object, shorten
-from gateway.domain.findings import Finding, Verdict
+from gateway.domain.findings import Finding, fine, listed, warning
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import BadInput, GatewayError
@@ -48,13 +48,12 @@ async def judge_handlers(url: str) -> Finding:
                     broken += await anyio.to_thread.run_sync(_find_broken, tenant.slug, own)
                     examined += len(own)
     except GatewayError as error:
-        return _finding(Verdict.WARNING, f"not examined: {error.message}", "fix the findings on the database first")
+        return warning("handlers", f"not examined: {error.message}", "fix the findings on the database first")
     looked = f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else "")
     if not broken:
-        return _finding(Verdict.OK, f"every stored handler can answer ({looked})")
-    more = f" and {len(broken) - _MOST_NAMED} more" if len(broken) > _MOST_NAMED else ""
-    detail = f"stored handlers that can never answer: {', '.join(broken[:_MOST_NAMED])}{more} ({looked})"
-    return _finding(Verdict.WARNING, detail, _MEND)
+        return fine("handlers", f"every stored handler can answer ({looked})")
+    detail = f"stored handlers that can never answer: {listed(broken, most=_MOST_NAMED)} ({looked})"
+    return warning("handlers", detail, _MEND)
 
 
 async def _all_tenants(store: Store) -> Sequence[Tenant]:
@@ -108,7 +107,3 @@ def _definition_of(primitive: Primitive) -> Definition:
             return ResourceTemplateDefinition(uri_template=primitive.name, name="", mime_type=kind)
         case Family.PROMPT:
             return PromptDefinition(name=primitive.name)
-
-
-def _finding(status: Verdict, detail: str, mend: str = "") -> Finding:
-    return Finding(check="handlers", status=status, detail=detail, mend=mend)

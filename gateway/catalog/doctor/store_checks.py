@@ -1,8 +1,9 @@
 """Doctor checks of PostgreSQL and Redis: turn the facts that were read from each server into findings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 
-from gateway.domain.findings import Finding, Verdict
+from gateway.domain.findings import Finding, failure, fine, listed, warning
 from gateway.errors import GatewayError
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
@@ -10,15 +11,15 @@ from gateway.store.engine import SCHEMA
 
 OLDEST_REDIS = (6, 2)
 
-_MOST_SHOWN = 6
 _MIGRATE = "run `gateway migrate`"
+_some = partial(listed, most=6)
 
 
 def judge_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
     """Findings on PostgreSQL: login, migrations, role, row-level security, grants."""
     if isinstance(found, GatewayError):
         mend = "start PostgreSQL and look at GATEWAY_DATABASE_URL; the findings on it follow once it answers"
-        return [Finding(check="database", status=Verdict.FAILED, detail=found.message, mend=mend)]
+        return [failure("database", found.message, mend)]
     return [_reached(found), _migrations(found), _role(found), _walls(found), _grants(found)]
 
 
@@ -26,40 +27,33 @@ def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
     """Findings on Redis: version, persistence, eviction."""
     if isinstance(found, GatewayError):
         mend = "start Redis and look at GATEWAY_REDIS_URL; the findings on it follow once it answers"
-        return [Finding(check="redis", status=Verdict.FAILED, detail=found.message, mend=mend)]
+        return [failure("redis", found.message, mend)]
     return [_redis(found), _persistence(found), _memory(found)]
 
 
 def _reached(facts: DatabaseFacts) -> Finding:
     if facts.login_is_mighty:
-        return Finding(
-            check="database",
-            status=Verdict.WARNING,
-            detail=f"reached, but the login {facts.login} is a superuser or bypasses row-level security",
-            mend="log in as gateway_app: an injected statement can leave the role, but not the login",
-        )
-    return _fine("database", f"reached as {facts.login}")
+        detail = f"reached, but the login {facts.login} is a superuser or bypasses row-level security"
+        mend = "log in as gateway_app: an injected statement can leave the role, but not the login"
+        return warning("database", detail, mend)
+    return fine("database", f"reached as {facts.login}")
 
 
 def _migrations(facts: DatabaseFacts) -> Finding:
-    found, newest = facts.revision or "none", SCHEMA
+    found = facts.revision or "none"
     if facts.missing or facts.revision is None or facts.revision < SCHEMA:
         lost = f"; tables are missing: {_some(facts.missing)}" if facts.missing else ""
-        return _bad("migrations", f"at {found}, this gateway needs {SCHEMA}{lost}", _MIGRATE)
-    if facts.revision > newest:
-        return Finding(
-            check="migrations",
-            status=Verdict.WARNING,
-            detail=f"at {found}, which is newer than this gateway ({newest})",
-            mend="finish the rollout of the newer gateway",
-        )
-    return _fine("migrations", f"at {found}, the newest")
+        return failure("migrations", f"at {found}, this gateway needs {SCHEMA}{lost}", _MIGRATE)
+    if facts.revision > SCHEMA:
+        detail = f"at {found}, which is newer than this gateway ({SCHEMA})"
+        return warning("migrations", detail, "finish the rollout of the newer gateway")
+    return fine("migrations", f"at {found}, the newest")
 
 
 def _role(facts: DatabaseFacts) -> Finding:
     role = facts.role
     if role is None:
-        return _bad("role", "there is no role gateway_app", _MIGRATE)
+        return failure("role", "there is no role gateway_app", _MIGRATE)
     traits = [
         word
         for word, is_so in (
@@ -71,41 +65,41 @@ def _role(facts: DatabaseFacts) -> Finding:
     ]
     if traits:
         mend = "run `alter role gateway_app nosuperuser nobypassrls nocreaterole nocreatedb noreplication`"
-        return _bad("role", f"gateway_app {' and '.join(traits)}: tenants are not kept apart", mend)
+        return failure("role", f"gateway_app {' and '.join(traits)}: tenants are not kept apart", mend)
     if role.member_of:
         mend = f"run `revoke {role.member_of[0]} from gateway_app`, for each of them"
-        return _bad("role", f"gateway_app may become {_some(role.member_of)}", mend)
-    return _fine("role", "gateway_app is no superuser, bypasses nothing and is a member of no other role")
+        return failure("role", f"gateway_app may become {_some(role.member_of)}", mend)
+    return fine("role", "gateway_app is no superuser, bypasses nothing and is a member of no other role")
 
 
 def _walls(facts: DatabaseFacts) -> Finding:
     check = "row_level_security"
     if facts.unwalled:
         table = facts.unwalled[0]
-        return _bad(
+        return failure(
             check,
             f"off, or without a policy, on {_some(facts.unwalled)}: tenants see each other's rows",
             f"run `alter table {table} enable row level security` as the owner, for each table; find out who did this",
         )
     if facts.unforced:
         mend = f"run `alter table {facts.unforced[0]} force row level security` as the owner, for each table"
-        return _bad(check, f"does not bind the owner of {_some(facts.unforced)}", mend)
-    return _fine(check, "enabled and forced on every table that holds tenants' rows")
+        return failure(check, f"does not bind the owner of {_some(facts.unforced)}", mend)
+    return fine(check, "enabled and forced on every table that holds tenants' rows")
 
 
 def _grants(facts: DatabaseFacts) -> Finding:
     role = facts.role
     if role is None:
-        return _bad("grants", "there is no role gateway_app", _MIGRATE)
+        return failure("grants", "there is no role gateway_app", _MIGRATE)
     if role.owns:
         mend = "run `reassign owned by gateway_app to OWNER`, where OWNER is the login that migrates"
-        return _bad("grants", f"gateway_app owns {_some(role.owns)}, and owners change their walls", mend)
+        return failure("grants", f"gateway_app owns {_some(role.owns)}, and owners change their walls", mend)
     if role.excess:
-        return _bad("grants", f"more is allowed than is needed: {_some(role.excess)}", _revocation(role))
+        return failure("grants", f"more is allowed than is needed: {_some(role.excess)}", _revocation(role))
     if role.lacks:
         mend = f"{_MIGRATE}; if it finds nothing to do, grant what is missing"
-        return _bad("grants", f"gateway_app lacks {_some(role.lacks)}", mend)
-    return _fine("grants", "gateway_app owns nothing and has only what it needs")
+        return failure("grants", f"gateway_app lacks {_some(role.lacks)}", mend)
+    return fine("grants", "gateway_app owns nothing and has only what it needs")
 
 
 def _revocation(role: RoleFacts) -> str:
@@ -117,42 +111,29 @@ def _revocation(role: RoleFacts) -> str:
 
 def _redis(facts: RedisFacts) -> Finding:
     if facts.number < OLDEST_REDIS:
-        return _bad("redis", f"version {facts.version}", "install Redis 6.2 or newer")
+        return failure("redis", f"version {facts.version}", "install Redis 6.2 or newer")
     if facts.is_replica:
-        return _bad("redis", "it is a replica, which takes no writes", "point GATEWAY_REDIS_URL at the primary")
-    return _fine("redis", f"reached, version {facts.version}")
+        return failure("redis", "it is a replica, which takes no writes", "point GATEWAY_REDIS_URL at the primary")
+    return fine("redis", f"reached, version {facts.version}")
 
 
 def _persistence(facts: RedisFacts) -> Finding:
     check = "redis_persistence"
     if not facts.keeps_log:
         mend = "set `appendonly yes` (CONFIG SET appendonly yes, and in redis.conf)"
-        return _bad(check, "there is no append-only file: a restart of Redis ends every MCP session", mend)
+        return failure(check, "there is no append-only file: a restart of Redis ends every MCP session", mend)
     if not facts.log_is_written:
         mend = "look at Redis's log and at the space on its disk"
-        return _bad(check, "the last write of the append-only file failed", mend)
-    return _fine(check, "the append-only file is on and written")
+        return failure(check, "the last write of the append-only file failed", mend)
+    return fine(check, "the append-only file is on and written")
 
 
 def _memory(facts: RedisFacts) -> Finding:
     check = "redis_memory"
     if facts.eviction == "noeviction":
-        return _fine(check, "nothing is evicted")
+        return fine(check, "nothing is evicted")
     mend = "set `maxmemory-policy noeviction` (CONFIG SET maxmemory-policy noeviction, and in redis.conf)"
     detail = f"the policy is {facts.eviction}: when memory is full, sessions and counters of limits disappear"
     if facts.max_bytes:
-        return _bad(check, detail, mend)
-    return Finding(check=check, status=Verdict.WARNING, detail=f"{detail}; no memory limit is set yet", mend=mend)
-
-
-def _fine(check: str, detail: str) -> Finding:
-    return Finding(check=check, status=Verdict.OK, detail=detail)
-
-
-def _bad(check: str, detail: str, mend: str) -> Finding:
-    return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=mend)
-
-
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - _MOST_SHOWN
-    return ", ".join(names[:_MOST_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+        return failure(check, detail, mend)
+    return warning(check, f"{detail}; no memory limit is set yet", mend)
