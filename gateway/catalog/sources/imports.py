@@ -14,7 +14,7 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.primitives.constraints import check_capacity, code_of
 from gateway.catalog.sources.compilation import compile_source, read_content
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
-from gateway.catalog.sources.diff import compare
+from gateway.catalog.sources.diff import compare, refuse_removals, with_recent_calls
 from gateway.catalog.sources.drafts import (
     Content,
     PreparedImport,
@@ -29,7 +29,6 @@ from gateway.catalog.sources.drafts import (
 )
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.override_merge import known_names, leave_aliases, reapply, wanted_names
-from gateway.catalog.sources.removals import refuse_removals, with_recent_calls
 from gateway.catalog.sources.reports import encode_report, judge_policy
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
