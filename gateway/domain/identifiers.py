@@ -41,10 +41,6 @@ def new_secret_id() -> SecretId:
     return SecretId(mint("sec"))
 
 
-def new_audit_id() -> AuditId:
-    return AuditId(mint("aud"))
-
-
 def new_primitive_id(prefix: str) -> PrimitiveId:
     """Return a new id; the prefix names the family: `tol`, `res`, `tpl` or `pro`."""
     return PrimitiveId(mint(prefix))

@@ -35,6 +35,7 @@ from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.redis.sessions.stream_log import START
 from gateway.store.audit.anchors import TrailHead
 from gateway.store.audit.outside_heads import open_head, seal_head
+from tests.support.streams import open_stream
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET, STATE_SECRET = b"the secret of all replicas", b"s" * 32
@@ -159,7 +160,10 @@ async def _use_session(stored: Stored, keys: SessionKeys) -> None:
 async def test_every_name_in_redis_is_of_a_listed_kind(stored: Stored) -> None:
     """Ours: what the gateway keeps is in the table, so a new kind is decided on before it is kept (TEN-5)."""
     bus, stores = stored.bus, stored.stores
-    async with CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
+    async with (
+        CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()),
+        open_stream(stores.places, ACME, _KEY, 5),
+    ):
         await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
             await stored.overflow().peek(1)
@@ -334,7 +338,10 @@ _NONSENSE: tuple[bytes, ...] = (b"moon", b"-1", b"", b"\xff\xfe")
 async def test_an_edit_of_plain_state_costs_its_own_tenant_only(stored: Stored, kind: Kind) -> None:
     """Ours: nonsense under every plain name of one tenant breaks nothing of another, and grants nothing (TEN-5)."""
     bus, stores, intruder = stored.bus, stored.stores, stored.intruder
-    async with CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
+    async with (
+        CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()),
+        open_stream(stores.places, ACME, _KEY, 5),
+    ):
         await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
             names = [key async for key in intruder.scan_iter() if re.fullmatch(kind.pattern, key.decode())]
@@ -365,7 +372,10 @@ async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> Non
     """Everything of an untouched tenant."""
     bus, stores = stored.bus, stored.stores
     assert await stored.find(keys) is not None
-    async with CallLimiter(bus, spawn=stores.spawn).admit(tenant, _KEY, Limits()), stores.places.hold(tenant, _KEY, 5):
+    async with (
+        CallLimiter(bus, spawn=stores.spawn).admit(tenant, _KEY, Limits()),
+        open_stream(stores.places, tenant, _KEY, 5),
+    ):
         pass
     assert await stores.nonces.use(tenant, "hook:1:2", for_s=60)
     assert await stores.subscriptions.publish(tenant, "note://1") == 1

@@ -5,8 +5,6 @@ free again after 15 s. Besides renewals, a stream costs two commands, so each st
 """
 
 import itertools
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import anyio
 import structlog
@@ -75,19 +73,6 @@ class StreamLimiter:
     def __len__(self) -> int:
         """Number of streams that are open on this replica."""
         return sum(len(places) for places in self._held.values())
-
-    @asynccontextmanager
-    async def hold(self, tenant: TenantId, key: KeyId, cap: int) -> AsyncGenerator[None]:
-        """Count one stream while the block runs.
-
-        Raises:
-            LimitExceeded: the tenant or the key has reached its cap of open streams.
-        """
-        place = await self.acquire(tenant, key, cap)
-        try:
-            yield
-        finally:
-            await self.release(tenant, key, place)
 
     async def acquire(self, tenant: TenantId, key: KeyId, cap: int) -> str:
         """Count one stream until its slot is released, and return the slot.

@@ -19,6 +19,7 @@ from gateway.redis.sessions.stream_log import START
 from gateway.redis.sessions.subscriptions import MAX_SUBSCRIPTIONS
 from tests.integration.redis.conftest import ACME, GLOBEX, SECRET, OwnRedis, Two, make_record, until
 from tests.support import replicas
+from tests.support.streams import open_stream
 
 ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")
 
@@ -253,7 +254,7 @@ async def backings(redis_url: str) -> AsyncGenerator[tuple[SessionStores, Sessio
 
 async def _fill(stack: contextlib.AsyncExitStack, places: StreamLimiter, key: KeyId, count: int, cap: int) -> None:
     for _ in range(count):
-        await stack.enter_async_context(places.hold(ACME, key, cap))
+        await stack.enter_async_context(open_stream(places, ACME, key, cap))
 
 
 async def test_streams_are_counted_over_replicas(backings: tuple[SessionStores, SessionStores]) -> None:
@@ -265,9 +266,9 @@ async def test_streams_are_counted_over_replicas(backings: tuple[SessionStores, 
         with pytest.raises(LimitExceeded) as caught:
             await _fill(stack, there.places, BOB, 1, 5)
         assert caught.value.retry_after_s is not None
-        async with there.places.hold(GLOBEX, ALICE, 5):
+        async with open_stream(there.places, GLOBEX, ALICE, 5):
             pass
-    async with here.places.hold(ACME, BOB, 1):
+    async with open_stream(here.places, ACME, BOB, 1):
         assert (len(here.places), len(there.places)) == (1, 0)
 
 
