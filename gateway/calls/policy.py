@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 from gateway.calls.invocation import Invocation
-from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import CapabilityMissing, ClientSilent, Forbidden, NotFound, PolicyDenied
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.handlers.interfaces import Question
+
+BoundPrimitive: TypeAlias = BoundTool | BoundResource | BoundTemplate | BoundPrompt
 
 _ALLOW = Decision.ALLOW  # an enum lookup costs more than a function call
 
@@ -45,20 +47,6 @@ REFUSALS: Mapping[Confirmation, str] = {
     Confirmation.CHANGED: "what the call would do has changed since the user was asked; call again",
 }
 """Error messages for calls that were not confirmed."""
-
-
-class BoundPrimitive(Protocol):
-    """The properties of a bound primitive that the checks read."""
-
-    @property
-    def tenant(self) -> TenantId:
-        """The tenant that owns the primitive."""
-        ...
-
-    @property
-    def decision(self) -> Decision:
-        """The policy's decision on the primitive."""
-        ...
 
 
 def authorise(principal: Principal, bound: BoundPrimitive) -> None:

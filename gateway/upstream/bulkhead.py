@@ -49,6 +49,9 @@ class Bulkhead:
     """One tenant's calls to one origin.
 
     Every admitted call must `leave`. Before that it calls `succeed` or `fail`, unless it was cancelled or refused.
+    The circuit has one state, `_rests_until`: 0 while it is closed, else the end of the rest time. After that time the
+    circuit is half-open: a call that finds no other in flight is the probe, whose outcome closes the circuit or opens
+    it again.
     """
 
     __slots__ = (
