@@ -18,7 +18,7 @@ from gateway.app.asgi import (
     build_public_app,
 )
 from gateway.app.backends import Backends
-from gateway.app.event_router import EventRouter
+from gateway.app.event_router import build_event_router
 from gateway.app.infrastructure import Infrastructure, build_infrastructure
 from gateway.app.installation import describe_installation
 from gateway.app.metrics_wiring import connect_metrics, connect_pools, make_metrics
@@ -30,9 +30,7 @@ from gateway.app.secrets import GatewayKeys
 from gateway.app.update_wiring import build_hooks, build_jobs
 from gateway.catalog.audit import TrailVerifier
 from gateway.domain.tenancy.ceilings import read_ceilings
-from gateway.identity.failure_limit import FailureLimit
 from gateway.protocol.app import McpApp
-from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.settings import Settings
 
 
@@ -69,17 +67,15 @@ def build_app(
     ceilings = read_ceilings(settings.ceilings)
     infrastructure = build_infrastructure(settings, keys, database_url=database_url, redis_url=redis_url)
     metrics = make_metrics()
-    failures = FailureLimit(settings.auth_failure_rate)
-    runtime = build_runtime(infrastructure, keys, code, metrics, ceilings=ceilings, failures=failures)
-    stores = session_stores(infrastructure.bus, spawn=infrastructure.tasks.spawn, idle_s=settings.session_idle_s)
-    mcp_app = _build_mcp_app(infrastructure, runtime, stores)
-    events = EventRouter(infrastructure, runtime, stores.subscriptions)
+    runtime = build_runtime(infrastructure, keys, code, metrics, settings=settings, ceilings=ceilings)
+    mcp_app = build_mcp_app(infrastructure, runtime)
+    events = build_event_router(infrastructure, runtime, mcp_app)
     readiness.before_closing(mcp_app.close_streams)
     connect_metrics(
         metrics,
         infrastructure=infrastructure,
         snapshots=runtime.snapshots,
-        sessions=stores.sessions,
+        sessions=runtime.stores.sessions,
         readiness=readiness,
     )
     catalog = build_catalog(infrastructure, events, code, ceilings=ceilings)
@@ -94,10 +90,13 @@ def build_app(
                 await stack.enter_async_context(part)
             await infrastructure.check()
             await stack.enter_async_context(HiddenNames(catalog, code, database_url=database_url))
-            _listen(stack, infrastructure, runtime, mcp_app, events, code)
+            stack.enter_context(events.listening())
+            loop = asyncio.get_running_loop()
+            renew = runtime.connections.renew
+            stack.callback(code.subscribe(lambda: loop.call_soon_threadsafe(renew, code.generation)))
             yield
 
-    hooks = build_hooks(catalog, runtime, stores)
+    hooks = build_hooks(catalog, runtime)
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.places, verifier.places, hooks.places)
     calls = (runtime.calls.check_places, mcp_app.open_requests)
@@ -112,31 +111,13 @@ def build_app(
     return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
 
 
-def _build_mcp_app(infrastructure: Infrastructure, runtime: Runtime, stores: SessionStores) -> McpApp:
-    mcp_app = McpApp(
+def build_mcp_app(infrastructure: Infrastructure, runtime: Runtime) -> McpApp:
+    """Build all MCP transports of a replica."""
+    return McpApp(
         runtime.credentials,
         runtime.connections,
         runtime.calls,
-        stores,
-        overflow=runtime.overflow,
+        runtime.stores,
         state_keys=infrastructure.cipher.derive_all("request state"),
+        traces=infrastructure.traces,
     )
-    if infrastructure.traces is not None:
-        mcp_app.trace(infrastructure.traces)
-    return mcp_app
-
-
-def _listen(
-    stack: AsyncExitStack,
-    infrastructure: Infrastructure,
-    runtime: Runtime,
-    mcp_app: McpApp,
-    events: EventRouter,
-    code: Registrations,
-) -> None:
-    """Subscribe to events, event gaps and code changes until the stack is closed."""
-    stack.callback(infrastructure.bus.subscribe(events.dispatch))
-    stack.callback(infrastructure.bus.subscribe(mcp_app.deliver))
-    stack.callback(infrastructure.bus.subscribe_gaps(events.resync))
-    loop = asyncio.get_running_loop()
-    stack.callback(code.subscribe(lambda: loop.call_soon_threadsafe(runtime.connections.renew, code.generation)))

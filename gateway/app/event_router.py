@@ -1,6 +1,16 @@
-"""Event router: delivers events to the parts of this replica, and publishes events of this replica to the others."""
+"""Event router: one table of the subscribers of each type of event, in the order in which they are called.
 
-from typing import assert_never
+A replica receives its own events from the bus, too. Events may be lost; after a gap, each cache is checked or emptied.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from inspect import isawaitable
+from typing import Any, Generic, TypeVar
+
+import structlog
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.runtime import Runtime
@@ -14,70 +24,151 @@ from gateway.domain.events import (
     TemplateChanged,
     TenantRemoved,
 )
+from gateway.domain.identifiers import TenantId
 from gateway.jobs.template_fanout import TemplateFanout
-from gateway.redis.sessions.subscriptions import SessionSubscriptions
+from gateway.protocol.app import McpApp
+from gateway.protocol.sessions.running_requests import RequestKey
+from gateway.redis.event_bus import EventBus
 from gateway.store.audit.hash_chain import CATALOG
+
+log = structlog.get_logger(__name__)
+
+_E = TypeVar("_E", bound=Event)
+
+
+@dataclass(frozen=True, kw_only=True)  # `slots` breaks the construction of generic frozen classes in Python 3.11
+class EventRoute(Generic[_E]):
+    """The subscribers of one type of event."""
+
+    caches: Sequence[Callable[[_E], object]] = ()
+    """Called by the publisher before it sends the event, so that it reads its own writes; again at each arrival."""
+    publisher: Sequence[Callable[[_E], object]] = ()
+    """Called by the publisher only, before it sends the event; awaited if asynchronous."""
+    arrival: Sequence[Callable[[_E], object]] = ()
+    """Called at each replica, the publisher's included, when the event arrives."""
+
+
+Routes = Mapping[type[Event], EventRoute[Any]]
 
 
 class EventRouter:
-    """Delivers events to the parts of this replica.
+    """Publishes events of this replica, and delivers events of all replicas to the parts of this one."""
 
-    An event of this replica is delivered before it is published, so a caller reads its own writes.
-    """
+    def __init__(self, bus: EventBus, routes: Routes, after_gap: Sequence[Callable[[], None]]) -> None:
+        self._bus = bus
+        self.routes = routes
+        self._after_gap = after_gap
 
-    def __init__(self, infrastructure: Infrastructure, runtime: Runtime, subscriptions: SessionSubscriptions) -> None:
-        self._bus = infrastructure.bus
-        self._snapshots = runtime.snapshots
-        self._views = runtime.views
-        self._secrets = runtime.secrets
-        self._credentials = runtime.credentials
-        self._connections = runtime.connections
-        self._subscriptions = subscriptions
-        self._instances = TemplateFanout(
-            subscriptions.followed, subscriptions.publish, spawn=infrastructure.tasks.spawn
-        )
-        self._moved = infrastructure.unsigned_tenants
+    @contextmanager
+    def listening(self) -> Generator[None]:
+        """Deliver events and gaps of the bus while the block runs."""
+        leave, leave_gaps = self._bus.subscribe(self._deliver), self._bus.subscribe_gaps(self._resync)
+        try:
+            yield
+        finally:
+            leave_gaps()
+            leave()
 
     async def publish(self, event: Event) -> None:
-        """Deliver the event to this replica, then to all others.
+        """Apply the event to this replica's caches, then send it to all replicas.
 
         Raises:
             RedisUnavailable: other replicas may not be notified; their revision check finds a change of a catalog.
         """
-        self.dispatch(event)
-        if isinstance(event, CatalogMoved):
-            self._moved.note(event.tenant, CATALOG)
-        if isinstance(event, ResourceUpdated):  # written to each session's log, which the session reads later
-            await self._subscriptions.publish(event.tenant, event.uri)
-        if isinstance(event, TemplateChanged):
-            self._instances.note(event.tenant, event.template)
+        route = self.routes[type(event)]
+        for subscriber in (*route.caches, *route.publisher):
+            done = subscriber(event)
+            if isawaitable(done):
+                await done
         await self._bus.publish(event)
 
-    def resync(self) -> None:
-        """Discard cached secrets and credentials, and check snapshots and connections again, after an event gap."""
-        self._snapshots.invalidate_all()
-        self._secrets.forget_all()
-        self._credentials.forget_all()
-        self._connections.recheck_all()
+    def _deliver(self, event: Event) -> None:
+        route = self.routes[type(event)]
+        for subscriber in (*route.caches, *route.arrival):
+            _call_logged(subscriber, event)
 
-    def dispatch(self, event: Event) -> None:
-        """Deliver the event to the parts of this replica that do not subscribe to the bus."""
-        match event:
-            case CatalogMoved():
-                self._snapshots.note(event.tenant, event.revision)
-                self._secrets.forget(event.tenant)
-                self._connections.refresh(event.tenant, event.revision)
-            case KeyChanged():
-                self._credentials.forget(event.key)
-            case TenantRemoved():
-                self._snapshots.forget(event.tenant)
-                self._views.forget(event.tenant)
-                self._secrets.forget(event.tenant)
-                self._credentials.forget_tenant(event.tenant)
-                self._connections.forget(event.tenant)
-            case SessionEnded() | RequestCancelled():
-                pass  # sessions and their requests listen to the bus themselves
-            case ResourceUpdated() | TemplateChanged():
-                pass  # subscriptions listen to the bus themselves
-            case _:
-                assert_never(event)
+    def _resync(self) -> None:
+        for subscriber in self._after_gap:
+            _call_logged(subscriber)
+
+
+def build_event_router(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -> EventRouter:
+    """Build the router of a replica; it delivers nothing before `listening`."""
+    after_gap = (
+        runtime.stores.sessions.forget_all,
+        runtime.snapshots.invalidate_all,
+        runtime.secrets.forget_all,
+        runtime.credentials.forget_all,
+        runtime.connections.recheck_all,
+        mcp_app.subscriptions.recheck_all,
+    )
+    return EventRouter(infrastructure.bus, _routes(infrastructure, runtime, mcp_app), after_gap)
+
+
+def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -> Routes:
+    snapshots, secrets, connections = runtime.snapshots, runtime.secrets, runtime.connections
+    credentials, stores, orphans = runtime.credentials, runtime.stores, runtime.orphans
+    hub, streams, running = mcp_app.subscriptions, mcp_app.streams, mcp_app.running
+    in_logs = TemplateFanout(stores.subscriptions.followed, stores.subscriptions.publish, spawn=stores.spawn)
+    in_hub = TemplateFanout(hub.followed, hub.publish_now, spawn=stores.spawn)
+    return {
+        CatalogMoved: EventRoute[CatalogMoved](
+            caches=(
+                lambda event: snapshots.note(event.tenant, event.revision),
+                lambda event: secrets.forget(event.tenant),
+                lambda event: connections.refresh(event.tenant, event.revision),
+            ),
+            publisher=(lambda event: infrastructure.unsigned_tenants.note(event.tenant, CATALOG),),
+        ),
+        KeyChanged: EventRoute[KeyChanged](
+            caches=(lambda event: credentials.forget(event.key),),
+            arrival=(
+                lambda event: hub.end(event.tenant, event.key),
+                lambda event: streams.end(event.key),
+                lambda event: orphans.end(event.tenant, event.key) if event.is_ended else None,
+            ),
+        ),
+        SessionEnded: EventRoute[SessionEnded](
+            arrival=(
+                lambda event: stores.sessions.forget(event.tenant, event.session),
+                lambda event: running.end_session(event.tenant, event.session),
+            )
+        ),
+        RequestCancelled: EventRoute[RequestCancelled](
+            arrival=(lambda event: running.cancel(RequestKey(event.tenant, event.session, event.request.encode())),)
+        ),
+        ResourceUpdated: EventRoute[ResourceUpdated](
+            publisher=(lambda event: stores.subscriptions.publish(event.tenant, event.uri),),
+            arrival=(lambda event: hub.publish(event.tenant, event.uri),),
+        ),
+        TemplateChanged: EventRoute[TemplateChanged](
+            publisher=(lambda event: in_logs.note(event.tenant, event.template),),
+            arrival=(lambda event: in_hub.note(event.tenant, event.template),),
+        ),
+        TenantRemoved: EventRoute[TenantRemoved](
+            caches=_by_tenant(
+                snapshots.forget,
+                runtime.views.forget,
+                secrets.forget,
+                credentials.forget_tenant,
+                connections.forget,
+            ),
+            arrival=_by_tenant(stores.sessions.forget_tenant, streams.end, running.end_session, orphans.end),
+        ),
+    }
+
+
+def _by_tenant(*subscribers: Callable[[TenantId], object]) -> Sequence[Callable[[TenantRemoved], object]]:
+    return tuple(partial(_call_with_tenant, subscriber) for subscriber in subscribers)
+
+
+def _call_with_tenant(subscriber: Callable[[TenantId], object], event: TenantRemoved) -> None:
+    subscriber(event.tenant)
+
+
+def _call_logged(subscriber: Callable[..., object], *arguments: object) -> None:
+    """Call a subscriber; its failure must not keep the event from the next one."""
+    try:
+        subscriber(*arguments)
+    except Exception:
+        log.exception("subscriber_failed")

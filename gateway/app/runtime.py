@@ -20,11 +20,13 @@ from gateway.handlers.api_query import Queries
 from gateway.handlers.binding import Binder
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
+from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
-from gateway.redis.caches.result_overflow import ResultOverflow
 from gateway.redis.limits.call_limiter import CallLimiter
+from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.registry.cursors import Cursors
 from gateway.registry.views import ViewCache
+from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
 from gateway.upstream.auth.oauth_tokens import Tokens
 
@@ -40,7 +42,8 @@ class Runtime:
     connections: Connections
     calls: CallPipeline
     limiter: CallLimiter
-    overflow: ResultOverflow
+    stores: SessionStores
+    orphans: OrphanedSessions
 
 
 def build_runtime(
@@ -49,8 +52,8 @@ def build_runtime(
     code: Registrations,
     metrics: Metrics,
     *,
+    settings: Settings,
     ceilings: Limits,
-    failures: FailureLimit,
 ) -> Runtime:
     """Build the runtime of a replica; its caches are empty."""
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
@@ -66,17 +69,22 @@ def build_runtime(
         KeyLookup(infrastructure.store),
         peppers=infrastructure.cipher.derive_all(PEPPER_PURPOSE),
         operator_key=keys.operator_key,
-        failures=failures,
+        failures=FailureLimit(settings.auth_failure_rate),
     )
-    overflow = ResultOverflow(infrastructure.bus)
-    limiter = CallLimiter(infrastructure.bus, spawn=infrastructure.tasks.spawn)
+    spawn = infrastructure.tasks.spawn
+    stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
+    orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
+    limiter = CallLimiter(infrastructure.bus, spawn=spawn)
     return Runtime(
         snapshots=snapshots,
         secrets=secrets,
         views=views,
         credentials=credentials,
-        connections=Connections(snapshots, views, cursors, still_valid=credentials.still_valid),
-        calls=CallPipeline(limiter, infrastructure.audit, ResultRenderer(overflow), metrics),
+        connections=Connections(
+            snapshots, views, cursors, still_valid=credentials.still_valid, dismissed=orphans.check
+        ),
+        calls=CallPipeline(limiter, infrastructure.audit, ResultRenderer(stores.overflow), metrics),
         limiter=limiter,
-        overflow=overflow,
+        stores=stores,
+        orphans=orphans,
     )

@@ -11,17 +11,17 @@ from gateway.catalog.updates.webhooks import SingleUse
 from gateway.domain.identifiers import TenantId
 from gateway.jobs.scheduler import JobScheduler
 from gateway.jobs.watch_poller import WatchPoller
-from gateway.redis.sessions.stores import SessionStores
 from gateway.web.webhooks import WebhookEndpoint
 
 
-def build_hooks(catalog: CatalogContext, runtime: Runtime, stores: SessionStores) -> WebhookEndpoint:
+def build_hooks(catalog: CatalogContext, runtime: Runtime) -> WebhookEndpoint:
     """Build the endpoint of webhook deliveries."""
+    nonces = runtime.stores.nonces
 
     async def use(tenant: TenantId, named: str, for_s: int) -> bool:
-        return await stores.nonces.use(tenant, named, for_s=for_s)
+        return await nonces.use(tenant, named, for_s=for_s)
 
-    return WebhookEndpoint(catalog, runtime.limiter, SingleUse(use=use, free=stores.nonces.free))
+    return WebhookEndpoint(catalog, runtime.limiter, SingleUse(use=use, free=nonces.free))
 
 
 def build_jobs(infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime) -> JobScheduler:

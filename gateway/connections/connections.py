@@ -37,7 +37,7 @@ async def _always(_: Principal) -> bool:
 
 
 def _no_listener(_: Principal) -> None:
-    """Do nothing: the default of `Connections.dismissed`."""
+    """Do nothing: the default of `dismissed`."""
 
 
 class _Connection:
@@ -63,7 +63,11 @@ class _Connection:
 
 
 class Connections:
-    """All connections of this replica; open it with `async with`, once, while the store and the bus are open."""
+    """All connections of this replica; open it with `async with`, once, while the store and the bus are open.
+
+    `dismissed` is called with each principal whose followers a key check removed: its key may have ended without an
+    event.
+    """
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class Connections:
         *,
         repair_s: float = REPAIR_S,
         still_valid: StillValid = _always,
+        dismissed: Callable[[Principal], None] = _no_listener,
     ) -> None:
         self._snapshots = snapshots
         self._views = views
@@ -84,8 +89,7 @@ class Connections:
         """Number of connections that are open now."""
         self._doubt = anyio.Event()
         self._tasks = TaskSupervisor()
-        self.dismissed: Callable[[Principal], None] = _no_listener
-        """Called with each principal whose followers a key check removed; the key may have ended without an event."""
+        self._dismissed = dismissed
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._repair)
@@ -204,7 +208,7 @@ class Connections:
             if not is_good:
                 log.info("follower_dismissed", tenant_id=tenant, principal=principal.name)
                 room.lose(principal)
-                self.dismissed(principal)
+                self._dismissed(principal)
         self._subscribers.tidy(tenant, room)
 
     async def _repair(self) -> None:

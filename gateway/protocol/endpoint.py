@@ -71,6 +71,8 @@ class McpEndpoint:
         modern: StatelessTransport,
         handshake: SessionTransport,
         legacy: HttpSseTransport,
+        *,
+        traces: Traces | None,
     ) -> None:
         self._credentials = credentials
         self._connections = connections
@@ -80,8 +82,7 @@ class McpEndpoint:
         self.in_flight = InFlightLimiter()
         self.pacing = RequestRateLimiter()
         self._users: dict[KeyId, tuple[Principal, AuthenticatedUser]] = {}
-        self.traces: Traces | None = None
-        """Set before the first request if spans are exported; None otherwise."""
+        self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
@@ -173,7 +174,7 @@ class McpEndpoint:
             text = "the body must be one JSON-RPC message; batches are refused"
             await request.respond(400, invalid_request(text, context.correlation_id))
             return
-        watched = nullcontext(request) if self.traces is None else traced(self.traces, request, message, context)
+        watched = nullcontext(request) if self._traces is None else traced(self._traces, request, message, context)
         with watched as traced_request:
             try:
                 if is_old:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 import structlog
 
-from gateway.domain.events import Event, SessionEnded, TenantRemoved
+from gateway.domain.events import SessionEnded
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.domain.task_supervisor import Spawn
@@ -154,8 +154,6 @@ class Sessions:
         self._decoder = msgspec.json.Decoder(SessionRecord)
         self._leases: dict[tuple[TenantId, str], _Lease] = {}
         self._drops = 0
-        bus.subscribe(self._on_event)
-        bus.subscribe_gaps(self._drop_all)
 
     @property
     def idle_ms(self) -> int:
@@ -198,7 +196,7 @@ class Sessions:
 
     async def replace(self, record: SessionRecord) -> bool:
         """Replace a stored session; False when it has ended."""
-        self._drop(record.tenant, record.id)
+        self.forget(record.tenant, record.id)
         keys = self.keys(record.tenant, record.id)
         return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
 
@@ -228,7 +226,7 @@ class Sessions:
         """End the session on every replica, and delete all of its parts."""
         if not _ID.fullmatch(session):
             return
-        self._drop(tenant, session)
+        self.forget(tenant, session)
         keys = self.keys(tenant, session)
         names = (*self._named(tenant, session), keys.wake)
         await self._remove(names, session, keys.logs, subscribers_prefix(self._bus.namespace, tenant))
@@ -310,21 +308,18 @@ class Sessions:
             del self._leases[oldest]
         self._leases[key] = _Lease(record, now)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case SessionEnded(tenant=tenant, session=session):
-                self._drop(tenant, session)
-            case TenantRemoved(tenant=tenant):
-                for leased in [leased for leased in self._leases if leased[0] == tenant]:
-                    self._drop(*leased)
-            case _:
-                pass
-
-    def _drop(self, tenant: TenantId, session: str) -> None:
+    def forget(self, tenant: TenantId, session: str) -> None:
+        """Drop the lease of a session that has ended or changed."""
         self._drops += 1
         self._leases.pop((tenant, session), None)
 
-    def _drop_all(self) -> None:
+    def forget_tenant(self, tenant: TenantId) -> None:
+        """Drop the leases of a tenant that is gone."""
+        for leased in [leased for leased in self._leases if leased[0] == tenant]:
+            self.forget(*leased)
+
+    def forget_all(self) -> None:
+        """Drop all leases, because events may have been lost."""
         self._drops += 1
         self._leases.clear()
 

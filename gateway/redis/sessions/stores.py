@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.domain.task_supervisor import Spawn
+from gateway.redis.caches.result_overflow import ResultOverflow
 from gateway.redis.caches.single_use import SingleUseIds
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import LiveReplicas
@@ -30,6 +31,7 @@ class SessionStores:
     subscriptions: SessionSubscriptions
     places: StreamLimiter
     nonces: SingleUseIds
+    overflow: ResultOverflow
     idle_s: int
 
 
@@ -48,5 +50,6 @@ def session_stores(bus: EventBus, *, spawn: Spawn, idle_s: int) -> SessionStores
         subscriptions=SessionSubscriptions(bus, sessions),
         places=StreamLimiter(bus, spawn=spawn),
         nonces=SingleUseIds(bus),
+        overflow=ResultOverflow(bus),
         idle_s=idle_s,
     )

@@ -15,6 +15,7 @@ import anyio
 import pytest
 import redis.asyncio
 
+from gateway.domain.events import Event, SessionEnded, TenantRemoved
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.domain.task_supervisor import TaskSupervisor
@@ -22,7 +23,7 @@ from gateway.embedded.binaries import redis_program
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.keys import SessionKeys
-from gateway.redis.sessions.records import new_session_id
+from gateway.redis.sessions.records import Sessions, new_session_id
 from gateway.redis.sessions.stores import SessionStores, session_stores
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -127,6 +128,22 @@ def make_record(tenant: TenantId = ACME, subject: str = "somebody") -> SessionRe
     )
 
 
+def follow(bus: EventBus, sessions: Sessions) -> None:
+    """Deliver ends and gaps to the sessions, as the event router does."""
+
+    def deliver(event: Event) -> None:
+        match event:
+            case SessionEnded(tenant=tenant, session=session):
+                sessions.forget(tenant, session)
+            case TenantRemoved(tenant=tenant):
+                sessions.forget_tenant(tenant)
+            case _:
+                pass
+
+    bus.subscribe(deliver)
+    bus.subscribe_gaps(sessions.forget_all)
+
+
 @pytest.fixture
 async def two(redis_url: str) -> AsyncGenerator[Two]:
     """A session made at one of two replicas."""
@@ -137,5 +154,8 @@ async def two(redis_url: str) -> AsyncGenerator[Two]:
         TaskSupervisor() as tasks,
     ):
         stores, record = session_stores(here, spawn=tasks.spawn, idle_s=60), make_record()
+        others = session_stores(there, spawn=tasks.spawn, idle_s=60)
+        follow(here, stores.sessions)
+        follow(there, others.sessions)
         await stores.sessions.create(record, cap=10)
-        yield Two(stores, session_stores(there, spawn=tasks.spawn, idle_s=60), record)
+        yield Two(stores, others, record)

@@ -1,7 +1,7 @@
 """Sessions in a real Redis, seen from two replicas."""
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +9,14 @@ import anyio
 import msgspec
 import pytest
 
-from gateway.domain.events import Event, SessionEnded, TenantRemoved
+from gateway.domain.events import TenantRemoved
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import Sessions, new_session_id
-from tests.integration.redis.conftest import OwnRedis, until
+from tests.integration.redis.conftest import OwnRedis, follow, until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"
@@ -119,6 +119,7 @@ async def test_a_removed_session_is_gone_everywhere_at_once(
 ) -> None:
     """Ours: the end of a session overtakes the leases of other replicas."""
     here, there = Sessions(bus, spawn=tasks.spawn), Sessions(other_bus, spawn=tasks.spawn)
+    follow(other_bus, there)
     record = _record()
     await here.create(record, cap=10)
     assert await there.find(ACME, record.id) == record
@@ -131,6 +132,7 @@ async def test_a_removed_session_is_gone_everywhere_at_once(
 async def test_a_removed_tenant_leaves_no_lease(bus: EventBus, other_bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: what is kept of a tenant goes with it; other tenants are not touched."""
     sessions = Sessions(bus, spawn=tasks.spawn)
+    follow(bus, sessions)
     gone, stays = _record(), _record(GLOBEX)
     for record in (gone, stays):
         await sessions.create(record, cap=10)
@@ -289,6 +291,7 @@ async def test_a_gap_drops_every_lease(own_redis: OwnRedis) -> None:
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
         sessions = Sessions(bus, spawn=tasks.spawn)
+        follow(bus, sessions)
         gap = anyio.Event()
         bus.subscribe_gaps(gap.set)
         record = _record()
@@ -314,19 +317,15 @@ async def test_leases_are_bounded(bus: EventBus, monkeypatch: pytest.MonkeyPatch
     assert [sessions.is_leased(ACME, record.id) for record in records] == [False, False, True, True, True]
 
 
-async def test_an_end_that_overtakes_a_reading_leaves_no_lease(
-    bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
-) -> None:
+async def test_an_end_that_overtakes_a_reading_leaves_no_lease(bus: EventBus, tasks: TaskSupervisor) -> None:
     """Ours: a session that ends while it is being read is not kept."""
-    listeners: list[Callable[[Event], None]] = []
-    monkeypatch.setattr(bus, "subscribe", listeners.append)
     sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
     async with anyio.create_task_group() as group:
         group.start_soon(sessions.find, ACME, record.id)
         await anyio.lowlevel.checkpoint()
-        listeners[0](SessionEnded(tenant=ACME, session=record.id))
+        sessions.forget(ACME, record.id)
 
     assert not sessions.is_leased(ACME, record.id)
 
