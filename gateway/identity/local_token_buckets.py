@@ -7,6 +7,8 @@ import ipaddress
 import time
 from collections.abc import Callable
 
+from gateway.domain.bounded_cache import BoundedCache
+
 MOST_NAMES = 10_000
 _IPV6_CLIENT = 64
 
@@ -22,9 +24,8 @@ class TokenBuckets:
     ) -> None:
         self.rate = rate
         self.burst = burst
-        self._most = most
         self._clock = clock
-        self._filled: dict[str, tuple[float, float]] = {}
+        self._filled = BoundedCache[str, tuple[float, float]](most)
         """Tokens and the time at which they were counted, oldest withdrawal first."""
 
     def __len__(self) -> int:
@@ -41,10 +42,8 @@ class TokenBuckets:
         tokens = self._tokens(name)
         if tokens < cost:
             return (cost - tokens) / self.rate
-        self._filled.pop(name, None)  # keeps the buckets in order of withdrawal
-        while len(self._filled) >= self._most:
-            del self._filled[next(iter(self._filled))]
         self._filled[name] = (tokens - cost, self._clock())
+        self._filled.move_to_end(name)
         return 0.0
 
     def _tokens(self, name: str) -> float:

@@ -17,6 +17,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.types import Receive, Scope, Send
 
 from gateway.connections.connections import Connections
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.domain.tenancy.keys import Scope as KeyScope
@@ -81,7 +82,8 @@ class McpEndpoint:
         self._legacy = legacy
         self.in_flight = InFlightLimiter()
         self.pacing = RequestRateLimiter()
-        self._users: dict[KeyId, tuple[Principal, AuthenticatedUser]] = {}
+        self._users = BoundedCache[KeyId, tuple[Principal, AuthenticatedUser]](_MAX_USERS)
+        self._find_user = self._users.get  # bound once: a lookup then costs what a dictionary's costs
         self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,10 +127,8 @@ class McpEndpoint:
 
     def _identify(self, scope: Scope, principal: Principal) -> None:
         """Set the authenticated user that the SDK reads, named after tenant and subject."""
-        known, user = self._users.get(principal.key, (None, None))
+        known, user = self._find_user(principal.key, (None, None))
         if user is None or known is not principal:
-            if len(self._users) >= _MAX_USERS:
-                self._users.clear()
             owner = f"{principal.tenant}/{principal.subject}"
             token = AccessToken(token="", client_id=owner, scopes=sorted(principal.scopes), subject=principal.subject)
             user = AuthenticatedUser(token)

@@ -21,6 +21,7 @@ from mcp_types import methods as surface
 from pydantic import ValidationError
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.errors import GatewayError, InvalidCursor
 from gateway.protocol.errors import internal_error, to_mcp
 from gateway.protocol.http.request import McpRequest
@@ -60,7 +61,7 @@ class FastPath:
 
     def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
-        self._good: set[bytes] = set()
+        self._good = BoundedCache[bytes, None](_MAX_ENVELOPES)
 
     @property
     def remembered(self) -> int:
@@ -126,9 +127,7 @@ class FastPath:
         except ValidationError:
             return False
         if len(seen) <= _LARGEST_REMEMBERED:
-            if len(self._good) >= _MAX_ENVELOPES:
-                self._good.clear()
-            self._good.add(seen)
+            self._good[seen] = None
         return True
 
 

@@ -12,6 +12,7 @@ import asyncio
 import time
 from typing import Final
 
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
 
@@ -30,36 +31,46 @@ _LAG_S: Final = 0.004
 _MOST_SLOWED: Final = 2.5
 _WEIGHT: Final = 0.1
 _TENANTS: Final = 4096
+"""Stored schedules; an evicted tenant gets at most one extra burst."""
+
+
+class _Schedule:
+    """The state of one tenant: the time at which its next request can start."""
+
+    __slots__ = ("next_at",)
+
+    def __init__(self) -> None:
+        self.next_at = 0.0
 
 
 class RequestRateLimiter:
     """One virtual-scheduling leaky bucket (GCRA) per tenant of this replica, stored as one number."""
 
     def __init__(self) -> None:
-        self._next: dict[TenantId, float] = {}
+        self._schedules = BoundedCache[TenantId, _Schedule](_TENANTS)
+        self._find = self._schedules.get  # bound once: a lookup then costs what a dictionary's costs
         self._lag = 0.0
         self.waited = 0
         """Number of requests that had to wait."""
 
     def __len__(self) -> int:
         """Number of tenants with a stored schedule."""
-        return len(self._next)
+        return len(self._schedules)
 
     def delay(self, tenant: TenantId, limits: Limits, now: float) -> float:
         """Schedule one request and return the seconds that it has to wait; 0 if it can start now."""
         rate = limits.calls_per_second * _SPARE
         if rate < LEAST_PER_S:
             rate = LEAST_PER_S
-        begins = self._next.get(tenant, 0.0)
-        if begins <= now:
-            if len(self._next) >= _TENANTS:
-                self._next.clear()  # costs at most one extra burst per tenant
-            begins = now
+        schedule = self._find(tenant)
+        if schedule is None:
+            schedule = self._schedules[tenant] = _Schedule()
+        begins = max(schedule.next_at, now)
         wait = begins - now - _BURST_S
         if wait <= 0:
-            self._next[tenant] = begins + 1 / rate
+            schedule.next_at = begins + 1 / rate
             return 0.0
-        self._next[tenant] = min(begins + self._slowed / rate, now + _BURST_S + MOST_S)
+        schedule.next_at = min(begins + self._slowed / rate, now + _BURST_S + MOST_S)
         return wait
 
     async def sleep(self, seconds: float) -> None:

@@ -3,12 +3,12 @@
 A view contains everything compiled from its snapshot, and all registries of the snapshot share it.
 """
 
-from collections import OrderedDict
 from typing import Any
 
 import msgspec
 
 from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
@@ -73,8 +73,7 @@ class ViewCache:
     def __init__(self, binder: Binder, *, code: PythonHandlers | None = None, capacity: int = 256) -> None:
         self._binder = binder
         self._code = code
-        self._capacity = capacity
-        self._views: OrderedDict[TenantId, SnapshotView] = OrderedDict()
+        self._views = BoundedCache[TenantId, SnapshotView](capacity)
 
     def of(self, snapshot: Snapshot) -> SnapshotView:
         """Return the cached view of this snapshot, or a new one; a view older than the cached one is not cached."""
@@ -85,8 +84,6 @@ class ViewCache:
             return SnapshotView(snapshot, self._binder, self._code)
         made = self._views[snapshot.tenant] = SnapshotView(snapshot, self._binder, self._code, found)
         self._views.move_to_end(snapshot.tenant)
-        if len(self._views) > self._capacity:
-            self._views.popitem(last=False)
         return made
 
     def forget(self, tenant: TenantId) -> None:

@@ -6,7 +6,6 @@ are due now or soon, so a replica with many tenants does not query once per tena
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ import structlog
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.snapshots.composition import Renamed, compose
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.queries import QueriedSource
@@ -131,8 +131,7 @@ class Snapshots:
         self._store = store
         self._ceilings = ceilings
         self._code = code
-        self._capacity = capacity
-        self._entries: OrderedDict[TenantId, _Entry] = OrderedDict()
+        self._entries = BoundedCache[TenantId, _Entry](capacity)
         self._first_generation = self.generation
         self.loaded = 0
 
@@ -154,8 +153,6 @@ class Snapshots:
         entry = self._entries.get(tenant)
         if entry is None:
             entry = self._entries[tenant] = _Entry()
-            if len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)
         else:
             self._entries.move_to_end(tenant)
         return _current(entry, self.generation) or await self._renew(tenant, entry)

@@ -5,13 +5,13 @@ digest of their definition, up to a capacity. Tenants with identical definitions
 """
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 
 import anyio.to_thread
 import msgspec
 
 from gateway.definitions.json_schema.validator import Validator, compile_input, compile_output
+from gateway.domain.bounded_cache import BoundedCache
 
 _INLINE_BYTES = 8 * 1024
 
@@ -20,8 +20,7 @@ class Validators:
     """Compiled validators by definition; the least recently used is evicted first."""
 
     def __init__(self, *, capacity: int = 4096) -> None:
-        self._capacity = capacity
-        self._compiled: OrderedDict[bytes, Validator] = OrderedDict()
+        self._compiled = BoundedCache[bytes, Validator](capacity)
 
     async def of(self, definition: bytes) -> Validator:
         """Return the validator of a definition's input schema. One above 8 KiB is compiled in a thread."""
@@ -44,6 +43,4 @@ class Validators:
         else:
             made = make(definition)
         self._compiled[digest] = made
-        if len(self._compiled) > self._capacity:
-            self._compiled.popitem(last=False)
         return made

@@ -15,6 +15,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.http.requests import Credential, UpstreamAnswer
 from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, ROUNDS, TracedText, decode, squeeze
 from gateway.handlers.redaction.secret_encodings import encodings_of
@@ -41,17 +42,15 @@ _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Redaction:
-    """Cache of redactors by credentials, usually of one handler; it is emptied at `_MOST_KEPT` redactors."""
+    """Cache of redactors by credentials, usually of one handler."""
 
     def __init__(self) -> None:
-        self._known: dict[Credentials, Redactor] = {}
+        self._known = BoundedCache[Credentials, Redactor](_MOST_KEPT)
 
     async def apply(self, answer: UpstreamAnswer, credentials: Credentials) -> UpstreamAnswer:
         """Return the response without the credentials."""
         redactor = self._known.get(credentials)
         if redactor is None:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
             redactor = self._known[credentials] = Redactor(credentials)
         if len(answer.body) <= _WINDOW:
             return redactor.redact(answer)

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 import anyio
 
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.policy import Limits
@@ -17,6 +18,7 @@ from gateway.redis.limits.concurrency import RENEW_S, SYNC, ConcurrencyLease
 from gateway.redis.limits.token_bucket import LEASE, LeasedTokenBucket
 
 _MAX_RATES = 20_000
+"""An evicted key loses only a few tokens."""
 
 
 class CallLimiter:
@@ -27,7 +29,8 @@ class CallLimiter:
         self._spawn = spawn
         self._lease = bus.script(LEASE)
         self._sync = bus.script(SYNC)
-        self._rates: dict[tuple[TenantId, KeyId], LeasedTokenBucket] = {}
+        self._rates = BoundedCache[tuple[TenantId, KeyId], LeasedTokenBucket](_MAX_RATES)
+        self._find_rate = self._rates.get  # bound once: a lookup then costs what a dictionary's costs
         self._slots: dict[TenantId, ConcurrencyLease] = {}
         self._is_renewing = False
 
@@ -61,10 +64,8 @@ class CallLimiter:
 
     def rate_of(self, tenant: TenantId, key: KeyId) -> LeasedTokenBucket:
         """The token bucket of the key."""
-        rate = self._rates.get((tenant, key))
+        rate = self._find_rate((tenant, key))
         if rate is None:
-            if len(self._rates) >= _MAX_RATES:
-                del self._rates[next(iter(self._rates))]  # costs that key only a few tokens
             rate = self._rates[tenant, key] = LeasedTokenBucket(self._bus, self._lease, tenant, key, spawn=self._spawn)
         return rate
 

@@ -13,6 +13,7 @@ import anyio
 import structlog
 
 from gateway.domain.audit import AnchorKind
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError
@@ -57,7 +58,7 @@ class AuditSigner:
         self._outside = OutsideHeads((), keys=(key,)) if outside is None else outside
         self._pause_s = pause_s
         self._tasks = TaskSupervisor()
-        self._known: dict[TenantId, TrailHead] = {}
+        self._known = BoundedCache[TenantId, TrailHead](_MOST_TENANTS)
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run)
@@ -116,8 +117,6 @@ class AuditSigner:
 
         All ends count when this signer first sees the tenant; later those of this replica's chains and of the changes.
         """
-        if len(self._known) >= _MOST_TENANTS:
-            self._known.clear()
         is_first = tenant not in self._known
         known = await self._outside.recall(tenant) if is_first else self._known[tenant]
         async with self._store.upkeep(tenant) as db:

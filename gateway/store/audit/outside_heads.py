@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from gateway.domain.audit import HeadsCompared, HeadsState
+from gateway.domain.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
 from gateway.store.audit.anchors import TrailHead
@@ -106,7 +107,7 @@ class OutsideHeads:
     def __init__(self, stores: Sequence[HeadStore], *, keys: Sequence[bytes]) -> None:
         self._stores = tuple(stores)
         self._keys = tuple(keys)
-        self._waiting: dict[str, dict[TenantId, bytes]] = {store.name: {} for store in stores}
+        self._waiting = {store.name: BoundedCache[TenantId, bytes](_MOST_WAITING) for store in stores}
         self.failures: dict[str, int] = {store.name: 0 for store in stores}
         """Deliveries that failed, by store."""
 
@@ -118,8 +119,6 @@ class OutsideHeads:
         sealed = seal_head(self._keys[0], tenant, trail, at_us=now_us())
         for waiting in self._waiting.values():
             waiting[tenant] = sealed
-            if len(waiting) > _MOST_WAITING:
-                del waiting[next(iter(waiting))]
 
     async def deliver(self) -> None:
         """Send the waiting heads to every store; a failed delivery is logged and counted, not raised."""
