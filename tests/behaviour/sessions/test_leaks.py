@@ -130,7 +130,7 @@ async def test_no_response_outlives_a_session_that_ends_beside_its_answer(house:
 
         await until(is_settled)
     scraped = await house.gateway.admin.get(f"{house.gateway.url}/metrics")
-    assert "\ngateway_http_requests_open 1\n" in scraped.text  # the scrape itself
+    assert "\ngateway_http_requests_open 1.0\n" in scraped.text  # the scrape itself
 
 
 async def _end_beside_the_answer(house: House, client: httpx2.AsyncClient, delay_s: float, *, cancels: bool) -> None:
