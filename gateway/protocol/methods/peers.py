@@ -51,11 +51,10 @@ class _StatelessPeerScope:
         await self._peer.close()
 
 
-def input_required_result(ctx: ServerRequestContext[Any, Any], raised: InputRequired) -> dict[str, Any]:
+def input_required_result(raised: InputRequired) -> dict[str, Any]:
     """The result (2026-07-28) with questions to the client; a middleware seals its state.
 
     Raises:
         HandlerFailed: the state of the call is too large, or contains a value that is not JSON.
     """
-    del ctx
     return input_required(raised, nonce=secrets.token_urlsafe(16))

@@ -49,7 +49,7 @@ class Prompts:
                     lookup=registry,
                 )
         except InputRequired as asked:
-            return input_required_result(ctx, asked)
+            return input_required_result(asked)
         result: dict[str, Any] = {
             "messages": known_messages(filled.messages, ctx.protocol_version),
             "resultType": "complete",

@@ -60,7 +60,7 @@ class Resources:
                     lookup=registry,
                 )
         except InputRequired as asked:
-            return input_required_result(ctx, asked)
+            return input_required_result(asked)
         except NotFound:
             raise _unknown(ctx, params.uri) from None
         return {

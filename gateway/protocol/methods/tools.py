@@ -54,7 +54,7 @@ class Tools:
                     lookup=context.registry,
                 )
         except InputRequired as asked:
-            return input_required_result(ctx, asked)
+            return input_required_result(asked)
         except CapabilityMissing as error:
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 raise

@@ -4,7 +4,7 @@ A message is served by the first part that recognises it: `SubscriptionStreams` 
 path for plain requests, the SDK's kernel for requests that send no messages before their response. Each returns a
 response, or None without any effect. The SDK's own transport serves the rest; it streams if the client accepts a
 stream. A disconnect cancels the request. For JSON, a disconnect watcher starts after `WATCH_AFTER_S`
-(`gateway.protocol.http.disconnect`).
+(`gateway.protocol.http.cancellation`).
 """
 
 from contextlib import AsyncExitStack
@@ -18,7 +18,7 @@ from starlette.types import Receive
 
 from gateway.domain.task_supervisor import Spawn
 from gateway.protocol.fast_path import MODERN, FastPath
-from gateway.protocol.http.disconnect import CancelOnDisconnect
+from gateway.protocol.http.cancellation import CancelOnDisconnect
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import replay
 from gateway.protocol.http.results import JsonRpcReply

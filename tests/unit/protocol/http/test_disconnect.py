@@ -7,7 +7,7 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from gateway.protocol.http.disconnect import CancelOnDisconnect
+from gateway.protocol.http.cancellation import CancelOnDisconnect
 
 
 class _Client:
@@ -30,7 +30,7 @@ class _Client:
 
 @pytest.fixture(autouse=True)
 def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.protocol.http.disconnect.WATCH_AFTER_S", 0)
+    monkeypatch.setattr("gateway.protocol.http.cancellation.WATCH_AFTER_S", 0)
 
 
 @pytest.fixture
