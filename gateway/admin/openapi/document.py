@@ -11,7 +11,6 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from gateway.admin.endpoint import Route, is_upsert
 from gateway.admin.idempotency import takes_key
 from gateway.admin.openapi.examples import example_of
-from gateway.admin.openapi.field_descriptions import meaning_of
 from gateway.admin.requests.models import NoBody
 from gateway.admin.responses.models import Problem
 from gateway.admin.responses.sources import ImportTried, SourceChanged
@@ -145,17 +144,7 @@ def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
         *((model, "serialization") for model in _by_name(shown)),
     ]
     _, collected = models_json_schema(models, ref_template=_REFERENCE)
-    schemas = cast("dict[str, Json]", _tidy(collected["$defs"]))
-    for name, schema in schemas.items():
-        _explain(name, schema)
-    return schemas
-
-
-def _explain(model: str, schema: Json) -> None:
-    """Add a description to each field that has none in its model."""
-    for field, described in cast("Mapping[str, Json]", schema.get("properties", {})).items():
-        if "description" not in described and (meaning := meaning_of(model, field)):
-            described["description"] = meaning
+    return cast("dict[str, Json]", _tidy(collected["$defs"]))
 
 
 def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:

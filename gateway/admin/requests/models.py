@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from gateway.admin.fields import BURST, CALLS_PER_SECOND, CONCURRENCY, PRIMITIVES, SESSIONS, STREAMS, UNIQUE_NAME
 from gateway.admin.openapi.formats import LABEL, METHOD, NAME, PREFIX, PRINTABLE
 from gateway.domain.audit import AuditKind
 from gateway.domain.sources import Exposure
@@ -165,13 +166,13 @@ class TenantCreate(BodyModel):
 class TenantUpdate(BodyModel):
     """Changes of a tenant."""
 
-    name: Label
+    name: Annotated[Label, UNIQUE_NAME]
 
 
 class KeyCreate(BodyModel):
     """A new API key."""
 
-    name: Label
+    name: Annotated[Label, UNIQUE_NAME]
     scopes: Annotated[
         Scopes,
         Field(description="`mcp` and `approve` exclude each other. A key grants those it has; the operator all."),
@@ -184,21 +185,21 @@ class KeyCreate(BodyModel):
 class KeyUpdate(BodyModel):
     """Changes of a key; absent fields keep their value."""
 
-    name: Annotated[Label | Absent, GIVEN] = None
+    name: Annotated[Label | Absent, GIVEN, UNIQUE_NAME] = None
     expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
 
 
 class SecretObject(BodyModel):
     """A credential of one value: an API key or a bearer token."""
 
-    value: SecretText
+    value: Annotated[SecretText, Field(description="The secret itself.")]
 
 
 class LoginObject(BodyModel):
     """A credential of two parts, for HTTP Basic."""
 
-    username: UserName
-    password: SecretText
+    username: Annotated[UserName, Field(description="The first part of a credential for HTTP Basic.")]
+    password: Annotated[SecretText, Field(description="The second part of a credential for HTTP Basic.")]
 
 
 LoginPair = Annotated[
@@ -213,7 +214,10 @@ Credentials = Annotated[
 class ArchiveObject(BodyModel):
     """A document of several files that refer to each other by relative paths, as zip, tar or tar.gz."""
 
-    base64: Annotated[str | CutOut, Field(min_length=1, json_schema_extra={"contentEncoding": "base64"})]
+    base64: Annotated[
+        str | CutOut,
+        Field(min_length=1, json_schema_extra={"contentEncoding": "base64"}, description="The bytes of the archive."),
+    ]
     entry: Annotated[
         str | None,
         Field(
@@ -262,7 +266,9 @@ class SourceOptions(BodyModel):
     url: Annotated[Url | None, Field(description="Where to fetch the document.")] = None
     archive: Annotated[ArchiveObject | None, Field(description="The files that make the document.")] = None
     base_url: Annotated[Url | None, Field(description="Instead of the servers the document names.")] = None
-    prefix: Annotated[Prefix | None, Field()] = None
+    prefix: Annotated[
+        Prefix | None, Field(description="Put in front of every tool name of the source; null: nothing.")
+    ] = None
     expose: Annotated[Exposure, Field(strict=False, description="As tools, through the query tools, or both.")] = (
         Exposure.TOOLS
     )
@@ -280,7 +286,10 @@ class SourceOptions(BodyModel):
     output_schemas: Annotated[
         bool, Field(description="List what the tools answer; an answer that does not conform is then an error.")
     ] = False
-    credentials: Annotated[Credentials | None, Field()] = None
+    credentials: Annotated[
+        Credentials | None,
+        Field(description="Secrets by name of the document's security scheme; stored encrypted, never shown."),
+    ] = None
     dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
     allow_removals: Annotated[
         bool,
@@ -333,23 +342,23 @@ Needed = Annotated[
 class LimitsUpdate(BodyModel):
     """The tenant's limits; absent fields keep their value."""
 
-    calls_per_second: Annotated[Rate | Absent, GIVEN] = None
-    burst: Annotated[Count | Absent, GIVEN] = None
-    concurrency: Annotated[Count | Absent, GIVEN] = None
-    sessions: Annotated[Count | Absent, GIVEN] = None
-    streams: Annotated[Count | Absent, GIVEN] = None
-    primitives: Annotated[Count | Absent, GIVEN] = None
+    calls_per_second: Annotated[Rate | Absent, GIVEN, CALLS_PER_SECOND] = None
+    burst: Annotated[Count | Absent, GIVEN, BURST] = None
+    concurrency: Annotated[Count | Absent, GIVEN, CONCURRENCY] = None
+    sessions: Annotated[Count | Absent, GIVEN, SESSIONS] = None
+    streams: Annotated[Count | Absent, GIVEN, STREAMS] = None
+    primitives: Annotated[Count | Absent, GIVEN, PRIMITIVES] = None
 
 
 class CeilingsUpdate(BodyModel):
     """The ceilings of the tenant's limits; absent fields keep their value, null restores the default."""
 
-    calls_per_second: Rate | None = None
-    burst: Count | None = None
-    concurrency: Count | None = None
-    sessions: Count | None = None
-    streams: Count | None = None
-    primitives: Count | None = None
+    calls_per_second: Annotated[Rate | None, CALLS_PER_SECOND] = None
+    burst: Annotated[Count | None, BURST] = None
+    concurrency: Annotated[Count | None, CONCURRENCY] = None
+    sessions: Annotated[Count | None, SESSIONS] = None
+    streams: Annotated[Count | None, STREAMS] = None
+    primitives: Annotated[Count | None, PRIMITIVES] = None
 
 
 AsShown = Annotated[
@@ -365,7 +374,9 @@ class PolicyUpdate(BodyModel):
     safe: Annotated[Needed | Absent, GIVEN] = None
     moderate: Annotated[Needed | Absent, GIVEN] = None
     dangerous: Annotated[Needed | Absent, GIVEN] = None
-    limits: Annotated[LimitsUpdate | Absent, GIVEN] = None
+    limits: Annotated[LimitsUpdate | Absent, GIVEN, Field(description="How much of everything the tenant may use.")] = (
+        None
+    )
     http_origins: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=300)]] | None,
         Field(

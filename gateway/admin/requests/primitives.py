@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE
 from gateway.admin.openapi.formats import LABEL, METHOD, NAME
 from gateway.admin.requests.models import (
     GIVEN,
@@ -70,7 +71,7 @@ class PrimitiveUpdate(BodyModel):
     definition: Annotated[Definition | Absent, GIVEN] = None
     handler: Annotated[HandlerObject | Absent, GIVEN] = None
     safety: Annotated[Level | None, Field(description="Null: the level that the gateway finds.")] = None
-    enabled: Annotated[bool | Absent, GIVEN] = None
+    enabled: Annotated[bool | Absent, GIVEN, Field(description="False: no principal can list or use it.")] = None
 
 
 class UriQuery(QueryModel):
@@ -99,7 +100,7 @@ class PromptTry(BodyModel):
 class ResourceChanged(BodyModel):
     """A resource whose contents have changed."""
 
-    uri: Uri
+    uri: Annotated[Uri, Field(description="The URI of the resource.")]
 
 
 class RuleSent(BodyModel):
@@ -114,8 +115,15 @@ class RuleSent(BodyModel):
         list[Annotated[str, Field(pattern=METHOD)]],
         Field(default_factory=list[str], max_length=100, description="HTTP methods of imported operations."),
     ]
-    safety: Annotated[list[Level], Field(default_factory=list[Safety], max_length=3)]
-    families: Annotated[list[Annotated[Family, Field(strict=False)]], Field(default_factory=list[Family], max_length=4)]
+    safety: Annotated[list[Level], Field(default_factory=list[Safety], max_length=3, description="Safety levels.")]
+    families: Annotated[
+        list[Annotated[Family, Field(strict=False)]],
+        Field(
+            default_factory=list[Family],
+            max_length=4,
+            description="Kinds of primitives: tools, resources, resource templates, prompts.",
+        ),
+    ]
 
 
 Rules = Annotated[list[RuleSent], Field(max_length=_MOST_RULES)]
@@ -124,9 +132,9 @@ Rules = Annotated[list[RuleSent], Field(max_length=_MOST_RULES)]
 class ProfileReplace(BodyModel):
     """The rules of a profile. A primitive must match an include rule, if there is any, and no exclude rule."""
 
-    description: Prose = ""
-    include: Annotated[Rules, Field(default_factory=list[RuleSent])]
-    exclude: Annotated[Rules, Field(default_factory=list[RuleSent])]
+    description: Annotated[Prose, DESCRIPTION] = ""
+    include: Annotated[Rules, Field(default_factory=list[RuleSent]), INCLUDE]
+    exclude: Annotated[Rules, Field(default_factory=list[RuleSent]), EXCLUDE]
 
 
 class ProfileCreate(ProfileReplace):
@@ -138,9 +146,9 @@ class ProfileCreate(ProfileReplace):
 class ProfileUpdate(BodyModel):
     """Changes of a profile; absent fields keep their value."""
 
-    description: Annotated[Prose | Absent, GIVEN] = None
-    include: Annotated[Rules | Absent, GIVEN] = None
-    exclude: Annotated[Rules | Absent, GIVEN] = None
+    description: Annotated[Prose | Absent, GIVEN, DESCRIPTION] = None
+    include: Annotated[Rules | Absent, GIVEN, INCLUDE] = None
+    exclude: Annotated[Rules | Absent, GIVEN, EXCLUDE] = None
 
 
 class CredentialReplace(BodyModel):
@@ -150,9 +158,9 @@ class CredentialReplace(BodyModel):
         CredentialLocation, Field(strict=False, description="`basic` has username and password, the others a value.")
     ]
     field: Annotated[Label | None, Field(description="The header or query parameter, where it goes into one.")] = None
-    value: Annotated[SecretText | None, Field()] = None
-    username: Annotated[UserName | None, Field()] = None
-    password: Annotated[SecretText | None, Field()] = None
+    value: Annotated[SecretText | None, Field(description="The secret itself; not with `basic`.")] = None
+    username: Annotated[UserName | None, Field(description="The first part of a credential for HTTP Basic.")] = None
+    password: Annotated[SecretText | None, Field(description="The second part of a credential for HTTP Basic.")] = None
     origins: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=300)]],
         Field(

@@ -29,6 +29,6 @@ class WatchCreate(BodyModel):
 class WatchUpdate(BodyModel):
     """Changes of a watch; absent fields keep their value."""
 
-    url: Annotated[Url | Absent, GIVEN] = None
+    url: Annotated[Url | Absent, GIVEN, Field(description="What is looked at.")] = None
     interval_s: Annotated[Interval | Absent, GIVEN] = None
     credential: Annotated[CredentialName | None, Field(description="Null: none is sent.")] = None

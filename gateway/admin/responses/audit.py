@@ -22,7 +22,7 @@ from gateway.domain.audit import (
 class ChainFaultShown(ResponseModel):
     """A fault in a hash chain of the audit trail."""
 
-    kind: ChainFaultKind
+    kind: Annotated[ChainFaultKind, Field(description="How the chain differs from what was written.")]
     number: Annotated[
         int,
         Field(
@@ -49,11 +49,11 @@ class ChainShown(ResponseModel):
             "`heads:` is of signatures, which record the ends of the other chains."
         ),
     ]
-    entries: int
+    entries: Annotated[int, Field(description="How many entries the writer has in the trail.")]
     first: Annotated[int, Field(description="The number of its first entry.")]
     last: Annotated[int, Field(description="The number of its last entry.")]
     head: Annotated[str, Field(description="The MAC of its last entry, in hexadecimal; it covers all entries before.")]
-    ok: bool
+    ok: Annotated[bool, Field(description="Whether the chain is as it was written.")]
     faults: Annotated[int, Field(description="How many were found.")]
     fault: Annotated[ChainFaultShown | None, Field(description="The first of them; null when there is none.")]
 
@@ -85,7 +85,7 @@ class AnchorShown(ResponseModel):
     ]
     number: Annotated[int, Field(description="The number of the newest signature that it names.")]
     at: Annotated[datetime | None, Field(description="When it was made; null when there is none that can be read.")]
-    ok: bool
+    ok: Annotated[bool, Field(description="Whether the trail begins where it should.")]
 
     @classmethod
     def of(cls, anchor: Anchor) -> Self:
@@ -107,7 +107,7 @@ class HeadsComparedShown(ResponseModel):
     number: Annotated[int, Field(description="The newest signature that was compared, or the first that differs.")]
     compared: Annotated[int, Field(description="How many heads the store has of this tenant.")]
     refused: Annotated[int, Field(description="How many it has besides that no secret key of ours has sealed.")]
-    ok: bool
+    ok: Annotated[bool, Field(description="Whether the database has what the store has.")]
 
     @classmethod
     def of(cls, one: HeadsCompared) -> Self:
@@ -126,10 +126,12 @@ class TrailVerified(ResponseModel):
     """The result of verifying the tenant's audit trail."""
 
     ok: Annotated[bool, Field(description="Whether no chain, the anchor and no store outside shows a fault.")]
-    entries: int
-    anchor: AnchorShown
-    stores: Sequence[HeadsComparedShown]
-    writers: Sequence[ChainShown]
+    entries: Annotated[int, Field(description="How many entries the trail has.")]
+    anchor: Annotated[AnchorShown, Field(description="Where the trail begins.")]
+    stores: Annotated[
+        Sequence[HeadsComparedShown], Field(description="One comparison for each store of heads outside the database.")
+    ]
+    writers: Annotated[Sequence[ChainShown], Field(description="One chain for each writer of the trail.")]
 
     @classmethod
     def of(cls, trail: AuditTrail) -> Self:

@@ -6,6 +6,17 @@ from typing import Annotated, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gateway.admin.fields import (
+    BURST,
+    CALLS_PER_SECOND,
+    CONCURRENCY,
+    PRIMITIVES,
+    SESSIONS,
+    STREAMS,
+    CreatedAt,
+    Id,
+    Name,
+)
 from gateway.domain.audit import AuditEntry, AuditKind
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.tenancy.ceilings import BoundedPolicy, CeilingsInForce
@@ -27,18 +38,18 @@ S = TypeVar("S", bound=ResponseModel)
 class Page(ResponseModel, Generic[S]):
     """One page of a list."""
 
-    items: Sequence[S]
+    items: Annotated[Sequence[S], Field(description="This part of the list.")]
     next_cursor: Annotated[str | None, Field(description="For the next part; null on the last.")]
 
 
 class TenantShown(ResponseModel):
     """A tenant."""
 
-    id: str
-    slug: str
-    name: str
+    id: Id
+    slug: Annotated[str, Field(description="Its name in URLs, which never changes.")]
+    name: Name
     revision: Annotated[int, Field(description="Rises with every change of the tenant.")]
-    created_at: datetime
+    created_at: CreatedAt
 
     @classmethod
     def of(cls, tenant: Tenant) -> Self:
@@ -55,14 +66,14 @@ class TenantShown(ResponseModel):
 class KeyShown(ResponseModel):
     """An API key without its secret."""
 
-    id: str
-    name: str
-    scopes: Sequence[Scope]
-    subject: str
-    profile: str | None
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
+    id: Id
+    name: Name
+    scopes: Annotated[Sequence[Scope], Field(description="What it may be used for.")]
+    subject: Annotated[str, Field(description="The principal of the key; rotation keeps it.")]
+    profile: Annotated[str | None, Field(description="The only profile that the key may be used at; null: any.")]
+    created_at: CreatedAt
+    expires_at: Annotated[datetime | None, Field(description="When it ends; null: never.")]
+    revoked_at: Annotated[datetime | None, Field(description="When it was ended; null: it was not.")]
 
     @classmethod
     def of(cls, key: Key) -> Self:
@@ -93,12 +104,12 @@ class KeyMinted(KeyShown):
 class LimitsShown(ResponseModel):
     """The tenant's limits."""
 
-    calls_per_second: float
-    burst: int
-    concurrency: int
-    sessions: int
-    streams: int
-    primitives: int
+    calls_per_second: Annotated[float, CALLS_PER_SECOND]
+    burst: Annotated[int, BURST]
+    concurrency: Annotated[int, CONCURRENCY]
+    sessions: Annotated[int, SESSIONS]
+    streams: Annotated[int, STREAMS]
+    primitives: Annotated[int, PRIMITIVES]
 
     @classmethod
     def of(cls, limits: Limits) -> Self:
@@ -127,9 +138,9 @@ class CeilingsShown(LimitsShown):
 class PolicyShown(ResponseModel):
     """The decision for calls of each safety level, and the tenant's limits."""
 
-    safe: Decision
-    moderate: Decision
-    dangerous: Decision
+    safe: Annotated[Decision, Field(description="What a call needs that only reads.")]
+    moderate: Annotated[Decision, Field(description="What a call needs that changes something.")]
+    dangerous: Annotated[Decision, Field(description="What a call needs that removes something.")]
     limits: Annotated[LimitsShown, Field(description="As stored.")]
     effective: Annotated[LimitsShown, Field(description="In force: the smaller of each limit and its ceiling.")]
     ceilings: Annotated[LimitsShown, Field(description="The most that each limit may be; set by the operator.")]
@@ -167,15 +178,19 @@ class EgressShown(ResponseModel):
 class EntryShown(ResponseModel):
     """One entry of the audit trail."""
 
-    id: str
-    at: datetime
-    kind: AuditKind
-    principal: str
-    action: str
-    target: str
-    outcome: str
-    correlation_id: str
-    detail: Mapping[str, object]
+    id: Id
+    at: Annotated[datetime, Field(description="When it was written.")]
+    kind: Annotated[
+        AuditKind, Field(description="Whether the entry is of a change, of a call, or of the intent to call.")
+    ]
+    principal: Annotated[str, Field(description="Who did it, such as `key:key_…` or `operator`.")]
+    action: Annotated[str, Field(description="What was done, such as `call` or `key.create`.")]
+    target: Annotated[str, Field(description="What it was done to, by name or id.")]
+    outcome: Annotated[str, Field(description="`ok`, or the code of the error that it ended with.")]
+    correlation_id: Annotated[
+        str, Field(description="The id of the request, which the log and the audit trail have too.")
+    ]
+    detail: Annotated[Mapping[str, object], Field(description="What was found or done, in particular.")]
 
     @classmethod
     def of(cls, entry: AuditEntry) -> Self:
@@ -197,39 +212,45 @@ class FaultShown(BaseModel):
     """One fault in the request."""
 
     pointer: Annotated[str, Field(description="JSON Pointer into the body, or `?name` of a query parameter.")]
-    reason: str
-    line: int | None = None
-    column: int | None = None
+    reason: Annotated[str, Field(description="What is wrong there.")]
+    line: Annotated[int | None, Field(description="The line in the text, from 1; null where there is none.")] = None
+    column: Annotated[int | None, Field(description="The column in the text, from 1; null where there is none.")] = None
 
 
 class ConflictShown(BaseModel):
     """A name that is taken, and its owner."""
 
-    name: str
-    owner: str
+    name: Annotated[str, Field(description="The name that is taken.")]
+    owner: Annotated[str, Field(description="What has the name, such as `source:pets`.")]
 
 
 class Problem(BaseModel):
     """A problem document: the reason of a refusal (RFC 9457)."""
 
-    type: str
-    title: str
-    status: int
-    detail: str
+    type: Annotated[str, Field(description="Where the code is explained, relative to the gateway's documentation.")]
+    title: Annotated[str, Field(description="What the status is called.")]
+    status: Annotated[int, Field(description="The HTTP status of the answer.")]
+    detail: Annotated[str, Field(description="What was found or done, in particular.")]
     code: Annotated[str, Field(description="Stable; one per kind of problem.")]
-    correlation_id: str
-    instance: str | None = None
-    errors: Sequence[FaultShown] | None = None
-    conflicts: Sequence[ConflictShown] | None = None
-    suggested_prefix: str | None = None
+    correlation_id: Annotated[
+        str, Field(description="The id of the request, which the log and the audit trail have too.")
+    ]
+    instance: Annotated[str | None, Field(description="The request that was refused, where the problem names one.")] = (
+        None
+    )
+    errors: Annotated[Sequence[FaultShown] | None, Field(description="Every place that is wrong.")] = None
+    conflicts: Annotated[
+        Sequence[ConflictShown] | None, Field(description="The names that are taken, and by whom.")
+    ] = None
+    suggested_prefix: Annotated[str | None, Field(description="A prefix under which no name would be taken.")] = None
 
 
 class FindingShown(ResponseModel):
     """The result of one check."""
 
     check: Annotated[str, Field(description="What was looked at; stable.")]
-    status: Verdict
-    detail: str
+    status: Annotated[Verdict, Field(description="How it is.")]
+    detail: Annotated[str, Field(description="What was found or done, in particular.")]
     mend: Annotated[str, Field(description="What to do about it; empty when there is nothing to do.")]
 
     @classmethod
@@ -242,7 +263,7 @@ class Examined(ResponseModel):
     """The results of an examination of the installation."""
 
     status: Annotated[Verdict, Field(description="The worst of the findings.")]
-    findings: Sequence[FindingShown]
+    findings: Annotated[Sequence[FindingShown], Field(description="One for each thing that was looked at.")]
 
 
 class TenantPage(Page[TenantShown]):

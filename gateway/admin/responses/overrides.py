@@ -1,11 +1,11 @@
 """Response models of overrides of imported tools."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from gateway.admin.fields import DESCRIPTION, UNIQUE_NAME, CreatedAt, Id, UpdatedAt
 from gateway.admin.responses.models import Page, ResponseModel
 from gateway.catalog.overrides.overrides import KeptOverride
 from gateway.domain.overrides import Override
@@ -15,19 +15,22 @@ from gateway.domain.tenancy.policy import Safety
 class OverrideShown(ResponseModel):
     """The tenant's changes of an imported tool; null keeps the document's value."""
 
-    id: str
+    id: Id
     operation: Annotated[str, Field(description="Method and path that it belongs to, whatever the document.")]
-    name: str | None
-    title: str | None
-    description: str | None
-    hidden: bool | None
-    enabled: bool | None
-    safety: Safety | None
-    annotations: Mapping[str, bool] | None
-    pinned: Mapping[str, object] | None
-    result: Mapping[str, object] | None
-    created_at: datetime
-    updated_at: datetime
+    name: Annotated[str | None, UNIQUE_NAME]
+    title: Annotated[str | None, Field(description="What a person reads instead of the name.")]
+    description: Annotated[str | None, DESCRIPTION]
+    hidden: Annotated[bool | None, Field(description="Whether it is kept out of clients' lists and calls.")]
+    enabled: Annotated[bool | None, Field(description="False: no principal can list or use it.")]
+    safety: Annotated[Safety | None, Field(description="The safety level.")]
+    annotations: Annotated[Mapping[str, bool] | None, Field(description="Hints to clients about the tool's effects.")]
+    pinned: Annotated[
+        Mapping[str, object] | None,
+        Field(description="Arguments that are always sent so, and that callers cannot give."),
+    ]
+    result: Annotated[Mapping[str, object] | None, Field(description="How JSON answers are cut.")]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, override: Override) -> Self:

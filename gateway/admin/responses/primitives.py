@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from pydantic import Field
 
+from gateway.admin.fields import Id, Name
 from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.overrides import OverrideShown
 from gateway.catalog.primitives.primitives import Tried
@@ -23,24 +24,28 @@ Json = Mapping[str, object]
 class PrimitiveShown(ResponseModel):
     """The fields that primitives of every family have."""
 
-    id: str
-    origin: PrimitiveOrigin
+    id: Id
+    origin: Annotated[
+        PrimitiveOrigin, Field(description="Where it comes from: a source, the tenant itself, code, or the gateway.")
+    ]
     enabled: Annotated[bool, Field(description="Whether clients have it.")]
     safety: Annotated[Safety, Field(description="The level in force.")]
-    safety_reasons: Sequence[str]
+    safety_reasons: Annotated[Sequence[str], Field(description="Why it has this level.")]
     declared_safety: Annotated[Safety | None, Field(description="The level that was declared, if one was.")]
     hides_code: Annotated[bool, Field(description="Whether code registered one of this name, which this one hides.")]
     definition: Annotated[Json, Field(description="As MCP clients see it.")]
     handler: Annotated[Json | None, Field(description="What runs it; null where it was not declared.")]
-    created_at: datetime | None
-    updated_at: datetime | None
+    created_at: Annotated[datetime | None, Field(description="When it was made.")]
+    updated_at: Annotated[datetime | None, Field(description="When it was changed last.")]
 
 
 class DocumentShown(ResponseModel):
     """An imported tool as generated from its document."""
 
-    safety: Safety
-    definition: Json
+    safety: Annotated[
+        Safety, Field(description="The level that the document asks for, or that follows from the method.")
+    ]
+    definition: Annotated[Json, Field(description="The protocol's own object, as MCP clients see it.")]
 
     @classmethod
     def of(cls, tool: Tool) -> Self:
@@ -51,7 +56,7 @@ class DocumentShown(ResponseModel):
 class ToolShown(PrimitiveShown):
     """A tool: imported, the tenant's own, registered by code, or built in."""
 
-    name: str
+    name: Name
     source: Annotated[str, Field(description="Name of the source that it comes from; empty without one.")]
     operation: Annotated[str, Field(description="Method and path of the operation behind it; empty without one.")]
     hidden: Annotated[bool, Field(description="Not listed for clients; handlers and `call_endpoint` may call it.")]
@@ -77,7 +82,7 @@ class ToolShown(PrimitiveShown):
 class PromptShown(PrimitiveShown):
     """A prompt."""
 
-    name: str
+    name: Name
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
@@ -88,7 +93,7 @@ class PromptShown(PrimitiveShown):
 class ResourceShown(PrimitiveShown):
     """A resource."""
 
-    uri: str
+    uri: Annotated[str, Field(description="The URI of the resource.")]
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
@@ -99,7 +104,7 @@ class ResourceShown(PrimitiveShown):
 class TemplateShown(PrimitiveShown):
     """A resource template."""
 
-    uri_template: str
+    uri_template: Annotated[str, Field(description="The URI template (RFC 6570).")]
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
@@ -110,10 +115,10 @@ class TemplateShown(PrimitiveShown):
 class PrimitiveValid(ResponseModel):
     """The primitive that a request to store it would create; nothing was stored."""
 
-    valid: Literal[True] = True
+    valid: Annotated[Literal[True], Field(description="Always true: what is not valid is refused.")] = True
     name: Annotated[str, Field(description="What it would be addressed by.")]
-    safety: Safety
-    safety_reasons: Sequence[str]
+    safety: Annotated[Safety, Field(description="The safety level.")]
+    safety_reasons: Annotated[Sequence[str], Field(description="Why it has this level.")]
     replaces: Annotated[str | None, Field(description="The id of the primitive of this name that there is.")]
     definition: Annotated[Json, Field(description="As MCP clients would see it.")]
 
@@ -134,8 +139,8 @@ class RequestShown(ResponseModel):
     """The request of a call, before credentials are added."""
 
     summary: Annotated[str, Field(description="The call as a person reads it; of steps, with the requests they make.")]
-    method: str | None
-    url: str | None
+    method: Annotated[str | None, Field(description="The HTTP method.")]
+    url: Annotated[str | None, Field(description="The URL; null where no request is sent.")]
     headers: Annotated[Sequence[tuple[str, str]], Field(description="Names and values, without credentials.")]
     body: Annotated[str | None, Field(description="As text; what is no text is shown by its size.")]
 
@@ -143,7 +148,7 @@ class RequestShown(ResponseModel):
 class TrialShown(ResponseModel):
     """A tried call: the request and the result."""
 
-    request: RequestShown
+    request: Annotated[RequestShown, Field(description="What was sent.")]
     result: Annotated[Json, Field(description="The protocol's result object.")]
 
 

@@ -1,11 +1,11 @@
 """Response models of profiles, credentials and published schemas."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Self
 
 from pydantic import Field, RootModel
 
+from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import Page, ResponseModel
 from gateway.catalog.snapshots.token_costs import Price
 from gateway.domain.credentials import CredentialLocation, StoredCredential
@@ -16,12 +16,14 @@ from gateway.domain.tenancy.profiles import Profile, Rule
 class RuleShown(ResponseModel):
     """A rule for primitives; an empty member matches everything."""
 
-    names: Sequence[str]
-    sources: Sequence[str]
-    tags: Sequence[str]
-    methods: Sequence[str]
-    safety: Sequence[Safety]
-    families: Sequence[str]
+    names: Annotated[Sequence[str], Field(description="Shell patterns over the name; of resources: the URI.")]
+    sources: Annotated[Sequence[str], Field(description="Names of sources.")]
+    tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
+    methods: Annotated[Sequence[str], Field(description="HTTP methods of imported operations.")]
+    safety: Annotated[Sequence[Safety], Field(description="Safety levels.")]
+    families: Annotated[
+        Sequence[str], Field(description="Kinds of primitives: tools, resources, resource templates, prompts.")
+    ]
 
     @classmethod
     def of(cls, rule: Rule) -> Self:
@@ -39,21 +41,21 @@ class RuleShown(ResponseModel):
 class CountsOfProfile(ResponseModel):
     """The number of primitives of each family in a profile."""
 
-    tools: int
-    resources: int
-    resource_templates: int
-    prompts: int
+    tools: Annotated[int, Field(description="How many tools.")]
+    resources: Annotated[int, Field(description="How many resources.")]
+    resource_templates: Annotated[int, Field(description="How many resource templates.")]
+    prompts: Annotated[int, Field(description="How many prompts.")]
 
 
 class ProfileShown(ResponseModel):
     """A profile, with the number of its primitives and the current cost of its tool list in tokens."""
 
-    id: str
-    name: str
-    description: str
-    include: Sequence[RuleShown]
-    exclude: Sequence[RuleShown]
-    counts: CountsOfProfile
+    id: Id
+    name: Name
+    description: Annotated[str, DESCRIPTION]
+    include: Annotated[Sequence[RuleShown], INCLUDE]
+    exclude: Annotated[Sequence[RuleShown], EXCLUDE]
+    counts: Annotated[CountsOfProfile, Field(description="How many there are of each.")]
     tools_list_bytes: Annotated[int, Field(description="What a client reads to list its tools.")]
     estimated_tokens: Annotated[int, Field(description="About what that costs a model: bytes / 4.")]
 
@@ -80,13 +82,15 @@ class ProfileShown(ResponseModel):
 class CredentialShown(ResponseModel):
     """A credential without its secret."""
 
-    id: str
-    name: str
-    place: CredentialLocation
-    field: str
-    origins: Sequence[str]
-    created_at: datetime
-    updated_at: datetime
+    id: Id
+    name: Name
+    place: Annotated[CredentialLocation, Field(description="Where in a request it is put.")]
+    field: Annotated[
+        str, Field(description="The header or query parameter it goes into; empty where its place needs none.")
+    ]
+    origins: Annotated[Sequence[str], Field(description="The only origins that the secret is sent to.")]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, credential: StoredCredential) -> Self:
@@ -113,7 +117,7 @@ class CredentialPage(Page[CredentialShown]):
 class SchemaNames(ResponseModel):
     """The names of the JSON Schemas of definitions and handlers."""
 
-    items: Sequence[str]
+    items: Annotated[Sequence[str], Field(description="The name of each schema; `GET /schemas/{name}` shows it.")]
 
 
 class SchemaDocument(RootModel[Mapping[str, object]]):

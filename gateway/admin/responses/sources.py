@@ -1,11 +1,11 @@
 """Response models of sources and their imports."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, RootModel
 
+from gateway.admin.fields import EXCLUDE, INCLUDE, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import Page, ResponseModel
 from gateway.domain.overrides import OverrideReport
 from gateway.domain.sources import (
@@ -23,27 +23,27 @@ from gateway.domain.sources import (
 class OperationShown(ResponseModel):
     """The outcome of one operation in an import."""
 
-    method: str
-    path: str
-    operation_id: str | None
+    method: Annotated[str, Field(description="The HTTP method.")]
+    path: Annotated[str, Field(description="The path as the document writes it.")]
+    operation_id: Annotated[str | None, Field(description="Its operationId in the document; null where it has none.")]
     tool: Annotated[str | None, Field(description="Null exactly when the operation was skipped.")]
-    status: Status
-    reasons: Sequence[str]
+    status: Annotated[Status, Field(description="Whether the operation became a tool whole, in part, or not at all.")]
+    reasons: Annotated[Sequence[str], Field(description="Why, in words.")]
 
 
 class CountsShown(ResponseModel):
     """The number of operations by status."""
 
-    ok: int
-    degraded: int
-    skipped: int
+    ok: Annotated[int, Field(description="Operations that became tools whole.")]
+    degraded: Annotated[int, Field(description="Operations whose tool cannot do all that the operation can.")]
+    skipped: Annotated[int, Field(description="Operations that became no tool.")]
 
 
 class PriceShown(ResponseModel):
     """The cost of one tool in a client's list."""
 
-    tool: str
-    bytes: int
+    tool: Annotated[str, Field(description="The name of the tool.")]
+    bytes: Annotated[int, Field(description="Bytes that it adds to the list.")]
     estimated_tokens: Annotated[int, Field(description="About what that costs a model: bytes / 4.")]
 
     @classmethod
@@ -57,7 +57,7 @@ class OverrideReportShown(ResponseModel):
 
     operation: Annotated[str, Field(description="Method and path that it belongs to.")]
     tool: Annotated[str | None, Field(description="The tool it applies to; null when there is none.")]
-    applies: bool
+    applies: Annotated[bool, Field(description="Whether it is in force.")]
     reasons: Annotated[Sequence[str], Field(description="Why it does not apply, or what of it does not.")]
 
     @classmethod
@@ -69,9 +69,9 @@ class OverrideReportShown(ResponseModel):
 class ReportShown(ResponseModel):
     """The report of an import: the outcome of every operation, and the cost of listing the tools."""
 
-    operations: Sequence[OperationShown]
-    counts: CountsShown
-    warnings: Sequence[str]
+    operations: Annotated[Sequence[OperationShown], Field(description="What became of each operation of the document.")]
+    counts: Annotated[CountsShown, Field(description="How many there are of each.")]
+    warnings: Annotated[Sequence[str], Field(description="What is worth knowing of the document as a whole.")]
     tools_listed: Annotated[
         int, Field(description="How many tools are listed for this source alone: its operations', the query tools.")
     ]
@@ -118,9 +118,9 @@ class ReportShown(ResponseModel):
 class ChangeShown(ResponseModel):
     """The change of one operation by a new import."""
 
-    method: str
-    path: str
-    tool: str
+    method: Annotated[str, Field(description="The HTTP method.")]
+    path: Annotated[str, Field(description="The path as the document writes it.")]
+    tool: Annotated[str, Field(description="The name of its tool; of a removed one, the name that it had.")]
     was: Annotated[str | None, Field(description="The name its tool had, where that was another one.")]
     recent_calls: Annotated[
         int | None, Field(description="Calls of a removed tool in the last seven days; null for other changes.")
@@ -136,9 +136,9 @@ class ChangeShown(ResponseModel):
 class ChangesShown(ResponseModel):
     """The differences from the tools of the previous version, by method and path."""
 
-    added: Sequence[ChangeShown]
-    removed: Sequence[ChangeShown]
-    renamed: Sequence[ChangeShown]
+    added: Annotated[Sequence[ChangeShown], Field(description="Operations that have a tool now and had none.")]
+    removed: Annotated[Sequence[ChangeShown], Field(description="Operations that had a tool and have none now.")]
+    renamed: Annotated[Sequence[ChangeShown], Field(description="Operations whose tool has another name.")]
     changed: Annotated[
         Sequence[ChangeShown], Field(description="Tools of the same name that list, send or are judged otherwise.")
     ]
@@ -157,10 +157,10 @@ class ChangesShown(ResponseModel):
 class OperationRuleShown(ResponseModel):
     """A rule for operations; an empty member matches everything."""
 
-    operation_ids: Sequence[str]
-    methods: Sequence[str]
-    paths: Sequence[str]
-    tags: Sequence[str]
+    operation_ids: Annotated[Sequence[str], Field(description="Shell patterns over the operationId.")]
+    methods: Annotated[Sequence[str], Field(description="HTTP methods of imported operations.")]
+    paths: Annotated[Sequence[str], Field(description="Shell patterns over the path.")]
+    tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
 
     @classmethod
     def of(cls, rule: OperationRule) -> Self:
@@ -171,20 +171,28 @@ class OperationRuleShown(ResponseModel):
 class SourceShown(ResponseModel):
     """A source. Its credentials are shown only by the names of their security schemes."""
 
-    id: str
-    name: str
-    title: str
-    base_url: str | None
-    prefix: str | None
-    expose: Exposure
-    include: Sequence[OperationRuleShown]
-    exclude: Sequence[OperationRuleShown]
-    output_schemas: bool
-    url: str | None
+    id: Id
+    name: Name
+    title: Annotated[str, Field(description="What the document calls itself.")]
+    base_url: Annotated[
+        str | None, Field(description="Where requests go instead of the servers that the document names; null: there.")
+    ]
+    prefix: Annotated[str | None, Field(description="Put in front of every tool name of the source; null: nothing.")]
+    expose: Annotated[
+        Exposure, Field(description="Whether operations are tools, are reached through the query tools, or both.")
+    ]
+    include: Annotated[Sequence[OperationRuleShown], INCLUDE]
+    exclude: Annotated[Sequence[OperationRuleShown], EXCLUDE]
+    output_schemas: Annotated[
+        bool, Field(description="Whether tools list what they answer, and answers are held to it.")
+    ]
+    url: Annotated[str | None, Field(description="Where the document was fetched; null where it was sent.")]
     credentials: Annotated[Sequence[str], Field(description="Security schemes with a stored credential.")]
-    active_version: int
-    created_at: datetime
-    updated_at: datetime
+    active_version: Annotated[
+        int, Field(description="The number of the document that is in force; rises with every import.")
+    ]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, source: Source) -> Self:
@@ -210,7 +218,7 @@ class SourceShown(ResponseModel):
 class SourceImported(SourceShown):
     """A source with the report of its import and the changes of its tools."""
 
-    report: ReportShown
+    report: Annotated[ReportShown, Field(description="What became of every operation, and what the tools cost.")]
     changes: Annotated[ChangesShown | None, Field(description="Null for the first import.")]
 
     @classmethod
@@ -222,9 +230,9 @@ class SourceImported(SourceShown):
 class ImportTried(ResponseModel):
     """The report of a dry run, and the changes of tools that the import would make; nothing was stored."""
 
-    name: str
-    dry_run: Literal[True] = True
-    report: ReportShown
+    name: Annotated[str, Field(description="The name that the source would have.")]
+    dry_run: Annotated[Literal[True], Field(description="Always true: nothing was stored.")] = True
+    report: Annotated[ReportShown, Field(description="What became of every operation, and what the tools cost.")]
     changes: Annotated[ChangesShown | None, Field(description="Null for a source that is not there yet.")]
 
 

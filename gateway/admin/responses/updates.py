@@ -5,6 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
+from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import Page, ResponseModel
 from gateway.domain.watches import Watch
 from gateway.domain.webhooks import Webhook
@@ -13,14 +14,14 @@ from gateway.domain.webhooks import Webhook
 class WebhookShown(ResponseModel):
     """A webhook without its secrets."""
 
-    id: str
-    name: str
+    id: Id
+    name: Name
     path: Annotated[str, Field(description="Where deliveries are sent, below the gateway's own URL.")]
     old_secret_until: Annotated[
         datetime | None, Field(description="When the secret before the last rotation ends; null: there is none.")
     ]
-    created_at: datetime
-    updated_at: datetime
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, webhook: Webhook, slug: str) -> Self:
@@ -53,17 +54,17 @@ class WebhookPage(Page[WebhookShown]):
 class WatchShown(ResponseModel):
     """A watch, and the outcome of its polls."""
 
-    id: str
-    uri: str
-    url: str
-    interval_s: int
-    credential: str | None
+    id: Id
+    uri: Annotated[str, Field(description="The URI of the resource.")]
+    url: Annotated[str, Field(description="What is looked at.")]
+    interval_s: Annotated[int, Field(description="Seconds between two looks.")]
+    credential: Annotated[str | None, Field(description="The name of the stored credential that is sent; null: none.")]
     checked_at: Annotated[datetime | None, Field(description="When the URL was looked at last.")]
     changed_at: Annotated[datetime | None, Field(description="When the URL first had its present content.")]
     failures: Annotated[int, Field(description="How many looks in a row saw nothing; they are made less often then.")]
     fault: Annotated[str | None, Field(description="Why the last look saw nothing.")]
-    created_at: datetime
-    updated_at: datetime
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, watch: Watch) -> Self:
