@@ -6,20 +6,18 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import ResponseModel
+from gateway.admin.responses.models import CopiedModel, ResponseModel
 from gateway.domain.audit import (
-    Anchor,
     AnchorState,
     AuditTrail,
     Chain,
-    ChainFault,
     ChainFaultKind,
     HeadsCompared,
     HeadsState,
 )
 
 
-class ChainFaultShown(ResponseModel):
+class ChainFaultShown(CopiedModel):
     """A fault in a hash chain of the audit trail."""
 
     kind: Annotated[ChainFaultKind, Field(description="How the chain differs from what was written.")]
@@ -32,11 +30,6 @@ class ChainFaultShown(ResponseModel):
         ),
     ]
     entry: Annotated[str | None, Field(description="The entry where it shows; null when the end is missing.")]
-
-    @classmethod
-    def of(cls, fault: ChainFault) -> Self:
-        """Build the response from a fault."""
-        return cls(kind=fault.kind, number=fault.number, entry=fault.entry)
 
 
 class ChainShown(ResponseModel):
@@ -72,7 +65,7 @@ class ChainShown(ResponseModel):
         )
 
 
-class AnchorShown(ResponseModel):
+class AnchorShown(CopiedModel):
     """The anchor: the beginning of the audit trail and its newest signature."""
 
     state: Annotated[
@@ -85,12 +78,7 @@ class AnchorShown(ResponseModel):
     ]
     number: Annotated[int, Field(description="The number of the newest signature that it names.")]
     at: Annotated[datetime | None, Field(description="When it was made; null when there is none that can be read.")]
-    ok: Annotated[bool, Field(description="Whether the trail begins where it should.")]
-
-    @classmethod
-    def of(cls, anchor: Anchor) -> Self:
-        """Build the response from an anchor."""
-        return cls(state=anchor.state, number=anchor.number, at=anchor.at, ok=anchor.is_whole)
+    ok: Annotated[bool, Field(validation_alias="is_whole", description="Whether the trail begins where it should.")]
 
 
 class HeadsComparedShown(ResponseModel):

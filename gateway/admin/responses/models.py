@@ -17,19 +17,28 @@ from gateway.admin.fields import (
     Id,
     Name,
 )
-from gateway.domain.audit import AuditEntry, AuditKind
-from gateway.domain.findings import Finding, Verdict
+from gateway.domain.audit import AuditKind
+from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.ceilings import BoundedPolicy, CeilingsInForce
-from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import Key, MintedKey, Scope
-from gateway.domain.tenancy.policy import Decision, Limits
-from gateway.domain.tenancy.tenants import Tenant
+from gateway.domain.tenancy.policy import Decision
 
 
 class ResponseModel(BaseModel):
     """A response, which contains only declared fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # see `BodyModel`
+
+
+class CopiedModel(ResponseModel):
+    """A response whose fields are attributes of one domain object; a validation alias names a different attribute."""
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    @classmethod
+    def of(cls, copied: object) -> Self:
+        """Build the response from the attributes of an object."""
+        return cls.model_validate(copied)
 
 
 S = TypeVar("S", bound=ResponseModel)
@@ -42,7 +51,7 @@ class Page(ResponseModel, Generic[S]):
     next_cursor: Annotated[str | None, Field(description="For the next part; null on the last.")]
 
 
-class TenantShown(ResponseModel):
+class TenantShown(CopiedModel):
     """A tenant."""
 
     id: Id
@@ -50,17 +59,6 @@ class TenantShown(ResponseModel):
     name: Name
     revision: Annotated[int, Field(description="Rises with every change of the tenant.")]
     created_at: CreatedAt
-
-    @classmethod
-    def of(cls, tenant: Tenant) -> Self:
-        """Build the response from a tenant."""
-        return cls(
-            id=tenant.id,
-            slug=tenant.slug,
-            name=tenant.name,
-            revision=tenant.revision,
-            created_at=tenant.created_at,
-        )
 
 
 class KeyShown(ResponseModel):
@@ -101,7 +99,7 @@ class KeyMinted(KeyShown):
         return cls(**KeyShown.of(key).model_dump(), key=minted.text)
 
 
-class LimitsShown(ResponseModel):
+class LimitsShown(CopiedModel):
     """The tenant's limits."""
 
     calls_per_second: Annotated[float, CALLS_PER_SECOND]
@@ -110,18 +108,6 @@ class LimitsShown(ResponseModel):
     sessions: Annotated[int, SESSIONS]
     streams: Annotated[int, STREAMS]
     primitives: Annotated[int, PRIMITIVES]
-
-    @classmethod
-    def of(cls, limits: Limits) -> Self:
-        """Build the response from limits."""
-        return cls(
-            calls_per_second=limits.calls_per_second,
-            burst=limits.burst,
-            concurrency=limits.concurrency,
-            sessions=limits.sessions,
-            streams=limits.streams,
-            primitives=limits.primitives,
-        )
 
 
 class CeilingsShown(LimitsShown):
@@ -164,18 +150,13 @@ class PolicyShown(ResponseModel):
         )
 
 
-class EgressShown(ResponseModel):
+class EgressShown(CopiedModel):
     """The private upstreams that the tenant may reach, beside those that are open to every tenant."""
 
     allow: Annotated[Sequence[str], Field(description="Each `host:port` in its one spelling, sorted.")]
 
-    @classmethod
-    def of(cls, egress: Egress) -> Self:
-        """Build the response from the tenant's upstreams."""
-        return cls(allow=egress.allow)
 
-
-class EntryShown(ResponseModel):
+class EntryShown(CopiedModel):
     """One entry of the audit trail."""
 
     id: Id
@@ -191,21 +172,6 @@ class EntryShown(ResponseModel):
         str, Field(description="The id of the request, which the log and the audit trail have too.")
     ]
     detail: Annotated[Mapping[str, object], Field(description="What was found or done, in particular.")]
-
-    @classmethod
-    def of(cls, entry: AuditEntry) -> Self:
-        """Build the response from an entry."""
-        return cls(
-            id=entry.id,
-            at=entry.at,
-            kind=entry.kind,
-            principal=entry.principal,
-            action=entry.action,
-            target=entry.target,
-            outcome=entry.outcome,
-            correlation_id=entry.correlation_id,
-            detail=entry.detail,
-        )
 
 
 class FaultShown(BaseModel):
@@ -245,18 +211,13 @@ class Problem(BaseModel):
     suggested_prefix: Annotated[str | None, Field(description="A prefix under which no name would be taken.")] = None
 
 
-class FindingShown(ResponseModel):
+class FindingShown(CopiedModel):
     """The result of one check."""
 
     check: Annotated[str, Field(description="What was looked at; stable.")]
     status: Annotated[Verdict, Field(description="How it is.")]
     detail: Annotated[str, Field(description="What was found or done, in particular.")]
     mend: Annotated[str, Field(description="What to do about it; empty when there is nothing to do.")]
-
-    @classmethod
-    def of(cls, finding: Finding) -> Self:
-        """Build the response from a finding."""
-        return cls(check=finding.check, status=finding.status, detail=finding.detail, mend=finding.mend)
 
 
 class Examined(ResponseModel):

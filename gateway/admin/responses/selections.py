@@ -6,14 +6,14 @@ from typing import Annotated, Self
 from pydantic import Field, RootModel
 
 from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import Page, ResponseModel
+from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.catalog.snapshots.token_costs import Price
-from gateway.domain.credentials import CredentialLocation, StoredCredential
+from gateway.domain.credentials import CredentialLocation
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tenancy.profiles import Profile, Rule
+from gateway.domain.tenancy.profiles import Profile
 
 
-class RuleShown(ResponseModel):
+class RuleShown(CopiedModel):
     """A rule for primitives; an empty member matches everything."""
 
     names: Annotated[Sequence[str], Field(description="Shell patterns over the name; of resources: the URI.")]
@@ -25,25 +25,13 @@ class RuleShown(ResponseModel):
         Sequence[str], Field(description="Kinds of primitives: tools, resources, resource templates, prompts.")
     ]
 
-    @classmethod
-    def of(cls, rule: Rule) -> Self:
-        """Build the response from a rule."""
-        return cls(
-            names=rule.names,
-            sources=rule.sources,
-            tags=rule.tags,
-            methods=rule.methods,
-            safety=rule.safety,
-            families=rule.families,
-        )
 
-
-class CountsOfProfile(ResponseModel):
+class CountsOfProfile(CopiedModel):
     """The number of primitives of each family in a profile."""
 
     tools: Annotated[int, Field(description="How many tools.")]
     resources: Annotated[int, Field(description="How many resources.")]
-    resource_templates: Annotated[int, Field(description="How many resource templates.")]
+    resource_templates: Annotated[int, Field(validation_alias="templates", description="How many resource templates.")]
     prompts: Annotated[int, Field(description="How many prompts.")]
 
 
@@ -68,18 +56,13 @@ class ProfileShown(ResponseModel):
             description=profile.description,
             include=[RuleShown.of(rule) for rule in profile.include],
             exclude=[RuleShown.of(rule) for rule in profile.exclude],
-            counts=CountsOfProfile(
-                tools=price.tools,
-                resources=price.resources,
-                resource_templates=price.templates,
-                prompts=price.prompts,
-            ),
+            counts=CountsOfProfile.of(price),
             tools_list_bytes=price.tools_list_bytes,
             estimated_tokens=price.estimated_tokens,
         )
 
 
-class CredentialShown(ResponseModel):
+class CredentialShown(CopiedModel):
     """A credential without its secret."""
 
     id: Id
@@ -91,19 +74,6 @@ class CredentialShown(ResponseModel):
     origins: Annotated[Sequence[str], Field(description="The only origins that the secret is sent to.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
-
-    @classmethod
-    def of(cls, credential: StoredCredential) -> Self:
-        """Build the response from a credential."""
-        return cls(
-            id=credential.id,
-            name=credential.name,
-            place=credential.place,
-            field=credential.field,
-            origins=credential.origins,
-            created_at=credential.created_at,
-            updated_at=credential.updated_at,
-        )
 
 
 class ProfilePage(Page[ProfileShown]):

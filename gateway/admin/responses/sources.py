@@ -6,21 +6,18 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, RootModel
 
 from gateway.admin.fields import EXCLUDE, INCLUDE, CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import Page, ResponseModel
-from gateway.domain.overrides import OverrideReport
+from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.domain.sources import (
     Exposure,
     ImportChanges,
     ImportReport,
-    ListedPrice,
     OperationChange,
-    OperationRule,
     Source,
     Status,
 )
 
 
-class OperationShown(ResponseModel):
+class OperationShown(CopiedModel):
     """The outcome of one operation in an import."""
 
     method: Annotated[str, Field(description="The HTTP method.")]
@@ -39,31 +36,21 @@ class CountsShown(ResponseModel):
     skipped: Annotated[int, Field(description="Operations that became no tool.")]
 
 
-class PriceShown(ResponseModel):
+class PriceShown(CopiedModel):
     """The cost of one tool in a client's list."""
 
     tool: Annotated[str, Field(description="The name of the tool.")]
-    bytes: Annotated[int, Field(description="Bytes that it adds to the list.")]
+    bytes: Annotated[int, Field(validation_alias="size", description="Bytes that it adds to the list.")]
     estimated_tokens: Annotated[int, Field(description="About what that costs a model: bytes / 4.")]
 
-    @classmethod
-    def of(cls, price: ListedPrice) -> Self:
-        """Build the response from a tool's cost."""
-        return cls(tool=price.tool, bytes=price.size, estimated_tokens=price.estimated_tokens)
 
-
-class OverrideReportShown(ResponseModel):
+class OverrideReportShown(CopiedModel):
     """The outcome of one override in an import."""
 
-    operation: Annotated[str, Field(description="Method and path that it belongs to.")]
+    operation: Annotated[str, Field(validation_alias="identity", description="Method and path that it belongs to.")]
     tool: Annotated[str | None, Field(description="The tool it applies to; null when there is none.")]
     applies: Annotated[bool, Field(description="Whether it is in force.")]
     reasons: Annotated[Sequence[str], Field(description="Why it does not apply, or what of it does not.")]
-
-    @classmethod
-    def of(cls, report: OverrideReport) -> Self:
-        """Build the response from the report of an override."""
-        return cls(operation=report.identity, tool=report.tool, applies=report.applies, reasons=report.reasons)
 
 
 class ReportShown(ResponseModel):
@@ -90,17 +77,7 @@ class ReportShown(ResponseModel):
     def of(cls, report: ImportReport) -> Self:
         """Build the response from a report."""
         return cls(
-            operations=[
-                OperationShown(
-                    method=operation.method,
-                    path=operation.path,
-                    operation_id=operation.operation_id,
-                    tool=operation.tool,
-                    status=operation.status,
-                    reasons=operation.reasons,
-                )
-                for operation in report.operations
-            ],
+            operations=[OperationShown.of(operation) for operation in report.operations],
             counts=CountsShown(
                 ok=report.count(Status.OK),
                 degraded=report.count(Status.DEGRADED),
@@ -154,7 +131,7 @@ class ChangesShown(ResponseModel):
         )
 
 
-class OperationRuleShown(ResponseModel):
+class OperationRuleShown(CopiedModel):
     """A rule for operations; an empty member matches everything."""
 
     operation_ids: Annotated[Sequence[str], Field(description="Shell patterns over the operationId.")]
@@ -162,13 +139,8 @@ class OperationRuleShown(ResponseModel):
     paths: Annotated[Sequence[str], Field(description="Shell patterns over the path.")]
     tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
 
-    @classmethod
-    def of(cls, rule: OperationRule) -> Self:
-        """Build the response from a rule."""
-        return cls(operation_ids=rule.operation_ids, methods=rule.methods, paths=rule.paths, tags=rule.tags)
 
-
-class SourceShown(ResponseModel):
+class SourceShown(CopiedModel):
     """A source. Its credentials are shown only by the names of their security schemes."""
 
     id: Id
@@ -187,32 +159,14 @@ class SourceShown(ResponseModel):
         bool, Field(description="Whether tools list what they answer, and answers are held to it.")
     ]
     url: Annotated[str | None, Field(description="Where the document was fetched; null where it was sent.")]
-    credentials: Annotated[Sequence[str], Field(description="Security schemes with a stored credential.")]
+    credentials: Annotated[
+        Sequence[str], Field(validation_alias="schemes", description="Security schemes with a stored credential.")
+    ]
     active_version: Annotated[
         int, Field(description="The number of the document that is in force; rises with every import.")
     ]
     created_at: CreatedAt
     updated_at: UpdatedAt
-
-    @classmethod
-    def of(cls, source: Source) -> Self:
-        """Build the response from a source."""
-        return cls(
-            id=source.id,
-            name=source.name,
-            title=source.title,
-            base_url=source.base_url,
-            prefix=source.prefix,
-            expose=source.expose,
-            include=[OperationRuleShown.of(rule) for rule in source.include],
-            exclude=[OperationRuleShown.of(rule) for rule in source.exclude],
-            output_schemas=source.output_schemas,
-            url=source.url,
-            credentials=source.schemes,
-            active_version=source.active_version,
-            created_at=source.created_at,
-            updated_at=source.updated_at,
-        )
 
 
 class SourceImported(SourceShown):

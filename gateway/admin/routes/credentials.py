@@ -13,8 +13,9 @@ from gateway.admin.responses.selections import CredentialPage, CredentialShown
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
 from gateway.catalog.credentials import CredentialDraft
+from gateway.domain.credentials import StoredCredential
 
-_NOUN = Noun(
+_NOUN: Noun[StoredCredential] = Noun(
     one="credential",
     path="/tenants/{t}/credentials",
     key="name",

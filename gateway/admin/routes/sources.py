@@ -40,10 +40,12 @@ from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import Imported
 from gateway.domain.http.requests import Credential
-from gateway.domain.sources import OperationRule
+from gateway.domain.sources import OperationRule, Source
 from gateway.openapi.options import DocumentForm
 
-_NOUN = Noun(one="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of))
+_NOUN: Noun[Source] = Noun(
+    one="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of)
+)
 _IMPORT = Options(problems={409, 422, 429, 502, 504}, limit=LARGE, work=WorkKind.OUTBOUND)
 
 

@@ -17,7 +17,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
 from gateway.domain.tenancy.tenants import Tenant
 
-_NOUN = Noun(one="tenant", path="/tenants", key="t", shown=TenantShown, show=each(TenantShown.of))
+_NOUN: Noun[Tenant] = Noun(one="tenant", path="/tenants", key="t", shown=TenantShown, show=each(TenantShown.of))
 
 
 async def create_tenant(admin: AdminDependencies, call: AdminRequest[TenantCreate, NoQuery]) -> AdminResponse:
