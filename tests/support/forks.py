@@ -7,6 +7,7 @@ test can move its clock. A test that is about starting or about imports starts t
 
 import multiprocessing
 import os
+import pkgutil
 import runpy
 import signal
 import sys
@@ -17,16 +18,13 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO
 
+import gateway.cli.commands
 from tests.support import movable_clock, worker_starts
 from tests.support.workers import worker_template
 
-_COMMANDS = (
-    *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials", "webhooks", "watches"),
-    *("policies", "trail", "calling", "doctor", "servers", "trial", "serving"),
-)
 _PRELOADED = (
     *("tests.support.movable_clock", "tests.support.worker_starts", "gateway.app.build", "examples.run"),
-    *(f"gateway.cli.{name}" for name in _COMMANDS),
+    *(f"gateway.cli.commands.{found.name}" for found in pkgutil.iter_modules(gateway.cli.commands.__path__)),
 )
 _ENDING_S = 60.0
 _FAR_S = 1e9
