@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
+import anyio.to_thread
 import msgspec
 
 from gateway.catalog.snapshots.snapshots import Snapshot
@@ -43,6 +44,7 @@ from gateway.handlers.steps import StepsAction
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 
+_LARGE = 16 * 1024  # bytes of a declaration; 1 MiB of placeholders takes 2.6 s to parse
 _LONGEST_REASON = 300
 _Answer = TypeVar("_Answer")
 
@@ -160,7 +162,10 @@ class HandlerFactory:
             if code is not None and code.complete is not None:
                 completer = PythonCompleter(code, code.complete, self._threads)
         else:
-            spec = _read_spec(item.handler, family)
+            if len(item.handler) > _LARGE:
+                spec = await anyio.to_thread.run_sync(_read_spec, item.handler, family)
+            else:
+                spec = _read_spec(item.handler, family)
             if isinstance(spec, UnavailableHandler):
                 runs = spec
             else:

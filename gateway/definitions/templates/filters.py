@@ -197,6 +197,10 @@ def _computed(compute: Callable[..., Number], least: int = 0, most: int = 0) -> 
     return Filter(run, least, most)
 
 
+def _absolute(value: Number) -> Number:
+    return abs(value)
+
+
 def _divide(left: Number, right: Number) -> Number:
     return left // right if isinstance(left, int) and isinstance(right, int) else left / right
 
@@ -207,7 +211,7 @@ def _round(value: Number, digits: Number = 0) -> Number:
 
 
 FILTERS: Mapping[str, Filter] = {
-    "abs": _computed(abs),
+    "abs": _computed(_absolute),
     "append": Filter(_append, 1, 1),
     "at_least": _computed(max, 1, 1),
     "at_most": _computed(min, 1, 1),

@@ -85,8 +85,9 @@ def measure(value: object, budget: RenderingBudget, most: int) -> int:
 
 def look_into(value: object, key: object) -> object:
     """Return the member under a key, the element at an index, or the `size`; null if there is none."""
-    if isinstance(value, dict) and isinstance(key, str) and key in value:
-        return cast("Mapping[str, object]", value)[key]
+    if isinstance(value, dict):
+        members = cast("Mapping[object, object]", value)
+        return members.get(key, len(members) if key == "size" else None) if isinstance(key, str) else None
     if key == "size":
         return count(value)
     elements = as_list(value)

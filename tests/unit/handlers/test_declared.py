@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from gateway.domain.primitives import Family
@@ -425,6 +426,25 @@ async def test_a_declaration_of_another_version_costs_its_own_calls(house: House
     result = await house.call("odd")
 
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
+
+
+async def test_a_large_declaration_is_read_beside_the_event_loop(house: Household) -> None:
+    """Ours: the first call of a handler full of placeholders holds up nothing else (CAL-4)."""
+    house.has_tool("large", {"kind": "template", "text": "{{a}}" * 13_000})
+    turns = 0
+    async with anyio.create_task_group() as group:
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                await anyio.lowlevel.checkpoint()
+                turns += 1
+
+        group.start_soon(count)
+        await house.call("large")
+        group.cancel_scope.cancel()
+
+    assert turns > 100
 
 
 async def test_code_that_is_not_there_costs_its_own_calls(house: Household) -> None:
