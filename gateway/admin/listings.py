@@ -45,17 +45,19 @@ _decode = msgspec.json.Decoder(_Described).decode
 class ListRules(Generic[T]):
     """Listing rules of one noun.
 
-    `key` returns the position of an item in a list without `sort`; `keyed` is its name as a value of `sort`. `sorts`
-    contains the other orders by column, `facts` the values that filters compare, by query parameter.
+    Orders and filters read the item's attribute that has the name of the `sort` value or of the query parameter. In
+    other orders than the first, items of equal values are ordered by `id`.
     """
 
     name: str
-    key: Callable[[T], str]
-    keyed: str
+    keyed: str = "name"
+    """The order of a list without `sort`."""
+    attribute: str = ""
+    """The attribute of the order `keyed`, if it has another name."""
     texts: Callable[[T], Iterable[str | None]]
+    """The texts that a search reads."""
     facts: Mapping[str, Callable[[T], object]] = field(default_factory=dict[str, Callable[[T], object]])
-    sorts: Mapping[str, Callable[[T], str]] = field(default_factory=dict[str, Callable[[T], str]])
-    id: Callable[[T], str] = lambda _: ""
+    """The values that filters compare, by query parameter, where no attribute has them."""
 
     def order_of(self, query: PageQuery) -> Order:
         """Return the order that a query requests."""
@@ -65,16 +67,24 @@ class ListRules(Generic[T]):
 
     def place_of(self, item: T, order: Order) -> str:
         """Return the position of an item in an order."""
-        return self.key(item) if order.by is None else join_place(self.sorts[order.by](item), self.id(item))
+        if order.by is None:
+            place: str = getattr(item, self.attribute or self.keyed)
+            return place
+        value: str | datetime | None = getattr(item, order.by)
+        tie: str = getattr(item, "id")  # noqa: B009  # items of every noun that has another order have an id
+        return join_place(value if isinstance(value, str) else write_moment(value), tie)
 
     def matches(self, item: T, query: PageQuery) -> bool:
         """True if an item matches the search and the filters of a query."""
         asked = asked_of(query)
         searched = asked.pop("search", None)
         wanted = ((name, value) for name, value in asked.items() if name not in _OF_LISTS)
-        return all(_has(self.facts[name](item), value) for name, value in wanted) and (
+        return all(_has(self._fact(item, name), value) for name, value in wanted) and (
             not isinstance(searched, str) or _is_in(searched, self.texts(item))
         )
+
+    def _fact(self, item: T, name: str) -> object:
+        return self.facts[name](item) if name in self.facts else getattr(item, name)
 
 
 def asked_of(query: PageQuery) -> dict[str, object]:
@@ -117,9 +127,8 @@ def _describe(listed: Listed) -> Iterable[str | None]:
 def _primitives(name: str, keyed: str) -> ListRules[Listed]:
     return ListRules(
         name=name,
-        key=lambda one: one.name,
         keyed=keyed,
-        id=lambda one: one.id,
+        attribute="name",
         texts=_describe,
         facts={
             "origin": lambda one: one.item.origin,
@@ -127,7 +136,6 @@ def _primitives(name: str, keyed: str) -> ListRules[Listed]:
             "enabled": lambda one: one.is_enabled,
             "source": lambda one: one.item.source_name if isinstance(one.item, Tool) else "",
         },
-        sorts={"created_at": lambda one: write_moment(one.created_at)},
     )
 
 
@@ -135,65 +143,22 @@ TOOLS = _primitives("tools", "name")
 RESOURCES = _primitives("resources", "uri")
 TEMPLATES = _primitives("resource_templates", "uri")
 PROMPTS = _primitives("prompts", "name")
-TENANTS: ListRules[Tenant] = ListRules(
-    name="tenants",
-    key=lambda one: one.slug,
-    keyed="slug",
-    id=lambda one: one.id,
-    texts=lambda one: (one.slug, one.name),
-    sorts={"name": lambda one: one.name, "created_at": lambda one: write_moment(one.created_at)},
-)
+TENANTS: ListRules[Tenant] = ListRules(name="tenants", keyed="slug", texts=lambda one: (one.slug, one.name))
 KEYS: ListRules[Key] = ListRules(
     name="keys",
-    key=lambda one: one.id,
     keyed="id",
-    id=lambda one: one.id,
     texts=lambda one: (one.name, one.subject),
-    facts={
-        "scope": lambda one: one.scopes,
-        "state": _state,
-        "profile": lambda one: one.profile,
-    },
-    sorts={"name": lambda one: one.name, "created_at": lambda one: write_moment(one.created_at)},
+    facts={"scope": lambda one: one.scopes, "state": _state},
 )
-SOURCES: ListRules[Source] = ListRules(
-    name="sources",
-    key=lambda one: one.name,
-    keyed="name",
-    id=lambda one: one.id,
-    texts=lambda one: (one.name, one.title, one.url),
-    facts={"expose": lambda one: one.expose},
-    sorts={"created_at": lambda one: write_moment(one.created_at)},
-)
-PROFILES: ListRules[Profile] = ListRules(
-    name="profiles",
-    key=lambda one: one.name,
-    keyed="name",
-    texts=lambda one: (one.name, one.description),
-)
+SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
+PROFILES: ListRules[Profile] = ListRules(name="profiles", texts=lambda one: (one.name, one.description))
 CREDENTIALS: ListRules[StoredCredential] = ListRules(
-    name="credentials",
-    key=lambda one: one.name,
-    keyed="name",
-    id=lambda one: one.id,
-    texts=lambda one: (one.name, one.field, *one.origins),
-    facts={"place": lambda one: one.place},
-    sorts={"created_at": lambda one: write_moment(one.created_at)},
+    name="credentials", texts=lambda one: (one.name, one.field, *one.origins)
 )
-WEBHOOKS: ListRules[Webhook] = ListRules(
-    name="webhooks",
-    key=lambda one: one.name,
-    keyed="name",
-    id=lambda one: one.id,
-    texts=lambda one: (one.name,),
-    sorts={"created_at": lambda one: write_moment(one.created_at)},
-)
+WEBHOOKS: ListRules[Webhook] = ListRules(name="webhooks", texts=lambda one: (one.name,))
 WATCHES: ListRules[Watch] = ListRules(
     name="watches",
-    key=lambda one: one.uri,
     keyed="uri",
-    id=lambda one: one.id,
     texts=lambda one: (one.uri, one.url),
-    facts={"credential": lambda one: one.credential, "failing": lambda one: one.seen.fault is not None},
-    sorts={"created_at": lambda one: write_moment(one.created_at)},
+    facts={"failing": lambda one: one.seen.fault is not None},
 )
