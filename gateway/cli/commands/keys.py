@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
@@ -97,9 +98,7 @@ def revoke_key(context: AdminContext, key_id: str) -> None:
 @with_tenant
 def delete_key(context: AdminContext, key_id: str, yes: bool) -> None:
     """Revoke a key and delete it."""
-    confirm(f"Delete key {key_id}?", is_sure=yes)
-    context.admin.send("DELETE", context.tenant_path(_NOUN, key_id))
-    context.show({"deleted": key_id}, lambda: f"deleted {key_id}")
+    delete_one(context, _NOUN, key_id, is_sure=yes)
 
 
 def _describe(found: JsonObject) -> str:

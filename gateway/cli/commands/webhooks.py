@@ -10,9 +10,10 @@ import httpx
 from gateway.catalog.updates.signatures import PREFIX, sign
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import failure_from
-from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
+from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
+from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
@@ -88,9 +89,7 @@ def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None)
 @with_tenant
 def delete_webhook(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a webhook; further deliveries to it are refused."""
-    confirm(f"Delete webhook {name}?", is_sure=yes)
-    context.admin.send("DELETE", context.tenant_path(_NOUN, name))
-    context.show({"deleted": name}, lambda: f"deleted {name}")
+    delete_one(context, _NOUN, name, is_sure=yes)
 
 
 def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
