@@ -1805,8 +1805,8 @@ EGRESS_OF_TENANTS = (
         "egress-operator-only",
         "a tenant permits itself no private upstream",
         "gateway/admin/routes/egress.py",
-        "scopes=OPERATOR_ONLY",
-        "scopes=ADMIN",
+        ", scopes=OPERATOR_ONLY",
+        "",
         (f"{ADMIN_ATTACKS}::test_tenants_are_the_operators",),
     ),
     Guard(
