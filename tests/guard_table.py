@@ -30,7 +30,7 @@ SMUGGLING = "tests/attacks/test_upstream_smuggling.py"
 POOL = "tests/integration/upstream/test_client.py"
 ANSWERS = "tests/integration/upstream/http/test_response.py"
 CONNECTIONS = "tests/integration/upstream/http/test_pool.py"
-INFLATE = "tests/unit/upstream/http/test_decompression.py"
+INFLATE = "tests/unit/upstream/test_decompression.py"
 MESSAGES = "tests/unit/redis/test_envelopes.py"
 CONFIRM = "tests/unit/calls/test_confirmation.py"
 INNER = "tests/unit/handlers/test_inner_calls.py"
@@ -1290,7 +1290,7 @@ THE_WAY_OUT = (
     Guard(
         "inflate-limit",
         "an inflated answer is cut at the limit",
-        "gateway/upstream/http/decompression.py",
+        "gateway/upstream/decompression.py",
         "if self._out > self._limit or (",
         "if (",
         (f"{INFLATE}::test_a_result_beyond_the_limit_is_refused",),
@@ -1298,7 +1298,7 @@ THE_WAY_OUT = (
     Guard(
         "inflate-ratio",
         "a bomb is stopped by what comes out per byte",
-        "gateway/upstream/http/decompression.py",
+        "gateway/upstream/decompression.py",
         " or (self._out > _RATIO_FROM and self._out > _RATIO * self._in):",
         ":",
         (f"{INFLATE}::test_a_bomb_is_stopped_by_its_ratio",),
@@ -1306,7 +1306,7 @@ THE_WAY_OUT = (
     Guard(
         "inflate-members",
         "empty members cost time without end",
-        "gateway/upstream/http/decompression.py",
+        "gateway/upstream/decompression.py",
         "self._members > _MEMBERS or ",
         "",
         (f"{INFLATE}::test_a_stream_of_countless_members_is_refused",),
@@ -1314,10 +1314,10 @@ THE_WAY_OUT = (
     Guard(
         "events-bounded",
         "an event stream that does not end is left after so many events and bytes",
-        "gateway/upstream/http/event_stream.py",
+        "gateway/upstream/event_stream.py",
         "return self._count >= MOST_EVENTS or len(self._body) > self._limit",
         "return False",
-        ("tests/unit/upstream/http/test_event_stream.py::test_events_are_counted_and_bounded",),
+        ("tests/unit/upstream/test_event_stream.py::test_events_are_counted_and_bounded",),
     ),
     Guard(
         "part-of-an-answer",
@@ -1727,7 +1727,7 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "connection-of-one-tenant",
         "a kept upstream connection serves one tenant",
-        "gateway/upstream/client.py",
+        "gateway/upstream/http/exchange.py",
         "PoolKey(tenant, origin.key, request.credential)",
         'PoolKey("", origin.key, request.credential)',
         (f"{SMUGGLING}::test_two_credentials_of_one_tenant_share_no_connection",),
@@ -1735,7 +1735,7 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "connection-of-one-credential",
         "a kept upstream connection serves one stored credential",
-        "gateway/upstream/client.py",
+        "gateway/upstream/http/exchange.py",
         "PoolKey(tenant, origin.key, request.credential)",
         'PoolKey(tenant, origin.key, b"")',
         (f"{SMUGGLING}::test_two_credentials_of_one_tenant_share_no_connection",),

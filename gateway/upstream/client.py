@@ -13,12 +13,9 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import (
-    EgressDenied,
     UpstreamAnswerBroken,
     UpstreamAnswerTooLarge,
     UpstreamTimeout,
@@ -27,17 +24,13 @@ from gateway.errors import (
 from gateway.telemetry.traces import Traces
 from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits, Bulkheads
 from gateway.upstream.deadlines import Deadline, Deadlines, Timeouts
+from gateway.upstream.decompression import Inflater, open_inflater
 from gateway.upstream.egress.allow_list import AllowLists
 from gateway.upstream.egress.guard import Guard
-from gateway.upstream.egress.origins import Origin, PoolKey, read_url
 from gateway.upstream.egress.resolver import Lookup, SystemLookup
-from gateway.upstream.http.connection import reusable_below
-from gateway.upstream.http.connector import Connector
-from gateway.upstream.http.decompression import Inflater, open_inflater
+from gateway.upstream.event_stream import EventStreamReader, is_event_stream
 from gateway.upstream.http.errors import FAULTS, translate
-from gateway.upstream.http.event_stream import EventStreamReader, is_event_stream
-from gateway.upstream.http.pool import ConnectionPool
-from gateway.upstream.http.request_head import check_method, write_head
+from gateway.upstream.http.exchange import WireClient, WireRequest, write_request
 from gateway.upstream.http.response import Response
 from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
 from gateway.upstream.tracing import Carried, Carry, run_traced
@@ -60,17 +53,6 @@ class FullResponse:
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
-
-
-class _Message(msgspec.Struct):
-    """The wire form of a request, shared by all its attempts."""
-
-    origin: Origin
-    key: PoolKey
-    head: bytes
-    body: bytes | None
-    is_head: bool
-    reusable_below: int
 
 
 class UpstreamClient:
@@ -107,24 +89,23 @@ class UpstreamClient:
         self._bulkheads = Bulkheads(rules)
         self._tick_s = min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4)
         self._deadlines = Deadlines(self._tick_s)
-        self._open: tuple[asyncio.AbstractEventLoop, ConnectionPool, Lookup] | None = None
+        self._open: tuple[asyncio.AbstractEventLoop, WireClient, Lookup] | None = None
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         lookup = self._lookup or SystemLookup()
-        dialer = Connector(lookup, self._guard, dial_s=self._connect_s / 2)
-        connections = ConnectionPool(dialer, connect_s=self._connect_s, most=_CONNECTIONS, share=_SHARE)
-        self._open = loop, connections, lookup
+        http = WireClient(lookup, self._guard, connect_s=self._connect_s, most=_CONNECTIONS, share=_SHARE)
+        self._open = loop, http, lookup
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._open is not None:
-            _, connections, lookup = self._open
+            _, http, lookup = self._open
             self._open = None
             self._deadlines.stop()
-            await connections.close()
+            await http.close()
             lookup.close()
 
     def set_allow_lists(self, allow_lists: AllowLists) -> None:
@@ -179,7 +160,7 @@ class UpstreamClient:
         """Run the request inside its bulkhead, from the wait for a slot to the report of its outcome."""
         if self._open is None:
             raise RuntimeError("the pool is not open")
-        message = _check(request, tenant or "")
+        message = write_request(request, tenant or "")
         loop, _, _ = self._open
         bulkhead = self._bulkheads.find(tenant or "", message.origin)
         waited_s = 0.0 if bulkhead.admit() else await bulkhead.wait(loop)
@@ -209,13 +190,16 @@ class UpstreamClient:
         return carried
 
     async def _send_with_retries(
-        self, request: UpstreamRequest, message: _Message, limit: int, *, bulkhead: Bulkhead, watch: Deadline
+        self, request: UpstreamRequest, message: WireRequest, limit: int, *, bulkhead: Bulkhead, watch: Deadline
     ) -> Carried:
         """Send the request. Retry it while the policy (`retries`), the retry budget and the remaining time allow it."""
         attempt = 0
         while True:
             try:
-                answer = await self._attempt(message)
+                if self._open is None:  # closed while this call waited
+                    raise RuntimeError("the pool is not open")
+                loop, http, _ = self._open
+                answer = await http.send(message, self._allow_lists, loop)
             except FAULTS as error:
                 pause_s = after_fault(error, request, attempt)
                 if not self._may_repeat(pause_s, watch, bulkhead):
@@ -245,39 +229,6 @@ class UpstreamClient:
             return False
         watch.allow(watch.last)
         return True
-
-    async def _attempt(self, message: _Message) -> Response:
-        """Send one attempt and return its response once the head has arrived."""
-        if self._open is None:  # closed while this call waited
-            raise RuntimeError("the pool is not open")
-        loop, connections, _ = self._open
-        key, lists = message.key, self._allow_lists
-        if lists is not None and key.tenant:  # for each attempt, because entries may have been withdrawn
-            tenant = TenantId(key.tenant)
-            permitted = lists.current(tenant)
-            if permitted is None:
-                permitted = await lists.read(tenant)
-            if permitted:
-                key = key._replace(permitted=permitted)
-        connection = connections.take(key, loop.time())
-        if connection is None:
-            connection = await connections.open(key, message.origin)
-        waiter = loop.create_future()
-        try:
-            answer = connection.ask(
-                message.head,
-                message.body,
-                waiter,
-                is_head=message.is_head,
-                reusable_below=message.reusable_below,
-            )
-            await waiter
-            if answer.fault is not None:
-                raise answer.fault
-        except BaseException:
-            connection.abort()
-            raise
-        return answer
 
     async def _read(self, answer: Response, watch: Deadline, limit: int) -> tuple[bytes, str | None]:
         """Return the body and, if an event stream was cut, a description of what is missing."""
@@ -342,23 +293,6 @@ class UpstreamClient:
     async def _next_piece(self, answer: Response, watch: Deadline) -> bytes:
         watch.allow(asyncio.get_running_loop().time() + self._idle_s)
         return await answer.readany()
-
-
-def _check(request: UpstreamRequest, tenant: str) -> _Message:
-    """Build the wire form of a request. A refusal never repeats the refused text."""
-    method = check_method(request.method)
-    found = read_url(request.url)
-    if found is None:
-        raise EgressDenied("The upstream's URL is not one that this gateway may dial.")
-    origin, target = found
-    return _Message(
-        origin,
-        PoolKey(tenant, origin.key, request.credential),
-        write_head(request, method, origin, target),
-        request.body,
-        method == "HEAD",
-        reusable_below(method, request.body),
-    )
 
 
 def _answer(carried: Carried) -> UpstreamAnswer:

@@ -240,7 +240,7 @@ async def test_an_unread_json_body_holds_no_head(attacked: Attacked, status: int
 async def test_two_credentials_of_one_tenant_share_no_connection(attacked: Attacked) -> None:
     """ISO-1: a kept connection serves one credential; requests without any have connections of their own."""
     assert attacked.upstream._open is not None  # pyright: ignore[reportPrivateUsage]
-    pool = attacked.upstream._open[1]  # pyright: ignore[reportPrivateUsage]
+    pool = attacked.upstream._open[1].pool  # pyright: ignore[reportPrivateUsage]
     await attacked.read("acme", "one")
     await attacked.read("acme", "two")
     await attacked.read("acme", "one")

@@ -1,1 +1,1 @@
-"""The HTTP/1.1 client: connection pool, connector, request heads, responses."""
+"""The HTTP/1.1 client: pool, connector, request heads, responses; `exchange` is its surface (README.md)."""

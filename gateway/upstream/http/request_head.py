@@ -5,8 +5,8 @@ Host, User-Agent and Accept-Encoding come first. The request may replace the Use
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import UpstreamUnreachable
+from gateway.upstream.decompression import ACCEPTED
 from gateway.upstream.egress.origins import Origin
-from gateway.upstream.http.decompression import ACCEPTED
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header, is_token
 
 _AGENT = "User-Agent: mcp-gateway\r\n"

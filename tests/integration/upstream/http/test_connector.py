@@ -184,7 +184,7 @@ async def test_a_handshake_that_is_cancelled_leaves_nothing(tmp_path: Path, monk
     ):
         request = UpstreamRequest(method="GET", url=f"https://{server.authority}/")
         assert upstream._open is not None  # pyright: ignore[reportPrivateUsage]
-        pool = upstream._open[1]  # pyright: ignore[reportPrivateUsage]
+        pool = upstream._open[1].pool  # pyright: ignore[reportPrivateUsage]
         with anyio.fail_after(60):
             for _ in range(200):
                 call = asyncio.create_task(upstream.send(request))

@@ -184,7 +184,7 @@ async def test_an_error_to_a_request_with_a_body_ends_its_connection(status: int
         await upstream.send(replace(server.get("/", method="POST", idempotent=False), body=b'{"a":1}'))
 
         assert upstream._open is not None  # pyright: ignore[reportPrivateUsage]
-        assert upstream._open[1].kept == kept  # pyright: ignore[reportPrivateUsage]
+        assert upstream._open[1].pool.kept == kept  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("late", [OK, b"x"])
@@ -331,7 +331,7 @@ async def test_cancellation_at_any_point_loses_nothing_and_mixes_nothing() -> No
 
     async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream:
         assert upstream._open is not None  # pyright: ignore[reportPrivateUsage]
-        pool = upstream._open[1]  # pyright: ignore[reportPrivateUsage]
+        pool = upstream._open[1].pool  # pyright: ignore[reportPrivateUsage]
         answered = 0
         with anyio.fail_after(60):
             for round_ in range(60):

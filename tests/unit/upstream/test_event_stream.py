@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.upstream.http.event_stream import MOST_EVENTS, EventStreamReader, is_event_stream
+from gateway.upstream.event_stream import MOST_EVENTS, EventStreamReader, is_event_stream
 
 
 @pytest.mark.parametrize(

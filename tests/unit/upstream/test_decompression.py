@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import UpstreamAnswerBroken, UpstreamAnswerTooLarge
-from gateway.upstream.http.decompression import Inflater, open_inflater
+from gateway.upstream.decompression import Inflater, open_inflater
 
 MIB = 1 << 20
 

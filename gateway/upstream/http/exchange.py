@@ -1,0 +1,110 @@
+"""The surface of the HTTP/1.1 client: a request in wire form, sent over a pool of guarded connections.
+
+Other packages import this module, `response` and `errors`; the other modules of the package are internal (an import
+contract). README.md beside it lists what the client does and does not do.
+"""
+
+import asyncio
+
+import msgspec
+
+from gateway.domain.http.requests import UpstreamRequest
+from gateway.domain.identifiers import TenantId
+from gateway.errors import EgressDenied
+from gateway.upstream.egress.allow_list import AllowLists
+from gateway.upstream.egress.guard import Guard
+from gateway.upstream.egress.origins import Origin, PoolKey, read_url
+from gateway.upstream.egress.resolver import Lookup
+from gateway.upstream.http.connection import reusable_below
+from gateway.upstream.http.connector import Connector
+from gateway.upstream.http.pool import ConnectionPool
+from gateway.upstream.http.request_head import check_method, write_head
+from gateway.upstream.http.response import Response
+
+
+class WireRequest(msgspec.Struct):
+    """The wire form of a request, shared by all its attempts."""
+
+    origin: Origin
+    key: PoolKey
+    head: bytes
+    body: bytes | None
+    is_head: bool
+    reusable_below: int
+
+
+class WireClient:
+    """The HTTP/1.1 client of one replica: at most `most` connections, of one tenant at most `share`.
+
+    `connect_s` bounds the wait for capacity and the dial together.
+    """
+
+    def __init__(self, lookup: Lookup, guard: Guard, *, connect_s: float, most: int, share: int) -> None:
+        connector = Connector(lookup, guard, dial_s=connect_s / 2)
+        self.pool = ConnectionPool(connector, connect_s=connect_s, most=most, share=share)
+
+    async def send(self, message: WireRequest, lists: AllowLists | None, loop: asyncio.AbstractEventLoop) -> Response:
+        """Send a request once; return its response once the head has arrived.
+
+        The caller releases or closes the response. An exception, cancellation included, closes the connection.
+
+        Raises:
+            EgressDenied: the upstream may not be dialled.
+            UpstreamBusy: the tenant holds its share of the connections.
+            TransportFault: no connection was made, or no head arrived (`gateway.upstream.http.errors`).
+            RuntimeError: the client is closed.
+            Unavailable: the tenant's allow-list cannot be read.
+        """
+        key = message.key
+        if lists is not None and key.tenant:  # for each attempt, because entries may have been withdrawn
+            tenant = TenantId(key.tenant)
+            permitted = lists.current(tenant)
+            if permitted is None:
+                permitted = await lists.read(tenant)
+            if permitted:
+                key = key._replace(permitted=permitted)
+        connection = self.pool.take(key, loop.time())
+        if connection is None:
+            connection = await self.pool.open(key, message.origin)
+        waiter = loop.create_future()
+        try:
+            answer = connection.ask(
+                message.head,
+                message.body,
+                waiter,
+                is_head=message.is_head,
+                reusable_below=message.reusable_below,
+            )
+            await waiter
+            if answer.fault is not None:
+                raise answer.fault
+        except BaseException:
+            connection.abort()
+            raise
+        return answer
+
+    async def close(self) -> None:
+        """Close every connection; later requests are refused."""
+        await self.pool.close()
+
+
+def write_request(request: UpstreamRequest, tenant: str) -> WireRequest:
+    """Return the wire form of a request. A refusal never repeats the refused text.
+
+    Raises:
+        EgressDenied: the URL is not one that may be dialled.
+        UpstreamUnreachable: the method or a header cannot be sent.
+    """
+    method = check_method(request.method)
+    found = read_url(request.url)
+    if found is None:
+        raise EgressDenied("The upstream's URL is not one that this gateway may dial.")
+    origin, target = found
+    return WireRequest(
+        origin,
+        PoolKey(tenant, origin.key, request.credential),
+        write_head(request, method, origin, target),
+        request.body,
+        method == "HEAD",
+        reusable_below(method, request.body),
+    )
