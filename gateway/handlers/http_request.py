@@ -15,9 +15,8 @@ from gateway.definitions.projection import drop, keep, point
 from gateway.domain.http.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import CredentialMissing, EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
-from gateway.handlers.credentials import with_credential
+from gateway.handlers.credentials import is_among, with_credential
 from gateway.handlers.interfaces import SecretReader
-from gateway.handlers.origins import is_among
 from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 from gateway.handlers.response_body.reading import JSON, TEXT, read_json

@@ -19,8 +19,7 @@ from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
-from gateway.handlers.credentials import with_credential
-from gateway.handlers.origins import is_among
+from gateway.handlers.credentials import is_among, with_credential
 from gateway.store.jobs import Job
 from gateway.upstream.client import FullResponse, UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value

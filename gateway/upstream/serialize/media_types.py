@@ -1,4 +1,10 @@
-"""Classification of media types by the way a value is written."""
+"""Media types of bodies: by the way a value is written, and the choice for a value if the caller names none."""
+
+from collections.abc import Sequence
+
+from gateway.domain.http.plans import BodyKind, BodyPlan
+from gateway.upstream.serialize.file_arguments import looks_like_file
+from gateway.upstream.serialize.percent_encoding import is_list, is_object
 
 _LINES = frozenset(
     f"application/{name}" for name in ("jsonl", "jsonlines", "x-jsonlines", "ndjson", "x-ndjson", "json-seq")
@@ -31,3 +37,37 @@ def is_yaml(media_type: str) -> bool:
     """True if a media type is YAML."""
     name = essence(media_type)
     return name in _YAML or name.endswith("+yaml")
+
+
+def fit(plans: Sequence[BodyPlan], value: object) -> BodyPlan:
+    """Return the plan for a value: one that can carry its files, else the first that takes its type, else the first."""
+    carriers = [plan for plan in plans if _carries_files(plan, value)]
+    if carriers:
+        own = value.get("content_type") if is_object(value) else None
+        return next((plan for plan in carriers if plan.media_type == own), carriers[0])
+    names = _types_of(value)
+    return next((plan for plan in plans if not plan.takes or not names.isdisjoint(plan.takes)), plans[0])
+
+
+def _carries_files(plan: BodyPlan, value: object) -> bool:
+    if plan.kind is BodyKind.BYTES:
+        return looks_like_file(value)
+    if plan.kind is not BodyKind.MULTIPART or not is_object(value):
+        return False
+    return any(field.is_file and _has_file(value.get(field.name)) for field in plan.fields)
+
+
+def _has_file(value: object) -> bool:
+    return any(looks_like_file(item) for item in value) if is_list(value) else looks_like_file(value)
+
+
+def _types_of(value: object) -> frozenset[str]:
+    """The JSON Schema types of a value."""
+    if isinstance(value, bool):
+        return frozenset(("boolean",))
+    if isinstance(value, int | float):
+        is_whole = isinstance(value, int) or value.is_integer()
+        return frozenset(("integer", "number") if is_whole else ("number",))
+    if value is None:
+        return frozenset(("null",))
+    return frozenset(("string" if isinstance(value, str) else "array" if is_list(value) else "object",))

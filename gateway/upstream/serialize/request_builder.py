@@ -17,8 +17,7 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
 from gateway.upstream.serialize.bodies import BodyWriter, body_writer
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value, is_sendable_url, is_token
-from gateway.upstream.serialize.media_choice import fit
-from gateway.upstream.serialize.media_types import is_form, is_json
+from gateway.upstream.serialize.media_types import fit, is_form, is_json
 from gateway.upstream.serialize.path_safety import check_path_value, has_dot_segment
 from gateway.upstream.serialize.percent_encoding import (
     Unwritable,

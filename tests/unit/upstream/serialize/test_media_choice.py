@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan
-from gateway.upstream.serialize.media_choice import fit
+from gateway.upstream.serialize.media_types import fit
 
 FILE = {"base64": "aGk=", "content_type": "image/gif"}
 JSON = BodyPlan(kind=BodyKind.JSON, media_type="application/json", takes=("object",))
