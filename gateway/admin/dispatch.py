@@ -88,8 +88,10 @@ class PathDispatcher:
         with self._limits.opened(caller, address):
             path = _read_path(request, self._fixed)
             tenant = await self._authorise(caller, route, path)
-            if route.body is not NoBody and not _is_json(request.headers.get("content-type", "")):
-                return _refuse(request, 415, "http.unsupported_media_type", "the body must be application/json")
+            media_type = _read_media_type(request.headers.get("content-type", ""))
+            if route.body is not NoBody and media_type not in route.body.media_types:
+                accepted = ", ".join(route.body.media_types)
+                return _refuse(request, 415, "http.unsupported_media_type", f"the body must be {accepted}")
             body = await _read_body(request, route)
             if declared is None and body:  # its size is known only now; still before it is parsed
                 self._limits.admit(caller, address, size=len(body))
@@ -99,6 +101,7 @@ class PathDispatcher:
                 path=path,
                 query=request.query_params.multi_items(),
                 body=body,
+                media_type=media_type,
                 expected=read_expected(request.headers.get("if-match")),
                 creates_only=is_upsert(route) and read_creates_only(request.headers.get("if-none-match")),
             )
@@ -187,11 +190,11 @@ async def _read_body(request: Request, route: Route) -> bytes:
     return await read_body(request.receive, limit=route.limit, deadline=_BODY_S, declared=declared)
 
 
-def _is_json(content_type: str) -> bool:
+def _read_media_type(content_type: str) -> str:
+    """Return the media type without parameters; empty if its charset is not UTF-8."""
     header = Message()
     header["content-type"] = content_type
-    charset = header.get_content_charset("utf-8")
-    return header.get_content_type() == "application/json" and charset == "utf-8"
+    return header.get_content_type() if header.get_content_charset("utf-8") == "utf-8" else ""
 
 
 def _write(request: Request, answer: AdminResponse) -> Response:

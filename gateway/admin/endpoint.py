@@ -47,6 +47,7 @@ class Received:
     path: Mapping[str, str]
     query: Sequence[tuple[str, str]]
     body: bytes
+    media_type: str
     expected: Expected
     creates_only: bool = False
     """True if `If-None-Match: *` forbids the replacement of an existing object."""
@@ -137,7 +138,7 @@ class Endpoint(Generic[B, Q]):
             GatewayError: the handler refused the request.
         """
         query = read_query(received.query, self.query)
-        body = await read_body(received.body, self.body)
+        body = await read_body(received.body, self.body, media_type=received.media_type)
         call = AdminRequest(
             tenant=received.tenant,
             by=received.by,

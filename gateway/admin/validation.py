@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from gateway.admin.large_bodies import LARGEST_REST, load_large
 from gateway.admin.openapi.formats import WORDS
+from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.requests.models import BodyModel, NoBody, QueryModel
 from gateway.domain.json_text import load_json
 from gateway.errors import BadInput, Fault, InvalidBody
@@ -22,13 +23,17 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 
 
-async def read_body(raw: bytes, model: type[B]) -> B:
-    """Validate the body as `model`. A body above 256 KiB is parsed in a thread, one above 1 MiB without its document.
+async def read_body(raw: bytes, model: type[B], *, media_type: str = "application/json") -> B:
+    """Validate the body as `model`. A `DocumentSent` is not parsed.
+
+    A body above 256 KiB is parsed in a thread, one above 1 MiB without its document.
 
     Raises:
         InvalidBody: the body is not JSON or does not have the documented form.
         DocumentTooLarge: a body above 1 MiB has more than 1 MiB beside its document.
     """
+    if issubclass(model, DocumentSent):
+        return model(content=raw, media_type=media_type)
     raw = raw.rstrip()
     if model is NoBody and not raw:
         return model()

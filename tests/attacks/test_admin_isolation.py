@@ -25,6 +25,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/tenants/{t}/keys/{id}"): {"name": "k"},
     ("POST", "/tenants/{t}/sources"): {"name": "new", "document": pets(URL), "prefix": "new"},
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
+    ("PUT", "/tenants/{t}/sources/{name}/document"): pets(URL),
     ("PATCH", "/tenants/{t}/sources/{name}"): {"base_url": "https://evil.example"},
     ("PUT", "/tenants/{t}/ceilings"): {"burst": 1},
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},

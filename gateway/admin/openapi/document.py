@@ -11,6 +11,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from gateway.admin.endpoint import Route, is_upsert
 from gateway.admin.idempotency import takes_key
 from gateway.admin.openapi.examples import example_of
+from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.requests.models import NoBody
 from gateway.admin.responses.models import Problem
 from gateway.admin.responses.sources import ImportTried, SourceChanged
@@ -140,7 +141,7 @@ def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
     sent: set[type[BaseModel]] = {model for route in routes for model in (route.body, route.query)}
     shown = {model for route in routes for model in route.answers.values() if model is not None} | {Problem}
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        *((model, "validation") for model in _by_name(sent - {NoBody})),
+        *((model, "validation") for model in _by_name(sent - {NoBody, DocumentSent})),
         *((model, "serialization") for model in _by_name(shown)),
     ]
     _, collected = models_json_schema(models, ref_template=_REFERENCE)
@@ -152,12 +153,17 @@ def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
     if parameters := [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)]:
         described["parameters"] = parameters
     if route.body is not NoBody:
-        example = example_of(route.body.__name__, _tag(route))
-        content = {"application/json": {"schema": _reference(route.body), "example": example}}
-        described["requestBody"] = {"required": True, "content": content}
+        described["requestBody"] = {"required": True, "content": _describe_body(route)}
     answers = {str(status): _describe_answer(route, status) for status in sorted(route.answers)}
     refusals = {str(status): _describe_refusal(status) for status in sorted(statuses_of(route))}
     return {**described, "responses": answers | refusals}
+
+
+def _describe_body(route: Route) -> Json:
+    example = example_of(route.body.__name__, _tag(route))
+    schema = {"type": "object"} if route.body is DocumentSent else _reference(route.body)
+    others: Json = {media_type: {"schema": {}} for media_type in route.body.media_types[1:]}
+    return {"application/json": {"schema": schema, "example": example}, **others}
 
 
 def _describe_answer(route: Route, status: int) -> Json:

@@ -65,6 +65,7 @@ _BODIES: Mapping[str, Json] = {
     "CeilingsUpdate": {"calls_per_second": 1000, "burst": 2000, "streams": None},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
+    "DocumentSent": _DOCUMENT,
     "EgressReplace": {"allow": ["billing.internal:8443", "10.0.0.5:8080"]},
     "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},
     "KeyUpdate": {"name": "agent of the night shift"},

@@ -6,7 +6,7 @@ The OpenAPI document is generated from them.
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -108,6 +108,7 @@ class BodyModel(BaseModel):
 
     # Built on first use, in at most 5 ms: a replica uses few of more than 100 models, which together take 2.5 MB.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
+    media_types: ClassVar[Sequence[str]] = ("application/json",)
 
     def sent(self) -> dict[str, Any]:
         """Return the fields that were sent, by name."""

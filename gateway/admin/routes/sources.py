@@ -1,7 +1,7 @@
 """Endpoints of sources and their reports."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +12,7 @@ from gateway.admin.endpoint import LARGE, AdminDependencies, AdminRequest, Admin
 from gateway.admin.limits import WorkKind
 from gateway.admin.listings import SOURCES
 from gateway.admin.openapi.formats import NAME
+from gateway.admin.requests.documents import DocumentQuery, DocumentSent
 from gateway.admin.requests.lists import SourceListQuery
 from gateway.admin.requests.models import (
     Credentials,
@@ -41,6 +42,7 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import Imported
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import OperationRule, Source
+from gateway.errors import BadInput, Fault
 from gateway.openapi.options import DocumentForm
 
 _NOUN: Noun[Source] = Noun(
@@ -78,6 +80,18 @@ async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceRepl
     return await put(call, upsert)
 
 
+async def replace_document(admin: AdminDependencies, call: AdminRequest[DocumentSent, DocumentQuery]) -> AdminResponse:
+    """Give a source another document, which is the body: JSON, YAML, or an archive. Options are kept."""
+    body, query = call.body, call.query
+    form = DocumentForm(is_archive=body.media_type in body.archive_types, entry=query.entry)
+    if form.entry is not None and not form.is_archive:
+        raise BadInput("entry: only an archive has one", faults=[Fault(pointer="?entry", reason="only for an archive")])
+    revise = partial(
+        replace, document=body.content, form=form, dry_run=query.dry_run, allow_removals=query.allow_removals
+    )
+    return await _revised(admin, call, revise)
+
+
 async def update_source(admin: AdminDependencies, call: AdminRequest[SourceUpdate, NoQuery]) -> AdminResponse:
     """Change a source; without a document or URL the stored document is compiled again."""
     return await _update(admin, call, call.body.model_fields_set)
@@ -95,8 +109,15 @@ async def _update(
     call: AdminRequest[SourceOptions, NoQuery],
     fields: Collection[str],
 ) -> AdminResponse:
+    return await _revised(admin, call, partial(_revise, call.body, fields=fields))
+
+
+async def _revised(
+    admin: AdminDependencies,
+    call: AdminRequest[SourceOptions, NoQuery] | AdminRequest[DocumentSent, DocumentQuery],
+    revise: Callable[[SourceDraft], SourceDraft],
+) -> AdminResponse:
     name = call.path["name"]
-    revise = partial(_revise, call.body, fields=fields)
     imported = await imports.update_source(call.tenant, admin.catalog, name, revise, by=call.by, expected=call.expected)
     return await _imported(imported, name)
 
@@ -178,5 +199,17 @@ ENDPOINTS = (
     _NOUN.upserts(replace_source, SourceReplace, answers={200: SourceChanged, 201: SourceImported}, **_IMPORT),
     _NOUN.updates(update_source, SourceUpdate, answers={200: SourceChanged}, **_IMPORT),
     _NOUN.deletes("Remove a source with its tools, documents and credentials.", sources.remove_source),
+    endpoint(
+        "PUT",
+        f"{_NOUN.item}/document",
+        replace_document,
+        DocumentSent,
+        DocumentQuery,
+        {200: SourceChanged},
+        problems={409, 422, 429},
+        limit=LARGE,
+        work=WorkKind.OUTBOUND,
+        has_tag=True,
+    ),
     endpoint("GET", f"{_NOUN.item}/report", get_report, NoBody, NoQuery, {200: ReportShown}, has_tag=True),
 )

@@ -99,6 +99,10 @@ async def _walk_sources(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p", "dry_run": True})
     await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p"})
     await walk.ask("PATCH", f"{sources}/pets", 412, json={}, headers={"if-match": made.headers["etag"]})
+    await walk.ask("PUT", f"{sources}/pets/document", 200, json=secured(URL))
+    await walk.ask("PUT", f"{sources}/pets/document", 415, content=b"{}")
+    await walk.ask("PUT", f"{sources}/pets/document", 422, json={})
+    await walk.ask("PUT", f"{sources}/none/document", 404, json=secured(URL))
     await walk.ask("DELETE", f"{sources}/zoo", 204)
     await walk.ask("GET", f"{sources}/zoo/report", 404)
 

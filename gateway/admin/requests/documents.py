@@ -1,0 +1,38 @@
+"""A document or archive that is a whole request body, and its query."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from gateway.admin.requests.models import Absent, BodyModel, QueryModel
+
+
+class DocumentSent(BodyModel):
+    """A document or archive that is a whole request body."""
+
+    archive_types: ClassVar[Sequence[str]] = ("application/zip", "application/x-tar", "application/gzip")
+    media_types: ClassVar[Sequence[str]] = (
+        "application/json",
+        "application/yaml",
+        "application/x-yaml",
+        "text/yaml",
+        "application/vnd.oai.openapi",
+        "application/vnd.oai.openapi+json",
+        *archive_types,
+    )
+
+    content: bytes
+    media_type: str
+
+
+class DocumentQuery(QueryModel):
+    """Options of a document that is a whole request body."""
+
+    entry: Annotated[
+        str | Absent, Field(min_length=1, max_length=1024, description="The path of an archive's outermost file.")
+    ] = None
+    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+    allow_removals: Annotated[
+        bool, Field(description="Let the update remove tools; without it such an update is refused (409).")
+    ] = False
