@@ -1,4 +1,4 @@
-"""The YAML reader: the YAML 1.2 core schema, read from parser events into JSON values.
+"""The YAML reader: the YAML 1.2 core schema, read from the events of libyaml's parser into JSON values (decision 29).
 
 Keys are always text (`200:` is "200") and dates stay text. Anchors, aliases, tags outside the core schema and more
 than one document are refused. Depth and size are counted while reading, so nothing is built beyond the limits. The
@@ -7,7 +7,6 @@ last of equal keys wins, as in JSON.
 
 import math
 import re
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import yaml
@@ -36,26 +35,6 @@ class _Mark(Protocol):
     def column(self) -> int: ...
 
 
-@dataclass(slots=True)
-class _Open:
-    """A collection that is being filled."""
-
-    items: dict[str, object] | list[object]
-    key: str | None = None
-
-
-@dataclass(slots=True)
-class _Tree:
-    """The values read so far and the collections still open."""
-
-    depth_limit: int
-    node_limit: int
-    nodes: int = 0
-    documents: int = 0
-    root: object = None
-    stack: list[_Open] = field(default_factory=list[_Open])
-
-
 def read_yaml(text: str, *, depth: int, nodes: int) -> object:
     """Read the one document in the text, within the limits of depth and nodes.
 
@@ -63,76 +42,72 @@ def read_yaml(text: str, *, depth: int, nodes: int) -> object:
         InvalidDocument: the text is no supported YAML; faults, if any, have line and column if known.
         DocumentTooLarge: it exceeds a limit.
     """
-    tree = _Tree(depth_limit=depth, node_limit=nodes)
     try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            _take(tree, event)
+        return _EventReader(text, depth, nodes).read()
     except yaml.MarkedYAMLError as error:
         raise _refusal(error.problem or "no valid YAML", error.problem_mark) from error
     except yaml.YAMLError as error:
-        raise InvalidDocument(f"The document is no valid YAML: {_first_line(error)}.") from error
-    return tree.root
+        first_line = str(error).split("\n", 1)[0]
+        raise InvalidDocument(f"The document is no valid YAML: {first_line}.") from error
 
 
-def _first_line(error: yaml.YAMLError) -> str:
-    return str(error).split("\n", 1)[0]
+class _EventReader:
+    """Builds values from events, by recursion as deep as the limit of depth."""
 
+    def __init__(self, text: str, depth: int, nodes: int) -> None:
+        self._events = yaml.parse(text, Loader=yaml.CSafeLoader)
+        self._depth = depth
+        self._nodes = nodes
+        self._read = 0
 
-def _refusal(problem: str, mark: _Mark | None) -> InvalidDocument:
-    fault = _fault(problem, mark)
-    place = f" at line {fault.line}, column {fault.column}" if mark is not None else ""
-    return InvalidDocument(f"The document is no valid YAML{place}: {problem}.", faults=[fault])
+    def read(self) -> object:
+        root: object = None
+        documents = 0
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise _refusal("there is more than one YAML document in the text", event.start_mark)
+                root = self._value(next(self._events), 0)
+        return root
 
+    def _value(self, event: yaml.Event, depth: int) -> object:
+        self._check(event, depth)
+        if isinstance(event, yaml.ScalarEvent):
+            is_plain = event.implicit[0] if event.tag is None else event.tag != _CORE + "str"
+            return resolve_plain(event.value) if is_plain else event.value
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[object] = []
+            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+                items.append(self._value(event, depth + 1))
+            return items
+        members: dict[str, object] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._key(event, depth + 1)
+            members[key] = self._value(next(self._events), depth + 1)
+        return members
 
-def _fault(problem: str, mark: _Mark | None) -> Fault:
-    if mark is None:
-        return Fault(pointer="", reason=problem)
-    return Fault(pointer="", reason=problem, line=mark.line + 1, column=mark.column + 1)
+    def _key(self, event: yaml.Event, depth: int) -> str:
+        self._check(event, depth)
+        if not isinstance(event, yaml.ScalarEvent):
+            raise _refusal("a key has to be a text", event.start_mark)
+        return event.value
 
-
-def _take(tree: _Tree, event: yaml.Event) -> None:
-    if isinstance(event, yaml.ScalarEvent):
-        _count(tree)
-        _put_scalar(tree, event)
-    elif isinstance(event, yaml.CollectionStartEvent):
-        _count(tree)
-        _open(tree, event)
-    elif isinstance(event, yaml.CollectionEndEvent):
-        tree.stack.pop()
-    elif isinstance(event, yaml.AliasEvent):
-        raise _refusal("aliases (*name) are not accepted", event.start_mark)
-    elif isinstance(event, yaml.DocumentStartEvent):
-        tree.documents += 1
-        if tree.documents > 1:
-            raise _refusal("there is more than one YAML document in the text", event.start_mark)
-
-
-def _count(tree: _Tree) -> None:
-    tree.nodes += 1
-    if tree.nodes > tree.node_limit:
-        raise DocumentTooLarge(f"The document has more than {tree.node_limit} values.")
-
-
-def _put_scalar(tree: _Tree, event: yaml.ScalarEvent) -> None:
-    if event.anchor is not None:
-        raise _refusal("anchors (&name) are not accepted", event.start_mark)
-    if tree.stack and isinstance(tree.stack[-1].items, dict) and tree.stack[-1].key is None:
-        _check_tag(event)
-        tree.stack[-1].key = event.value
-        return
-    _put(tree, _scalar(event))
-
-
-def _check_tag(event: yaml.ScalarEvent) -> None:
-    if event.tag is not None and event.tag not in _SCALAR_TAGS:
-        raise _refusal(f"the tag {event.tag} is not accepted", event.start_mark)
-
-
-def _scalar(event: yaml.ScalarEvent) -> object:
-    tag, text = event.tag, event.value
-    _check_tag(event)
-    is_plain = event.implicit[0] if tag is None else tag != _CORE + "str"
-    return resolve_plain(text) if is_plain else text
+    def _check(self, event: yaml.Event, depth: int) -> None:
+        """Refuse an alias, an anchor, a tag outside the core schema, and what exceeds the limits of nodes and depth."""
+        if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+            raise _refusal("aliases (*name) are not accepted", event.start_mark)
+        self._read += 1
+        if self._read > self._nodes:
+            raise DocumentTooLarge(f"The document has more than {self._nodes} values.")
+        if event.anchor is not None:
+            raise _refusal("anchors (&name) are not accepted", event.start_mark)
+        tags = _SCALAR_TAGS if isinstance(event, yaml.ScalarEvent) else _COLLECTION_TAGS
+        if event.tag is not None and event.tag not in tags:
+            raise _refusal(f"the tag {event.tag} is not accepted", event.start_mark)
+        if depth >= self._depth and not isinstance(event, yaml.ScalarEvent):
+            problem = f"nested more than {self._depth} levels deep"
+            raise DocumentTooLarge(f"The document is {problem}.", faults=[_fault(problem, event.start_mark)])
 
 
 def resolve_plain(text: str) -> object:
@@ -149,39 +124,18 @@ def resolve_plain(text: str) -> object:
             return float(integer)
         except OverflowError:
             return text
-    return _finite(float(text), text) if _FLOAT.fullmatch(text) else text
+    if _FLOAT.fullmatch(text) and math.isfinite(number := float(text)):
+        return number
+    return text
 
 
-def _finite(number: float, text: str) -> float | str:
-    return number if math.isfinite(number) else text
+def _refusal(problem: str, mark: _Mark | None) -> InvalidDocument:
+    fault = _fault(problem, mark)
+    place = f" at line {fault.line}, column {fault.column}" if mark is not None else ""
+    return InvalidDocument(f"The document is no valid YAML{place}: {problem}.", faults=[fault])
 
 
-def _open(tree: _Tree, event: yaml.CollectionStartEvent) -> None:
-    if event.anchor is not None:
-        raise _refusal("anchors (&name) are not accepted", event.start_mark)
-    if event.tag is not None and event.tag not in _COLLECTION_TAGS:
-        raise _refusal(f"the tag {event.tag} is not accepted", event.start_mark)
-    if len(tree.stack) >= tree.depth_limit:
-        raise _too_deep(tree.depth_limit, event.start_mark)
-    if tree.stack and isinstance(tree.stack[-1].items, dict) and tree.stack[-1].key is None:
-        raise _refusal("a key has to be a text", event.start_mark)
-    items: dict[str, object] | list[object] = {} if isinstance(event, yaml.MappingStartEvent) else []
-    _put(tree, items)
-    tree.stack.append(_Open(items))
-
-
-def _too_deep(limit: int, mark: _Mark | None) -> DocumentTooLarge:
-    problem = f"nested more than {limit} levels deep"
-    return DocumentTooLarge(f"The document is {problem}.", faults=[_fault(problem, mark)])
-
-
-def _put(tree: _Tree, value: object) -> None:
-    if not tree.stack:
-        tree.root = value
-        return
-    top = tree.stack[-1]
-    if isinstance(top.items, list):
-        top.items.append(value)
-    elif top.key is not None:
-        top.items[top.key] = value
-        top.key = None
+def _fault(problem: str, mark: _Mark | None) -> Fault:
+    if mark is None:
+        return Fault(pointer="", reason=problem)
+    return Fault(pointer="", reason=problem, line=mark.line + 1, column=mark.column + 1)
