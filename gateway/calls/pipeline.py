@@ -44,8 +44,6 @@ from gateway.handlers.interfaces import Handler, InputRequired, Peer, Prepared
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.telemetry.metrics import Metrics
 
-__all__ = ("AuditSink", "CallPipeline", "Limiter", "PrimitiveLookup")
-
 log = structlog.get_logger(__name__)
 
 _HTTP_ERROR = 400
