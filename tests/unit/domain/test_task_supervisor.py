@@ -83,7 +83,8 @@ async def test_closing_waits_for_clean_up_even_when_its_caller_is_cancelled() ->
         try:
             await anyio.sleep_forever()
         finally:
-            await asyncio.sleep(0)
+            with anyio.CancelScope(shield=True):
+                await asyncio.sleep(0)
             cleaned = True
 
     tasks = TaskSupervisor()
@@ -95,3 +96,21 @@ async def test_closing_waits_for_clean_up_even_when_its_caller_is_cancelled() ->
 
     assert cleaned
     await tasks.close()
+
+
+async def test_closing_does_not_interrupt_a_shielded_clean_up() -> None:
+    """Ours: a connection that a task is closing is closed, also when the replica ends meanwhile."""
+    finish, closed = anyio.Event(), False
+
+    async def clean_up() -> None:
+        nonlocal closed
+        with anyio.CancelScope(shield=True):
+            await finish.wait()
+            closed = True
+
+    async with TaskSupervisor() as tasks:
+        tasks.spawn(clean_up)
+        await anyio.wait_all_tasks_blocked()
+        asyncio.get_running_loop().call_later(0.01, finish.set)
+
+    assert closed
