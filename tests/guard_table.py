@@ -2609,8 +2609,8 @@ ADMIN_DOOR = (
         "buckets-bounded",
         "buckets of any number of names take bounded memory",
         "gateway/identity/local_token_buckets.py",
-        "while len(self._filled) >= self._most:",
-        "while False:",
+        "BoundedCache[str, tuple[float, float]](most)",
+        "BoundedCache[str, tuple[float, float]](10**9)",
         (f"{TOKEN_BUCKETS}::test_memory_is_bounded_by_forgetting_what_was_used_least_lately",),
     ),
     Guard(
