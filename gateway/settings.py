@@ -186,7 +186,7 @@ class Settings(BaseSettings):
         """
         self._check_admin_listener()
         for host in self._hosts():
-            if self.is_generating_keys and not _is_loopback(host):
+            if self.is_generating_keys and not _is_loopback(host):  # guard: generated-keys-stay-here
                 missing = [name for name, value in self._key_variables() if not value]
                 raise BrokenSetting(f"listening on {host} needs {' and '.join(missing)} to be set")
         if self.database_url is not None and not self.secret_keys:
@@ -208,10 +208,10 @@ class Settings(BaseSettings):
         return self.log_format == "json" or (self.log_format == "auto" and not os.isatty(2))
 
     def _hosts(self) -> Iterable[str]:
-        return (self.host,) if self.admin_port is None else (self.host, self.admin_address)
+        return (self.host,) if self.admin_port is None else (self.host, self.admin_address)  # guard: admin-door-keys
 
     def _check_admin_listener(self) -> None:
-        if self.admin_port is None and self.admin_host is not None:
+        if self.admin_port is None and self.admin_host is not None:  # guard: admin-door-half
             raise BrokenSetting("GATEWAY_ADMIN_HOST: the admin API has no listener of its own; set GATEWAY_ADMIN_PORT")
         if self.admin_port == self.port and self.port:
             raise BrokenSetting(f"GATEWAY_ADMIN_PORT: {self.port} is the port of MCP; choose another one")

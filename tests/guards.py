@@ -1,8 +1,7 @@
-"""Takes every guard out in turn and looks whether its tests notice: `python -m tests.guards [--only NAME] [--write]`.
+"""Removal of every guard in turn, each of which its test must notice: `python -m tests.guards [--only NAME]`.
 
-It works in copies of the tree. First everything has to be green as it is; then each guard is removed from a copy, its
-tests are run there, and at least one of them has to fail. The exit code is 1 when a guard can go unnoticed.
-`--write` writes docs/security/guards.md.
+It works in copies of the tree. First all tests must pass; then each guard is removed from a copy, and its test must
+fail there. The exit code is 1 if a guard can be removed unnoticed.
 """
 
 import argparse
@@ -20,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.guard_table import GUARDS, Guard
+from tests.mutations import place_of, places
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "security" / "guards.md"
 _FAILED = re.compile(r"^FAILED (tests/\S+?)(?:\[.*)?(?: - .*)?$", re.MULTILINE)
 _PATIENCE_S = 300
 _ALL_PATIENCE_S = 1200
@@ -32,11 +31,11 @@ _GREEN, _RED = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the tests said without a guard: the one that failed first, or why that is no answer."""
+    """The run of a guard's test without the guard: noticed if the test failed, else the output."""
 
     guard: Guard
-    seen_by: str | None
-    said: str = ""
+    is_noticed: bool
+    output: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ class Copy:
             sys.exit(f"another tree is imported in the copy: {done.stdout}")
 
     @contextmanager
-    def without(self, guard: Guard) -> Generator[None]:
+    def without(self, guard: Guard, file: str) -> Generator[None]:
         """The copy without this guard, for as long as the block runs."""
-        path = self.root / guard.file
+        path = self.root / file
         before, stamp = path.read_text(), path.stat()
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
             compiled.unlink()
@@ -104,56 +103,33 @@ class Copy:
 
 
 def remove(guard: Guard, text: str) -> str:
-    """The text of a file without the guard.
+    """The text of a module without the guard.
 
     Raises:
-        ValueError: what is to be replaced does not stand there exactly once.
+        ValueError: the guard is not marked exactly once, or the mutation does not apply to what is marked.
     """
-    if text.count(guard.text) != 1:
-        raise ValueError(f"{guard.name}: its text stands {text.count(guard.text)} times in {guard.file}")
-    return text.replace(guard.text, guard.without)
-
-
-def render(outcomes: Sequence[Outcome]) -> str:
-    """The page."""
-    lines = [
-        "# Guards",
-        "",
-        f"{len(outcomes)} guards, each taken out alone: the test beside it is the first that failed without it.",
-        "Written by `make mutate-guards`; what is replaced by what is in `tests/guard_table.py`.",
-        "",
-        "| guard | what it protects | where | noticed by |",
-        "| --- | --- | --- | --- |",
-    ]
-    for outcome in outcomes:
-        guard, seen_by = outcome.guard, outcome.seen_by
-        noticed = f"`{seen_by}`" if seen_by else "**nothing**"
-        lines.append(f"| `{guard.name}` | {guard.protects} | `{guard.file}` | {noticed} |")
-    return "\n".join([*lines, ""])
+    try:
+        return guard.mutation(place_of(guard.name, text))
+    except ValueError as error:
+        raise ValueError(f"{guard.name}: {error}") from error
 
 
 def main() -> int:
-    """Run, print, and say by the exit code whether every guard is noticed."""
+    """Run and print; the exit code is 0 if the removal of every guard is noticed."""
     parser = argparse.ArgumentParser(prog="python -m tests.guards", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="only guards whose name holds this")
-    parser.add_argument("--write", action="store_true", help="write docs/security/guards.md")
     parser.add_argument("--workers", type=int, default=2, help="how many at once")
     asked = parser.parse_args()
     guards = [guard for guard in GUARDS if not asked.only or any(word in guard.name for word in asked.only)]
     if not guards:
         parser.error("no guard is called so")
-    if asked.write and asked.only:
-        parser.error("the page is written of all guards")
     with tempfile.TemporaryDirectory(prefix="gwg-") as folder:
         copies = [_copy_tree(Path(folder) / str(number)) for number in range(max(1, asked.workers))]
         outcomes = _try_all(guards, copies)
-    unnoticed = [outcome for outcome in outcomes if outcome.seen_by is None]
+    unnoticed = [outcome for outcome in outcomes if not outcome.is_noticed]
     for outcome in unnoticed:
-        print(f"\n{outcome.guard.name}: can be removed unnoticed\n{outcome.said}")
+        print(f"\n{outcome.guard.name}: can be removed unnoticed\n{outcome.output}")
     print(f"{len(outcomes) - len(unnoticed)} of {len(outcomes)} guards are noticed when they are gone")
-    if asked.write and not unnoticed:
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(render(outcomes))
     return bool(unnoticed)
 
 
@@ -163,7 +139,8 @@ def _try_all(guards: Sequence[Guard], copies: Sequence[Copy]) -> list[Outcome]:
         copy.check_origin()
         copy.run(["--collect-only", "tests/unit/house"], keeps_bytecode=True)
         free.put(copy)
-    tests = list(dict.fromkeys(test for guard in guards for test in guard.tests))
+    tests = list(dict.fromkeys(guard.test for guard in guards))
+    files = {name: files[0] for name, files in places(ROOT).items()}
     code, said = copies[0].run(tests, keeps_bytecode=True, patience_s=_ALL_PATIENCE_S)
     if code != _GREEN:
         sys.exit(f"the tests are not green with all guards in place:\n{said[-4000:]}")
@@ -171,24 +148,23 @@ def _try_all(guards: Sequence[Guard], copies: Sequence[Copy]) -> list[Outcome]:
     def attempt(guard: Guard) -> Outcome:
         copy = free.get()
         try:
-            outcome = _try_one(guard, copy)
+            with copy.without(guard, files[guard.name]):
+                outcome = judge(guard, *copy.run([guard.test], keeps_bytecode=False))
         finally:
             free.put(copy)
-        print(f"{'red  ' if outcome.seen_by else 'GREEN'} {guard.name:32} {outcome.seen_by or ''}", flush=True)
+        print(f"{'red  ' if outcome.is_noticed else 'GREEN'} {guard.name:32} {guard.test}", flush=True)
         return outcome
 
     with ThreadPoolExecutor(len(copies)) as pool:
         return list(pool.map(attempt, guards))
 
 
-def _try_one(guard: Guard, copy: Copy) -> Outcome:
-    """Only a test that failed is an answer: no error while collecting or preparing, no time that ran out."""
-    with copy.without(guard):
-        code, said = copy.run(guard.tests, keeps_bytecode=False)
-    found = _FAILED.search(said)
+def judge(guard: Guard, code: int, output: str) -> Outcome:
+    """The outcome of a run. Only a failed test notices: no error while collecting or preparing, no timeout."""
+    found = _FAILED.search(output)
     if code != _RED or found is None:
-        return Outcome(guard, None, f"exit code {code}:\n{said[-2000:]}")
-    return Outcome(guard, found[1])
+        return Outcome(guard, is_noticed=False, output=f"exit code {code}:\n{output[-2000:]}")
+    return Outcome(guard, is_noticed=True)
 
 
 def _copy_tree(root: Path) -> Copy:

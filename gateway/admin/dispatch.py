@@ -89,10 +89,11 @@ class PathDispatcher:
             path = _read_path(request, self._fixed)
             tenant = await self._authorise(caller, route, path)
             media_type = _read_media_type(request.headers.get("content-type", ""))
-            if route.body is not NoBody and media_type not in route.body.media_types:
+            if route.body is not NoBody and media_type not in route.body.media_types:  # guard: admin-media-type
                 accepted = ", ".join(route.body.media_types)
                 return _refuse(request, 415, "http.unsupported_media_type", f"the body must be {accepted}")
             body = await _read_body(request, route)
+            # guard: admin-cost-of-chunks
             if declared is None and body:  # its size is known only now; still before it is parsed
                 self._limits.admit(caller, address, size=len(body))
             received = Received(
@@ -117,22 +118,23 @@ class PathDispatcher:
     async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
         """Return the tenant in the path, after checking that the caller may send this request for the tenant."""
         if "t" not in path:
-            if isinstance(caller, Principal):
+            if isinstance(caller, Principal):  # guard: admin-operator-only
                 _check_reach(caller, route)
             return NO_TENANT
         if isinstance(caller, Operator):
             return (await find_tenant(self._admin.catalog, path["t"])).id
-        if path["t"] not in {caller.slug, caller.tenant}:
+        if path["t"] not in {caller.slug, caller.tenant}:  # guard: admin-tenant-of-the-path
             raise NotFound("no such tenant")
         if route.scopes == OPERATOR_ONLY:
-            raise Forbidden("only the operator may do this")
-        require(caller, caller.tenant, min(route.scopes & caller.scopes or route.scopes))
+            raise Forbidden("only the operator may do this")  # guard: admin-operator-only-of-a-tenant
+        require(caller, caller.tenant, min(route.scopes & caller.scopes or route.scopes))  # guard: admin-scope
         return caller.tenant
 
 
 def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
     """Return the kind of work of the route, or a scan if a list is searched, filtered or ordered."""
     is_plain = all(name in PageQuery.model_fields for name, _ in query)
+    # guard: list-search-places
     return WorkKind.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work
 
 

@@ -68,13 +68,13 @@ class AdminLimits:
         Raises:
             LimitExceeded: the rate of the key, its tenant or the address is exceeded; `retry_after_s` is set.
         """
-        cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _LONGEST_COST_S)
+        cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _LONGEST_COST_S)  # guard: admin-cost-of-size
         if not isinstance(caller, Principal):
             _take(self._keys, _OPERATOR, cost, "key")
             return
-        _take(self._keys, caller.key, cost, "key")
-        _take(self._tenants, caller.tenant, cost, "tenant")
-        _take(self._addresses, client_network(address), cost, "client address")
+        _take(self._keys, caller.key, cost, "key")  # guard: admin-rate-key
+        _take(self._tenants, caller.tenant, cost, "tenant")  # guard: admin-rate-tenant
+        _take(self._addresses, client_network(address), cost, "client address")  # guard: admin-rate-address
 
     def admit_anonymous(self, address: str) -> None:
         """Count a request that needs no credential.
@@ -82,6 +82,7 @@ class AdminLimits:
         Raises:
             LimitExceeded: the rate of the address is exceeded.
         """
+        # guard: admin-rate-anonymous
         _take(self._addresses, f"anonymous {client_network(address)}", 1.0, "client address")
 
     @contextmanager
@@ -94,7 +95,7 @@ class AdminLimits:
         held: list[str] = []
         try:
             for name, most, what in _places(caller, address):
-                if self._open[name] >= most:
+                if self._open[name] >= most:  # guard: admin-open-requests
                     message = f"{most} admin requests of the {what} are open at this replica, the most that may be"
                     raise LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
                 self._open[name] += 1
@@ -114,7 +115,7 @@ class AdminLimits:
             LimitExceeded: no slot became free in time, or the queue or the tenant's share of it is full.
         """
         share = self._shares.get(work)
-        if share is None:
+        if share is None:  # guard: admin-costly-work
             yield
             return
         async with share.hold(caller.tenant if isinstance(caller, Principal) else _OPERATOR):

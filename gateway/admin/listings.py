@@ -109,6 +109,7 @@ def _is_in(searched: str, texts: Iterable[str | None]) -> bool:
     # Only the search is normalized, to both forms (Unicode TR 15). Normalizing a text of 16,000 combining marks takes
     # half a second, and tenants write their own descriptions.
     forms = {normalize("NFC", searched.casefold()), normalize("NFD", searched.casefold())}
+    # guard: list-search-as-stored
     return any(form in folded for text in texts if text for folded in (text.casefold(),) for form in forms)
 
 

@@ -62,6 +62,7 @@ async def read_list(
             for start in range(0, len(items), _COMPARED_AT_ONCE):
                 compared = items[start : start + _COMPARED_AT_ONCE]
                 found += [item for item in compared if listing.matches(item, query)]
+                # guard: list-search-slices
                 await checkpoint()  # a description has up to 16,384 characters: comparing 200 of them takes 60 ms
             if len(items) < size:
                 break
@@ -82,7 +83,7 @@ async def read_page(
     Raises:
         InvalidCursor: the cursor was not issued for this tenant, list and filters.
     """
-    if asked := asked_of(query):
+    if asked := asked_of(query):  # guard: cursor-of-its-search
         listing = f"{listing}?{orjson.dumps(asked, option=orjson.OPT_SORT_KEYS).decode()}"
     after = None if query.cursor is None else _open(cursors, tenant, listing, query.cursor)
     found = await read(after=after, limit=query.limit + 1)

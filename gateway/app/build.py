@@ -107,7 +107,7 @@ def build_app(
     if settings.admin_port is None:
         front = build_public_app([*probes, *closed, hooks.route], settings, mcp_app, around)
         return Application(asgi=front, admin=None, lifespan=lifespan)
-    front = build_public_app([*probes, hooks.route], settings, mcp_app, around)
+    front = build_public_app([*probes, hooks.route], settings, mcp_app, around)  # guard: admin-door-apart
     return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
 
 

@@ -59,9 +59,9 @@ class CallBudget:
             RecursionRefused: the inner call would be too deep, or there are too many in all.
         """
         self._calls += 1
-        if depth >= DEEPEST:
+        if depth >= DEEPEST:  # guard: recursion-depth
             raise RecursionRefused(f"more than {DEEPEST} calls inside each other")
-        if self._calls > MOST_CALLS:
+        if self._calls > MOST_CALLS:  # guard: recursion-width
             raise RecursionRefused(f"more than {MOST_CALLS} calls inside one")
 
     def within(self, seconds: float) -> "CallTimeout":

@@ -77,7 +77,7 @@ class CostlyValidation:
             return (refusal,)
         async with self.places.hold(tenant):
             try:
-                with anyio.fail_after(self._limits.wall_s):
+                with anyio.fail_after(self._limits.wall_s):  # guard: child-wall-time
                     answer, status = await self._run(costly)
             except TimeoutError:
                 return (self._broken_off(),)

@@ -176,7 +176,7 @@ def _plainly(encoded: bytes) -> bytes:
 
 
 def _bounded(encoded: bytes) -> bytes:
-    if len(encoded) > MAX_RESULT_BYTES:
+    if len(encoded) > MAX_RESULT_BYTES:  # guard: answer-size
         raise HandlerFailed(f"the handler's answer has more than {MAX_RESULT_BYTES} bytes")
     return encoded
 

@@ -205,9 +205,9 @@ class CallPipeline:
                     await self._refuse_invalid(call, found)
                 prepared = bound.handler.prepare(settled)
                 call.digest = prepared.digest
-                if bound.decision is not _ALLOW:
+                if bound.decision is not _ALLOW:  # guard: policy-confirm
                     await self._confirm(call, bound.handler, prepared)
-                if bound.tool.level is not _SAFE:
+                if bound.tool.level is not _SAFE:  # guard: intent-before-send
                     await self._record_intent(call)
                 answer = await _run(call, bound.handler, prepared)
                 return await self._render(call, bound, answer)
@@ -218,7 +218,7 @@ class CallPipeline:
                 return _end(call, error.code, result_rendering.failure(error, call.correlation_id))
             except (GatewayError, InputRequired):
                 raise
-            except Exception:
+            except Exception:  # guard: crash-without-details
                 log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
                 return _end(call, "crashed", result_rendering.internal_error(call.correlation_id))
 
@@ -233,11 +233,11 @@ class CallPipeline:
 
     def _admitted(self, call: Invocation, limits: Limits) -> AbstractAsyncContextManager[None]:
         admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
-        return admit(call.principal.tenant, call.principal.key, limits)
+        return admit(call.principal.tenant, call.principal.key, limits)  # guard: rate-limit
 
     async def _refuse_invalid(self, call: Invocation, found: tuple[Fault, ...] | Costly) -> None:
         faults = await self._checks.finish(call.principal.tenant, found) if isinstance(found, Costly) else found
-        if faults:
+        if faults:  # guard: arguments-validated
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
 
     async def _record_intent(self, call: Invocation) -> None:
@@ -254,6 +254,7 @@ class CallPipeline:
         digest = prepared.digest.hex()
         decided = await ask_user(call, digest, await handler.preview(prepared))
         if call.peer.recall(CONFIRMED) != digest:
+            # guard: confirm-recorded
             await self._audit.write(replace(call.record(AuditKind.CALL, decided.value), action="confirm"))
             call.peer.remember(CONFIRMED, digest)
         if decided is not Confirmation.GRANTED:
@@ -283,10 +284,10 @@ class CallPipeline:
         arguments: Mapping[str, object],
     ) -> _Answer:
         """Run a resource or a prompt through the stations that both share, in this order."""
-        decide(bound)
+        decide(bound)  # guard: policy-deny-all
         prepared = handler.prepare(handler.settle(arguments))
         call.digest = prepared.digest
-        if bound.decision is Decision.CONFIRM:
+        if bound.decision is Decision.CONFIRM:  # guard: policy-confirm-all
             await self._confirm(call, handler, prepared)
         if bound.primitive.level is not Safety.SAFE:
             await self._record_intent(call)

@@ -56,9 +56,9 @@ def authorise(principal: Principal, bound: BoundPrimitive) -> None:
         NotFound: the primitive belongs to another tenant.
         Forbidden: the key lacks the scope.
     """
-    if principal.tenant != bound.tenant:
+    if principal.tenant != bound.tenant:  # guard: call-tenant
         raise NotFound("not found")
-    if Scope.MCP not in principal.scopes:
+    if Scope.MCP not in principal.scopes:  # guard: call-scope
         raise Forbidden("the key lacks the scope mcp")
 
 
@@ -70,9 +70,9 @@ def decide(bound: BoundPrimitive) -> None:
     """
     if bound.decision is _ALLOW:
         return
-    if bound.decision is Decision.DENY:
+    if bound.decision is Decision.DENY:  # guard: policy-deny
         raise PolicyDenied("the tenant's policy does not allow calls of this safety level")
-    if bound.decision is Decision.APPROVE:
+    if bound.decision is Decision.APPROVE:  # guard: policy-approve
         raise PolicyDenied("the tenant's policy wants an approval for calls of this safety level")
 
 
@@ -83,7 +83,7 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
         InputRequired: the answer comes with a later request.
     """
     asked = call.peer.recall(CONFIRM)
-    if asked is not None and asked != digest:
+    if asked is not None and asked != digest:  # guard: confirm-digest
         return Confirmation.CHANGED
     call.peer.remember(CONFIRM, digest)
     question = Question(
@@ -98,6 +98,6 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
     answer = answers[CONFIRM]
     content: object = answer.get("content")
     message = cast("dict[str, object]", content) if isinstance(content, dict) else {}
-    if answer.get("action") != "accept" or message.get("confirm") is not True:
+    if answer.get("action") != "accept" or message.get("confirm") is not True:  # guard: confirm-yes
         return Confirmation.DECLINED
     return Confirmation.GRANTED

@@ -20,7 +20,7 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
         ArgumentsInvalid: an argument is unknown, not a text, or too long.
     """
     missing = [name for name in bound.arguments if name in bound.required and name not in arguments]
-    if missing:
+    if missing:  # guard: prompt-missing
         raise MissingArguments(f"missing required arguments: {', '.join(missing)}")
     unknown = sorted(name[:64] for name in arguments.keys() - set(bound.arguments))
     if unknown:

@@ -80,7 +80,7 @@ class RecordedCall:
 
     async def _record(self, outcome: str) -> None:
         call = self._call
-        await self._audit.write(call.record(_CALL, outcome))
+        await self._audit.write(call.record(_CALL, outcome))  # guard: audit-before-answer
         total_s = (perf_counter_ns() - call.started_ns) / _NS
         source = call.source or call.asked[0]
         upstream_s = call.upstream_ns / _NS

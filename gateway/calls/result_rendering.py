@@ -105,7 +105,7 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
         return _text(decode_text(answer.body, parameters), answer, link)
     if len(compact) > LARGEST_TEXT:
         return _cut_structure(cut_json(compact, LARGEST_TEXT), answer, link)
-    if has_repeated_names(compact):
+    if has_repeated_names(compact):  # guard: repeated-names
         return _blocks(compact.decode(), _REPEATED)
     if compact == b"null":  # the SDK drops a member that is null, so there is no structured content
         return _TEXT_START + b'"null"}],"isError":false'

@@ -61,7 +61,7 @@ def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, giv
     A limit that the operator sets above a default ceiling becomes the tenant's ceiling. Ceilings that were set
     explicitly stay unchanged.
     """
-    if not isinstance(caller, Operator):
+    if not isinstance(caller, Operator):  # guard: ceilings-raised-by-the-operator
         return None
     bounds = current.limits
     above = {
@@ -87,7 +87,7 @@ def refuse_above(wanted: Limits, bounds: Limits, given: Collection[str]) -> None
         for name in LIMIT_NAMES
         if name in given and getattr(wanted, name) > getattr(bounds, name)
     ]
-    if faults:
+    if faults:  # guard: limits-above-refused
         raise Forbidden(f"limit {faults[0].pointer.rpartition('/')[2]}: {faults[0].reason}", faults=faults)
 
 

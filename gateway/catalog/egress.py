@@ -68,7 +68,7 @@ class StoredAllowLists:
     def current(self, tenant: TenantId) -> AllowList | None:
         """The list of the current snapshot; None without a snapshot, or if a newer revision may exist."""
         snapshot = self.snapshots.current(tenant)
-        return None if snapshot is None else snapshot.egress
+        return None if snapshot is None else snapshot.egress  # guard: egress-own-list
 
     async def read(self, tenant: TenantId) -> AllowList:
         """The newest list; empty for a removed tenant, and while only an outdated snapshot is available.
@@ -84,4 +84,5 @@ class StoredAllowLists:
         except NotFound:
             return NOTHING
         # While the database is unreachable, an outdated snapshot stays in use. Its withdrawn permissions must not.
+        # guard: egress-outdated-list
         return snapshot.egress if snapshot.revision >= self.snapshots.newest(tenant) else NOTHING

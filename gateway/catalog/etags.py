@@ -59,6 +59,6 @@ def check_tag(tag: str, expected: Expected) -> None:
     Raises:
         PreconditionFailed: the tag is not among the expected ones.
     """
-    if expected is None or ANY in expected or tag in expected:
+    if expected is None or ANY in expected or tag in expected:  # guard: change-of-a-known-version
         return
     raise PreconditionFailed("the object has changed since; read it again")

@@ -64,6 +64,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
         NotFound: the tenant does not exist.
     """
     now = datetime.now(UTC)
+    # guard: idempotency-of-the-principal
     attempt = Attempt(record=_digest([request.caller.name.encode(), request.key.encode()]).hex(), id=mint("att"))
     async with catalog.store.transaction(tenant) as db:
         await _forget_expired(tenant, db, now)
@@ -91,6 +92,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
         if record is None or record.attempt != attempt.id:
             return
         _, taken = await idempotency.usage(tenant, db, is_operators=record.is_operators)
+        # guard: idempotency-bytes-capped
         if packed is not None and (len(packed) > LARGEST or taken + len(packed) > MOST_BYTES):
             packed = None
         plain = msgspec.msgpack.encode((answer.status, dict(answer.headers), packed))
@@ -126,7 +128,7 @@ async def _forget_expired(tenant: TenantId, db: Db, now: datetime) -> None:
 
 async def _check_room(tenant: TenantId, db: Db, caller: Caller) -> None:
     count, _ = await idempotency.usage(tenant, db, is_operators=isinstance(caller, Operator))
-    if count >= MOST:
+    if count >= MOST:  # guard: idempotency-capped
         message = f"the tenant has {MOST} requests with an Idempotency-Key of the last 24 hours, the most it may have"
         raise LimitExceeded(f"{message}; send the request without one, or wait", retry_after_s=LEASE.total_seconds())
 
@@ -136,7 +138,7 @@ def _new_record(
 ) -> IdempotencyRecord:
     wrapped = catalog.sealer.new_tenant_key(tenant)
     fingerprint = _digest(request.parts)  # sealed: a short secret in the body could be guessed from its digest
-    return IdempotencyRecord(
+    return IdempotencyRecord(  # guard: idempotency-sealed
         id=attempt.record,
         is_operators=isinstance(request.caller, Operator),
         wrapped=wrapped,
@@ -154,7 +156,7 @@ def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest
         raise AnswerNotKept(
             "the request under this Idempotency-Key cannot be read any more: see what there is, then use another key"
         ) from None
-    if seen != _digest(request.parts):
+    if seen != _digest(request.parts):  # guard: idempotency-of-the-request
         raise IdempotencyKeyReused(
             "this Idempotency-Key belongs to another request of the last 24 hours; use a new key for each request"
         )

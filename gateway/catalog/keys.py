@@ -49,7 +49,7 @@ async def create_key(
         NotFound: the tenant does not exist.
     """
     _check_draft(draft)
-    _check_grant(by, draft.scopes)
+    _check_grant(by, draft.scopes)  # guard: key-scope-minted
     minted = mint_key()
     now = datetime.now(UTC)
     key = Key(
@@ -68,7 +68,7 @@ async def create_key(
     detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
     async with change(tenant, catalog, CatalogChange(action="key.create", target=key.id, detail=detail), by=by) as db:
         await _check_profile(tenant, db, draft.profile)
-        if await keys.count(tenant, db) >= MOST:
+        if await keys.count(tenant, db) >= MOST:  # guard: keys-capped
             raise LimitExceeded(f"the tenant has {MOST} keys, the most it may have; delete revoked or unused ones")
         await keys.insert(key, db)
     return key, minted
@@ -111,7 +111,7 @@ async def update_key(
     """
 
     def checked(current: Key) -> Key:
-        _check_grant(by, current.scopes)
+        _check_grant(by, current.scopes)  # guard: key-scope-prolonged
         revised = revise(current)
         if revised.expires_at != current.expires_at:
             _check_end(revised.expires_at)
@@ -136,7 +136,7 @@ async def rotate_key(
     minted = mint_key(key=key)
 
     def renew(current: Key) -> Key:
-        _check_grant(by, current.scopes)  # the author is shown the key's new text
+        _check_grant(by, current.scopes)  # the author is shown the key's new text  # guard: key-scope-rotated
         if current.revoked_at is not None:
             raise Conflict("the key was revoked; create another")
         return replace(current, digest=_digest(catalog, minted))
@@ -224,7 +224,7 @@ def _check_grant(by: Author, scopes: frozenset[Scope]) -> None:
     caller = by.caller
     if not isinstance(caller, Principal):
         return
-    if reserved := sorted(scopes & _OPERATORS):
+    if reserved := sorted(scopes & _OPERATORS):  # guard: key-scope-operators
         raise Forbidden(f"only the operator grants the scope {', '.join(reserved)}")
     if missing := sorted(scopes - caller.scopes):
         raise Forbidden(f"the key lacks the scope {', '.join(missing)} and cannot grant it; ask the operator")

@@ -95,7 +95,7 @@ async def record(
     Raises:
         Conflict: another attempt at the same request has taken over; nothing is committed.
     """
-    if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
+    if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):  # guard: idempotency-fenced
         raise Conflict("the request took too long and was begun again elsewhere; this attempt changed nothing")
     await entries.append_change(
         tenant,

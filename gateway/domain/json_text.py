@@ -66,7 +66,7 @@ def load_json(raw: bytes) -> object:
         value = _parse_fast(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict):
         value = _parse_slowly(raw)
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):  # guard: json-depth
         raise _broken(f"nested deeper than {MAX_DEPTH} levels")
     return value
 
@@ -84,10 +84,10 @@ def _parse_fast(raw: bytes) -> object:
     Raises:
         msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: `_parse_slowly` must parse the text.
     """
-    if b"\\" in raw or (len(raw) > MOST_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):
+    if b"\\" in raw or (len(raw) > MOST_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):  # guard: json-digits-read-fast
         raise _NotStrict
     value: object = msgspec.json.decode(raw)
-    if msgspec.json.encode(value).count(b'"') != raw.count(b'"'):
+    if msgspec.json.encode(value).count(b'"') != raw.count(b'"'):  # guard: json-duplicates-without-escapes
         raise _NotStrict
     return value
 
@@ -122,7 +122,7 @@ def _parse(text: str) -> object:
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
-    if len(members) != len(pairs):
+    if len(members) != len(pairs):  # guard: json-duplicates
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
         raise _NotStrict(f"the key {twice[:64]!a} is there twice")
@@ -134,7 +134,7 @@ def _twice(key: str) -> str:
 
 
 def _integer(text: str) -> int:
-    if len(text.removeprefix("-")) > MOST_DIGITS:
+    if len(text.removeprefix("-")) > MOST_DIGITS:  # guard: json-digits
         raise _NotStrict(f"an integer has more than {MOST_DIGITS} digits")
     return int(text)
 
@@ -147,7 +147,7 @@ def _number(text: str) -> float:
 
 
 def _constant(name: str) -> NoReturn:
-    raise _NotStrict(f"{name} is not JSON")
+    raise _NotStrict(f"{name} is not JSON")  # guard: json-numbers
 
 
 _INFINITIES = frozenset({math.inf, -math.inf})

@@ -149,7 +149,7 @@ class Binder:
         Raises:
             NotYetSupported: this version cannot write the requests of the operation.
         """
-        decision = snapshot.policy.decision_for(tool.level)
+        decision = snapshot.policy.decision_for(tool.level)  # guard: counted-level
         handler, talks = await self._tool_handler(snapshot, tool)
         return BoundTool(
             tenant=snapshot.tenant,

@@ -33,7 +33,7 @@ class CallMemo:
             UpstreamError: the action failed now, or is not repeatable and failed in an earlier round.
         """
         kept = self._peer.recall(key)
-        if isinstance(kept, dict):
+        if isinstance(kept, dict):  # guard: rounds-once
             return self._recalled(cast("dict[str, Any]", kept))
         try:
             value = await act()
@@ -58,7 +58,7 @@ class CallMemo:
         if size <= min(_LARGEST, self._left):
             self._left -= size
             self._peer.remember(key, kept)
-        elif not repeatable:
+        elif not repeatable:  # guard: rounds-lost
             self._peer.remember(key, {})
 
 

@@ -85,7 +85,7 @@ class ResolvedHandler:
             case TemplateSpec() as spec:
                 return LocalHandler(self.subject, TemplateAction(spec, form))
             case StepsSpec() as spec:
-                return LocalHandler(
+                return LocalHandler(  # guard: steps-outline
                     self.subject, StepsAction(spec, form, self.way), outline=StepPreview(spec, self.way)
                 )
             case HttpSpec() as spec:

@@ -63,7 +63,7 @@ class HttpRequester:
             TemplateFailed: a template exceeded a limit, or a value or header cannot be sent.
         """
         spec = self._spec
-        if self._way.origins is not None and not is_among(spec.url.origin, self._way.origins):
+        if self._way.origins is not None and not is_among(spec.url.origin, self._way.origins):  # guard: handler-origins
             raise EgressDenied("The tenant's policy does not allow requests to this handler's origin.")
         headers = [(name, _header(name, template.render(variables))) for name, template in spec.headers]
         body = None
@@ -110,7 +110,7 @@ class HttpRequester:
         except TimeoutError:
             raise UpstreamTimeout("The upstream did not answer in time.") from None
         if named is not None:
-            answer = await self._way.redaction.apply(answer, (named.credential,))
+            answer = await self._way.redaction.apply(answer, (named.credential,))  # guard: handler-credential-echo
         is_cut = answer.status < _FIRST_ERROR and answer.body
         return project_answer(answer, self._spec.result) if is_cut else answer
 
@@ -126,7 +126,7 @@ class HttpRequester:
         named = await self._way.secrets.named(self._way.tenant, name)
         if named is None:
             raise CredentialMissing(f"The credential {name!r} of this handler is not stored.")
-        if not is_among(url, named.origins):
+        if not is_among(url, named.origins):  # guard: handler-credential-origin
             raise CredentialMissing(f"The credential {name!r} was not stored for this handler's origin.")
         return named
 

@@ -90,7 +90,7 @@ class OperationHandler:
         if self._tokens is not None:
             return await self._run_with_tokens(request, stored, self._tokens)
         answer = await self._upstream.send_streaming(apply(request, self._plan.security, stored), tenant=self._tenant)
-        return await self._redaction.apply(answer, tuple(stored.values()))
+        return await self._redaction.apply(answer, tuple(stored.values()))  # guard: credential-echo
 
     async def _run_with_tokens(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens

@@ -29,7 +29,7 @@ class OverriddenHandler:
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """Return the request for these arguments and the pinned ones; the pinned ones take precedence."""
-        return self._handler.prepare(self._handler.settle({**arguments, **self._pinned}))
+        return self._handler.prepare(self._handler.settle({**arguments, **self._pinned}))  # guard: pinned-argument
 
     async def preview(self, prepared: Prepared) -> str:
         """Show the operation's preview."""

@@ -51,7 +51,7 @@ class PinnedHandler(Generic[_Answer]):
         if not isinstance(fixed, dict):
             raise HandlerFailed("the fixed arguments are no object")
         given = {name: value for name, value in arguments.items() if name in self._known}
-        merged = self._handler.settle({**given, **cast("dict[str, object]", fixed)})
+        merged = self._handler.settle({**given, **cast("dict[str, object]", fixed)})  # guard: pinned-arguments
         faults = find_faults(self._validator, merged)
         if faults:
             raise ArgumentsInvalid("the arguments do not match the operation's input schema", faults=faults)

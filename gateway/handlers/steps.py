@@ -183,7 +183,7 @@ class _Run(Generic[_Answer]):
             self._left -= len(msgspec.json.encode(value))
         except (TypeError, ValueError, RecursionError):
             raise HandlerFailed(f"what is to be kept as {name!r} is no JSON") from None
-        if self._left < 0:
+        if self._left < 0:  # guard: steps-kept
             raise HandlerFailed(f"the steps keep more than {_MOST_KEPT} bytes")
         self._variables[name] = value
 

@@ -83,7 +83,7 @@ class Authenticator:
         operator_key: str,
         failures: FailureLimit | None = None,
     ) -> None:
-        if len(operator_key) < _MIN_OPERATOR_KEY:
+        if len(operator_key) < _MIN_OPERATOR_KEY:  # guard: operator-key-length
             raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
         if not peppers or not all(peppers):
             raise BrokenSetting("there is no secret key to check API keys with")
@@ -113,18 +113,18 @@ class Authenticator:
         """
         token = _token_of(authorization)
         if token is not None:
-            known = self._known.get(self._mark_of(token))
+            known = self._known.get(self._mark_of(token))  # guard: remembered-by-token
             if known is not None and known.until > time.monotonic():
                 known.is_used = True
                 return known.caller
         client = client_network(address)
-        suspect = client if self._failures.is_suspect(client) else None
+        suspect = client if self._failures.is_suspect(client) else None  # guard: failures-batched
         try:
             return await self._check(token, suspect)
         except Unauthenticated:
             is_exceeded = self._failures.is_exceeded(client)
             self._failures.count(client)
-            if is_exceeded:
+            if is_exceeded:  # guard: failures-limited
                 raise self._failures.refusal(client) from None
             raise
 
@@ -140,6 +140,7 @@ class Authenticator:
             if self._is_operator_key(token):
                 self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
                 return OPERATOR
+            # guard: failures-known-keys
             if suspect is None or mark in self._known:  # a token that was valid lately does not wait for a batch
                 return await self._look_up(token, mark)
         if suspect is not None:
@@ -148,7 +149,7 @@ class Authenticator:
 
     async def _look_up(self, token: bytes, mark: bytes) -> Caller:
         try:
-            return await self._turns.take(mark, partial(self._find, token, mark))
+            return await self._turns.take(mark, partial(self._find, token, mark))  # guard: key-lookups-once
         except DatabaseUnavailable:
             kept = self._known.get(mark)  # it may have been dropped during the lookup
             if kept is None or kept.kept_until <= time.monotonic():
@@ -160,10 +161,11 @@ class Authenticator:
         return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
 
     def _is_operator_key(self, token: bytes) -> bool:
-        return hmac.compare_digest(hashlib.sha256(token).digest(), self._operator)
+        return hmac.compare_digest(hashlib.sha256(token).digest(), self._operator)  # guard: operator-key
 
     def forget(self, key: KeyId) -> None:
         """Drop the cached results of this key, so that it is looked up again."""
+        # guard: key-change-received
         self._drop({mark for mark, known in self._known.items() if _key_of(known.caller) == key})
 
     def forget_tenant(self, tenant: TenantId) -> None:
@@ -223,14 +225,14 @@ class Authenticator:
         """Return the principal of a key found by its id; refuse a wrong or invalid key after the same work."""
         kept, wanted = self._known.pop(mark, None), key_id_of(text)  # a refused token no longer bypasses the batches
         digests = [digest_key(text, pepper) for pepper in self._peppers]
-        stored = _NO_DIGEST if found is None else found[0].digest
+        stored = _NO_DIGEST if found is None else found[0].digest  # guard: key-same-work
         is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
-        if found is None or not is_good or found[0].id != wanted:
+        if found is None or not is_good or found[0].id != wanted:  # guard: key-digest
             raise _refusal()
         key, slug = found
         lifetime = _lifetime_of(key)
         if lifetime <= 0:
-            raise _refusal()
+            raise _refusal()  # guard: key-constant-answer
         principal = _known_as(kept, _principal_of(key, slug))
         if changes == self._changes:  # no result was dropped while the key was being read
             self._remember(mark, principal, stored, lifetime, asked_at=asked_at)
@@ -255,9 +257,9 @@ class Authenticator:
     def _renew(self, mark: bytes, found: tuple[Key, str] | None, *, asked_at: float) -> None:
         """Renew the result if its key is unchanged; otherwise drop it, so that the next use makes a full check."""
         known = self._known.get(mark)
-        if known is None or known.asked_at >= asked_at:  # dropped, or renewed since
+        if known is None or known.asked_at >= asked_at:  # dropped, or renewed since  # guard: key-taken-along-older
             return
-        if found is None or not hmac.compare_digest(known.digest, found[0].digest):
+        if found is None or not hmac.compare_digest(known.digest, found[0].digest):  # guard: key-taken-along-replaced
             del self._known[mark]
             return
         principal, lifetime = _known_as(known, _principal_of(*found)), _lifetime_of(found[0])  # <= 0 for an ended key
@@ -275,7 +277,7 @@ class Authenticator:
 
     def _drop(self, marks: set[bytes]) -> None:
         self._changes += 1
-        self._turns.forget()  # what is being read may be older
+        self._turns.forget()  # what is being read may be older  # guard: key-lookups-after-a-change
         for mark in marks:
             del self._known[mark]
 
@@ -317,6 +319,7 @@ def _token_of(authorization: str | None) -> bytes | None:
 def _lifetime_of(key: Key) -> float:
     """Return the seconds for which the key remains valid, at most 60; zero or less when it is invalid."""
     now = datetime.now(UTC)
+    # guard: key-expiry, key-revocation
     ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
     return min([_KEPT_S, *ends])
 

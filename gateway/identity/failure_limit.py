@@ -55,6 +55,7 @@ class FailureLimit:
     def is_suspect(self, address: str) -> bool:
         """True if new credentials from this address are checked in batches."""
         buckets = self._each
+        # guard: failures-all-addresses
         return buckets.wait_for(address, buckets.burst * (1 - _SUSPECT)) > 0 or self._all.wait_for("") > 0
 
     def is_exceeded(self, address: str) -> bool:
@@ -65,7 +66,7 @@ class FailureLimit:
         """Count one failure."""
         is_over = self._each.take(address) > 0
         self._all.take("")
-        if is_over and not self._message.take(address) and not self._lines.take(""):
+        if is_over and not self._message.take(address) and not self._lines.take(""):  # guard: failures-logged-once
             log.warning("authentication_failures_limited", client=address, per_second=self._rate)
 
     def refusal(self, address: str) -> LimitExceeded:
@@ -142,7 +143,7 @@ class BatchedLookups:
         batch = self._open
         if batch is None:
             batch = self._open = _Batch(time.monotonic() + self._interval_s)
-        if batch.size >= self._most or batch.by_address[address] >= self._most_each:
+        if batch.size >= self._most or batch.by_address[address] >= self._most_each:  # guard: failures-batch-bounded
             return None
         batch.size += 1
         batch.by_address[address] += 1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from gateway.domain.bounded_cache import BoundedCache
 
 MOST_NAMES = 10_000
-_IPV6_CLIENT = 64
+_IPV6_CLIENT = 64  # guard: ipv6-client-network
 
 
 class TokenBuckets:
@@ -25,7 +25,7 @@ class TokenBuckets:
         self.rate = rate
         self.burst = burst
         self._clock = clock
-        self._filled = BoundedCache[str, tuple[float, float]](most)
+        self._filled = BoundedCache[str, tuple[float, float]](most)  # guard: buckets-bounded
         """Tokens and the time at which they were counted, oldest withdrawal first."""
 
     def __len__(self) -> int:

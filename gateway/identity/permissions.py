@@ -15,7 +15,7 @@ def require(caller: Caller, tenant: TenantId, *scopes: Scope) -> None:
     """
     if isinstance(caller, Operator):
         return
-    if caller.tenant != tenant:
+    if caller.tenant != tenant:  # guard: permission-tenant
         raise NotFound("not found")
     missing = sorted(set(scopes) - caller.scopes)
     if missing:

@@ -11,7 +11,7 @@ import anyio
 
 from gateway.errors import DatabaseUnavailable, GatewayError
 
-_AT_ONCE = 4
+_AT_ONCE = 4  # guard: key-lookups-at-once
 _PATIENCE_S = 5.0
 _RETRY_S = 1.0
 

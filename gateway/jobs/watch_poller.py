@@ -81,6 +81,7 @@ class WatchPoller:
             if named is None or not is_among(watch.url, named.origins):
                 raise CredentialMissing("The credential is not stored, or not for this origin.")
             request = with_credential(request, named)
+        # guard: egress-tenant-of-each-request
         return await self.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)
 
 

@@ -111,7 +111,7 @@ class _Compiler:
                 room -= len(made.definition)
                 compiled.append(made)
                 reports.append(report_operation(operation, tool=made.tool, reasons=losses))
-        return Compilation(
+        return Compilation(  # guard: chosen-outline
             title=self._document.title,
             version=self._document.version,
             operations=tuple(compiled),

@@ -98,7 +98,7 @@ def _out_of_memory(task: Task) -> DocumentTooLarge:
 def _read_value(raw: bytes) -> bytes:
     """Check a JSON value by the rules of every request body; return the text of a string, or the object as it is."""
     if not raw.startswith(_QUOTE):
-        refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_VALUES)
+        refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_VALUES)  # guard: body-values-before-reading
     value = load_json(raw)
     return value.encode() if isinstance(value, str) else raw
 

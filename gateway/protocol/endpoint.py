@@ -99,10 +99,11 @@ class McpEndpoint:
                 limits = registry.view.snapshot.policy.limits
                 self.in_flight.acquire(principal, limits)
                 try:
+                    # guard: pace-of-requests
                     if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:
                         await self.pacing.sleep(delay)
                         await self._admit(scope)  # the key may have been revoked or expired during the wait
-                    if (refused := version_header_error(request, context)) is not None:
+                    if (refused := version_header_error(request, context)) is not None:  # guard: mcp-one-version
                         await request.respond(400, refused)
                     elif request.method == "POST" and door != "sse":
                         await self._post(request, context, is_old=door == "messages")
@@ -117,11 +118,11 @@ class McpEndpoint:
         """Return the principal of the request, and the profile and the path suffix that its URL names."""
         caller = await authenticate(scope, self._credentials)
         slug, profile, door = _named(scope["path"])
-        if not isinstance(caller, Principal) or caller.slug != slug:
+        if not isinstance(caller, Principal) or caller.slug != slug:  # guard: mcp-tenant-of-the-path
             raise NotFound("not found")
-        if caller.profile not in {None, profile}:
+        if caller.profile not in {None, profile}:  # guard: mcp-profile-of-the-path
             raise NotFound("not found")
-        if KeyScope.MCP not in caller.scopes:
+        if KeyScope.MCP not in caller.scopes:  # guard: mcp-scope
             raise Forbidden("the key lacks the scope mcp")
         return caller, profile, door
 
@@ -153,11 +154,11 @@ class McpEndpoint:
             await self._handshake.delete(request, context)
 
     async def _post(self, request: McpRequest, context: RequestContext, *, is_old: bool) -> None:
-        if not request.is_json:
+        if not request.is_json:  # guard: mcp-media-type
             text = "Content-Type must be application/json"
             await request.respond(415, invalid_request(text, context.correlation_id))
             return
-        if request.is_encoded:
+        if request.is_encoded:  # guard: mcp-uncompressed-body
             text = "the body must not be compressed; send it without Content-Encoding"
             identity = ((b"accept-encoding", b"identity"),)  # RFC 9110 §12.5.3
             await request.respond(415, invalid_request(text, context.correlation_id), headers=identity)
@@ -168,7 +169,7 @@ class McpEndpoint:
             return
         declared = declared_length(request.scope)
         raw = await read_body(request.receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared)
-        refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_CONTAINERS)
+        refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_CONTAINERS)  # guard: body-values
         message = _one_object(load_json(raw))
         if message is None:
             text = "the body must be one JSON-RPC message; batches are refused"
@@ -216,7 +217,7 @@ def _named(path: str) -> tuple[str, str, str]:
 
 def _one_object(value: object) -> dict[str, Any] | None:
     """Return the value if it is a JSON object; None for anything else, such as a batch."""
-    return cast(dict[str, Any], value) if isinstance(value, dict) else None
+    return cast(dict[str, Any], value) if isinstance(value, dict) else None  # guard: no-batches
 
 
 async def _refuse_era(request: McpRequest, context: RequestContext) -> None:

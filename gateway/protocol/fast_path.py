@@ -73,7 +73,7 @@ class FastPath:
     ) -> JsonRpcReply | None:
         """The response to a plain request of 2026-07-28; None, without any effect, for all other requests."""
         params = _params_of(message)
-        if params is None or not _mirrors(request, message["method"], params.get("name")):
+        if params is None or not _mirrors(request, message["method"], params.get("name")):  # guard: plain-mirrored
             return None
         if not self.is_good_envelope(params.get("_meta")):
             return None
@@ -126,7 +126,7 @@ class FastPath:
             surface.validate_client_request("tools/list", MODERN, {"_meta": envelope})
         except ValidationError:
             return False
-        if len(seen) <= _LARGEST_REMEMBERED:
+        if len(seen) <= _LARGEST_REMEMBERED:  # guard: small-envelopes-remembered
             self._good[seen] = None
         return True
 

@@ -45,10 +45,10 @@ class InFlightLimiter:
         count = self._open.get(key, 0)
         if count >= SPARE:
             most = limits.concurrency + streams_of_key(limits.streams) + SPARE
-            if count >= most:
+            if count >= most:  # guard: requests-of-one-key
                 message = f"{most} requests of the key are open at this replica, the most that may"
                 raise LimitExceeded(message, retry_after_s=_RETRY_S)
-        if not self.places.try_take(principal.tenant):
+        if not self.places.try_take(principal.tenant):  # guard: share-of-open-requests
             raise self.places.refuse(principal.tenant)
         self._open[key] = count + 1
 

@@ -69,7 +69,7 @@ class AuditSpool:
 
     def belong_to(self, installation: str) -> None:
         """Set the installation that owns the entries; without it, `keep` and `peek` raise `RedisUnavailable`."""
-        self._named = f"{self._shared}:{installation}"
+        self._named = f"{self._shared}:{installation}"  # guard: overflow-of-its-installation
 
     async def keep(self, entries: Sequence[bytes]) -> None:
         """Append these entries, in this order.
@@ -154,6 +154,7 @@ class AuditSpool:
 
     def _is_ours(self, stream: str, sealed: bytes) -> bool:
         mac, entry = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
+        # guard: overflow-signature
         return any(hmac.compare_digest(mac, _mac(secret, stream, entry)) for secret in self._secrets)
 
 

@@ -61,7 +61,7 @@ class PlaceMac:
 
 
 def _digest_parts(mac: "hashlib.blake2b", parts: Sequence[bytes]) -> bytes:
-    for part in parts:
+    for part in parts:  # guard: seal-of-the-place
         mac.update(len(part).to_bytes(4, "big"))
         mac.update(part)
     return mac.digest()
@@ -69,6 +69,6 @@ def _digest_parts(mac: "hashlib.blake2b", parts: Sequence[bytes]) -> bytes:
 
 def _digest(mac: "hashlib.blake2b", log: str, kind: bytes, text: bytes) -> bytes:
     name = log.encode()
-    mac.update(len(name).to_bytes(4, "big") + name + kind)
+    mac.update(len(name).to_bytes(4, "big") + name + kind)  # guard: log-signature-of-the-stream
     mac.update(text)
     return mac.digest()

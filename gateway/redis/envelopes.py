@@ -56,6 +56,7 @@ class Envelope:
             MessageRefused: the MAC, the tenant or the form is wrong.
         """
         mac, payload = message[:_MAC_BYTES], message[_MAC_BYTES:]
+        # guard: event-mac
         if not any(hmac.compare_digest(mac, _mac(secret, channel, payload)) for secret in self._secrets):
             raise MessageRefused("mac")
         try:
@@ -68,6 +69,7 @@ class Envelope:
 
     def _read(self, channel: bytes, fields: Mapping[str, object]) -> Event | None:
         tenant = fields.get("tenant")
+        # guard: event-tenant
         if not isinstance(tenant, str) or channel != f"{self._prefix}{tenant}{self._suffix}".encode():
             raise MessageRefused("tenant")
         try:
@@ -77,6 +79,7 @@ class Envelope:
 
 
 def _mac(secret: bytes, channel: bytes, payload: bytes) -> bytes:
+    # guard: event-mac-binds-its-channel
     return hmac.digest(secret, channel + b"\0" + payload, hashlib.sha256)[:_MAC_BYTES]
 
 

@@ -122,7 +122,7 @@ class EventBus:
     @property
     def accepts_unsealed(self) -> bool:
         """True until the time set by `accept_unsealed`: the previous release stores some state without a MAC."""
-        return time.time() < self._unsealed_until
+        return time.time() < self._unsealed_until  # guard: unsealed-for-a-while
 
     def accept_unsealed(self, until: float) -> None:
         """Accept state without a MAC until this time, in seconds since 1970; a wrong MAC is refused at any time."""

@@ -39,10 +39,11 @@ class Cursors:
             last = raw[_MAC_BYTES:].decode()
         except (binascii.Error, ValueError):
             raise InvalidCursor("invalid cursor") from None
+        # guard: cursor-signature
         if not hmac.compare_digest(raw[:_MAC_BYTES], self._mac(tenant, profile, listing, last)):
             raise InvalidCursor("invalid cursor")
         return last
 
     def _mac(self, tenant: TenantId, profile: str, listing: str, last: str) -> bytes:
-        spoken = "\0".join((tenant, profile, listing, last)).encode()
+        spoken = "\0".join((tenant, profile, listing, last)).encode()  # guard: cursor-of-its-tenant, cursor-of-its-list
         return hmac.digest(self._key, spoken, hashlib.sha256)[:_MAC_BYTES]

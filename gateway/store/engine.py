@@ -32,7 +32,7 @@ Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """Isolation level of a transaction."""
 
 _WAITING = 1024
-_SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
+_SET_TENANT = text("select set_config('app.tenant', :tenant, true)")  # guard: tenant-of-the-transaction
 
 
 class Store:
@@ -149,7 +149,7 @@ class Store:
             raise DatabaseUnavailable("The store is not open.")
         db = self._engine.connect()
         try:
-            async with self._share(party, within_s):
+            async with self._share(party, within_s):  # guard: share-of-postgresql
                 try:
                     if within_s is None:
                         await _begin(db, tenant, level)

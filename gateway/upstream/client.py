@@ -152,7 +152,7 @@ class UpstreamClient:
 
     async def _whole(self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None) -> Carried:
         carried = await self._run(request, tenant, limit_bytes or self._limit)
-        if carried[2] is not None:
+        if carried[2] is not None:  # guard: part-of-an-answer
             raise UpstreamTimeout("The upstream answered with a stream of events that goes on.")
         return carried
 
@@ -237,7 +237,7 @@ class UpstreamClient:
         if answer.has_no_body:
             return b"", None
         declared = answer.content_length
-        if declared is not None and declared > limit:
+        if declared is not None and declared > limit:  # guard: answer-limit-declared
             raise _too_large()
         if answer.at_eof():
             return b"", None
@@ -278,7 +278,7 @@ class UpstreamClient:
         if answer.at_eof() and len(piece) <= limit:
             return piece
         whole = bytearray(piece)
-        while len(whole) <= limit:
+        while len(whole) <= limit:  # guard: answer-limit-counted
             if answer.at_eof():
                 return bytes(whole)
             whole += await self._next_piece(answer, watch)

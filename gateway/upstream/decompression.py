@@ -114,13 +114,14 @@ class Inflater:
         if piece:
             self._pieces.append(piece)
             self._out += len(piece)
+        # guard: inflate-limit, inflate-ratio
         if self._out > self._limit or (self._out > _RATIO_FROM and self._out > _RATIO * self._in):
             raise UpstreamAnswerTooLarge("The upstream's answer inflates to more than a result may have.")
         return stream.unused_data if stream.eof else stream.unconsumed_tail
 
     def _next_member(self, data: bytes) -> _Stream:
         self._members += 1
-        if not self._is_gzip or self._members > _MEMBERS or not _MAGIC.startswith(data[:2]):
+        if not self._is_gzip or self._members > _MEMBERS or not _MAGIC.startswith(data[:2]):  # guard: inflate-members
             raise UpstreamAnswerBroken("The upstream's answer goes on after the end of its content encoding.")
         self._stream = zlib.decompressobj(_GZIP)
         return self._stream

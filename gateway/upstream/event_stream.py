@@ -49,7 +49,7 @@ class EventStreamReader:
     @property
     def is_full(self) -> bool:
         """True if a limit is reached, so that reading stops."""
-        return self._count >= MOST_EVENTS or len(self._body) > self._limit
+        return self._count >= MOST_EVENTS or len(self._body) > self._limit  # guard: events-bounded
 
     def whole(self) -> bytes:
         """All bytes that were read."""

@@ -36,7 +36,7 @@ def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> flo
         return _jitter(attempt) if attempt == 0 else None
     if isinstance(error, NotConnected):
         return _jitter(attempt)
-    if request.idempotent and isinstance(error, Disconnected):
+    if request.idempotent and isinstance(error, Disconnected):  # guard: never-twice
         return 0.0 if attempt == 0 else _jitter(attempt)  # most likely a kept connection that was closed meanwhile
     return None
 

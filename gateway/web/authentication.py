@@ -14,6 +14,7 @@ def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
     """Return the Authorization header; None if it is missing, or repeated and therefore ambiguous."""
     fields = headers_of(scope)
     found = fields.get(b"authorization")
+    # guard: one-credential
     return None if found is None or b"authorization" in fields.repeated else found.decode("latin-1")
 
 

@@ -26,7 +26,7 @@ async def read_body(receive: Receive, *, limit: int, deadline: float, declared: 
         InvalidBody: the body did not arrive within `deadline` seconds.
         ClientDisconnect: the client disconnected, or a `PacedBody` ended the request because the body was too slow.
     """
-    if declared is not None and declared > limit:
+    if declared is not None and declared > limit:  # guard: body-limit-declared
         raise _too_large(limit)
     until = time.monotonic() + deadline
     parts: list[bytes] = []
@@ -35,7 +35,7 @@ async def read_body(receive: Receive, *, limit: int, deadline: float, declared: 
         message = await _receive(receive, until, deadline)
         part: bytes = message.get("body", b"")
         length += len(part)
-        if length > limit:
+        if length > limit:  # guard: body-limit-counted
             raise _too_large(limit)
         parts.append(part)
         if not message.get("more_body", False):

@@ -72,7 +72,7 @@ class PacedBody:
             message: Message = ended.value
         else:
             try:
-                async with asyncio.timeout(self._left()):
+                async with asyncio.timeout(self._left()):  # guard: body-pace
                     message = await _go_on(waiting, pending)
             except TimeoutError:
                 self._is_slow = True

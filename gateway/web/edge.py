@@ -111,7 +111,7 @@ class Edge:
         if around.proxies:
             _see_through(around.proxies, scope)
         page = fields.get(b"origin")
-        if page is not None and not self._origins.names(page):
+        if page is not None and not self._origins.names(page):  # guard: cors-named-origins
             page = None
         answer = _Answer(send, scope, around, page=page)
         refusal = self._judge(scope, fields)
@@ -121,6 +121,7 @@ class Edge:
         if page is not None and is_preflight(scope):
             await answer.permit()
             return
+        # guard: slow-body
         if fields.get(b"content-length") is not None or fields.get(b"transfer-encoding") is not None:
             receive = PacedBody(receive, self._limits, lambda: answer.refuse(BODY_TOO_SLOW))
         labelled = LABELS.set(LogContext(correlation_id))
@@ -131,7 +132,7 @@ class Edge:
             log.debug("client_disconnected")
         except Exception:
             log.exception("request_failed")
-            if not await answer.fail():
+            if not await answer.fail():  # guard: unforeseen-errors
                 raise
         finally:
             around.metrics.requests.now -= 1
@@ -140,22 +141,23 @@ class Edge:
 
     def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "websocket":
-            return send({"type": "websocket.close", "code": 1008})
+            return send({"type": "websocket.close", "code": 1008})  # guard: no-websockets
         return self._app(scope, receive, send)
 
     def _judge(self, scope: Scope, fields: HeaderIndex) -> _Refusal | None:
         limits = self._limits
-        if fields.count > limits.headers or len(fields.text) > limits.header_bytes:
+        if fields.count > limits.headers or len(fields.text) > limits.header_bytes:  # guard: headers-limit
             return TOO_MANY_HEADERS
+        # guard: url-limit
         if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > limits.url_bytes:
             return URL_TOO_LONG
-        if fields.repeated and not _SINGLE.isdisjoint(fields.repeated):
+        if fields.repeated and not _SINGLE.isdisjoint(fields.repeated):  # guard: repeated-headers
             return REPEATED_HEADER
         host, origin = fields.get(b"host"), fields.get(b"origin")
         is_ours = host is not None and self._hosts.allows(host)
-        if not is_ours and scope["path"] not in PROBES:
+        if not is_ours and scope["path"] not in PROBES:  # guard: host
             return NOT_OUR_HOST
-        if origin is not None and not (is_ours and self._origins.allows(origin, host or b"")):
+        if origin is not None and not (is_ours and self._origins.allows(origin, host or b"")):  # guard: origin
             return FOREIGN_ORIGIN
         return None
 

@@ -44,7 +44,7 @@ def health_routes(
         failing = await readiness.failing()
         if not failing:
             return _answer(200, {"status": "ready"})
-        reasons = {"failing": failing} if sees_reasons(request) else {}
+        reasons = {"failing": failing} if sees_reasons(request) else {}  # guard: readyz-no-reasons
         return _answer(503, {"status": "unready", **reasons})
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]

@@ -175,7 +175,7 @@ GRANTS = {
     "data_keys": "select, insert, update, delete",
     "secrets": "select, insert, update, delete",
     "due_work": "select, insert, update, delete",
-    "audit_entries": "select, insert",
+    "audit_entries": "select, insert",  # guard: audit-append-only
 }
 
 SEEN_BY_DEFINER = ("tenants", "keys", "due_work")
@@ -276,16 +276,16 @@ def wall_off(table: str, *, column: str) -> None:
     """Enable row-level security: only rows of the transaction's tenant are visible, for the owner too; without one,
     none.
     """
-    mine = f"{column} = nullif(current_setting('app.tenant', true), '')"
-    run(f"alter table {table} enable row level security")
-    run(f"alter table {table} force row level security")
-    run(f"create policy own_rows on {table} using ({mine}) with check ({mine})")
+    mine = f"{column} = nullif(current_setting('app.tenant', true), '')"  # guard: rls-policy
+    run(f"alter table {table} enable row level security")  # guard: rls-enabled
+    run(f"alter table {table} force row level security")  # guard: rls-forced
+    run(f"create policy own_rows on {table} using ({mine}) with check ({mine})")  # guard: rls-check
 
 
 def open_door(signature: str, definition: str) -> None:
     """Create a function for the application that runs as `gateway_definer`, which may read what its policies permit."""
     run(definition)
-    run(f"revoke all on function {signature} from public")
+    run(f"revoke all on function {signature} from public")  # guard: rls-past-the-wall
     run(f"grant execute on function {signature} to gateway_app")
     # The new owner of a function needs the right to create one at that moment.
     run("grant create on schema public to gateway_definer")

@@ -11,6 +11,7 @@ branch_labels = None
 depends_on = None
 
 SIGNATURE = "list_due_work(timestamptz, integer, integer)"
+# guard: work-in-turns
 FUNCTION = """
 create function list_due_work(until timestamptz, up_to integer, of_each integer)
 returns table (tenant_id text, id text, kind text, due_at timestamptz)

@@ -14,6 +14,7 @@ from tests.deploy.admin_page import admin_body, admin_text
 from tests.deploy.compose import ROOT
 from tests.deploy.errors_page import errors_page
 from tests.deploy.file_map import file_map
+from tests.deploy.guards_page import guards_page, threats
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -30,6 +31,7 @@ def pages() -> dict[str, str]:
         "decisions/README.md": decisions_page(),
         "admin-api.md": _page("The admin API", admin_text(), admin_body()),
         "development/file-map.md": _page("File map", "Every module of the gateway, by package.", file_map()),
+        "security/guards.md": guards_page(threats((DOCS / "security/guards.md").read_text())),
         "../gateway/web/errors.html": errors_page((DOCS / "errors.md").read_text()),
     }
 

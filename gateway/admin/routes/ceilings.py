@@ -34,7 +34,7 @@ def _answer(found: CeilingsInForce) -> AdminResponse:
 
 _PATH = "/tenants/{t}/ceilings"
 
-ENDPOINTS = (
+ENDPOINTS = (  # guard: ceilings-of-the-operator
     endpoint("GET", _PATH, get_ceilings, NoBody, NoQuery, {200: CeilingsShown}, has_tag=True),
     endpoint(
         "PUT", _PATH, update_ceilings, CeilingsUpdate, NoQuery, {200: CeilingsShown}, scopes=OPERATOR_ONLY, has_tag=True

@@ -26,7 +26,7 @@ def _answer(shown: Egress) -> AdminResponse:
 
 _PATH = "/tenants/{t}/egress"
 
-ENDPOINTS = (
+ENDPOINTS = (  # guard: egress-operator-only
     endpoint("GET", _PATH, get_egress, NoBody, NoQuery, {200: EgressShown}, has_tag=True),
     endpoint(
         "PUT", _PATH, replace_egress, EgressReplace, NoQuery, {200: EgressShown}, scopes=OPERATOR_ONLY, has_tag=True

@@ -75,6 +75,7 @@ class Registrations:
     def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
         """Return the function of a tenant's primitive of this family and name (of resources: URI or URI template)."""
         several = self._kept.get((family, name), ())
+        # guard: code-of-its-tenant
         return next((kept.handler for kept in several if _overlap(kept.primitive.tenants, {slug})), None)
 
     def add(self, registration: Registration) -> Registered:

@@ -106,7 +106,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
 
     def _expect_header(self) -> None:
         if self._header_timer is None and not self.transport.is_closing():
-            self._header_timer = self.loop.call_later(self.header_s, self._give_up_header)
+            self._header_timer = self.loop.call_later(self.header_s, self._give_up_header)  # guard: header-deadline
 
     def _give_up_header(self) -> None:
         self._header_timer = None

@@ -35,7 +35,7 @@ def is_enabled(operation: LoadedOperation) -> bool:
 
 def is_shown(operation: LoadedOperation) -> bool:
     """True if clients see the enabled operation as a tool."""
-    return operation.is_listed and not is_hidden(operation)
+    return operation.is_listed and not is_hidden(operation)  # guard: hidden-tool
 
 
 def is_hidden(operation: LoadedOperation) -> bool:
@@ -75,7 +75,7 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
     members |= {name: value for name, value in stored.items() if name not in members}
     if changes.description is not None:
         members["description"] = changes.description
-    if pinned:
+    if pinned:  # guard: pinned-argument-listed
         members["inputSchema"] = _without(msgspec.json.decode(stored["inputSchema"]), pinned)
     if changes.annotations:
         known = stored.get("annotations", msgspec.Raw(b"{}"))

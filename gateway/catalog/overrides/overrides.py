@@ -156,7 +156,7 @@ async def _write(
     tool, now = current.tool, datetime.now(UTC)
     name = changes.name or operations.document_name(tool.definition)
     if name != tool.name:
-        await refuse_tool_name(tenant, catalog, db, name)
+        await refuse_tool_name(tenant, catalog, db, name)  # guard: renamed-name-free
         await operations.rename(tenant, db, tool.operation, name)
         await tool_aliases.add(tenant, db, tool.source, {tool.identity: tool.name})
     if changes.is_empty:

@@ -68,7 +68,7 @@ async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: in
     """
     allowed = policy.limits.primitives
     others = await primitives.count(tenant, db) + await operations.count(tenant, db) - freed
-    if others + wanted > allowed:
+    if others + wanted > allowed:  # guard: primitives-limit
         raise LimitExceeded(f"the tenant may have {allowed} primitives, has {others} and would get {wanted} more")
 
 

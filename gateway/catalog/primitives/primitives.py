@@ -157,7 +157,7 @@ async def _publish(tenant: TenantId, catalog: CatalogContext, family: Family, na
     for name in dict.fromkeys(names):
         if family is Family.RESOURCE:
             await announce(catalog, ResourceUpdated(tenant=tenant, uri=name))
-        elif family is Family.TEMPLATE:
+        elif family is Family.TEMPLATE:  # guard: changed-template-notified
             await announce(catalog, TemplateChanged(tenant=tenant, template=name))
 
 

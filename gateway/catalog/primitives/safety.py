@@ -102,7 +102,7 @@ def _settle(primitive: Primitive, levels: Levels) -> Primitive:
 def _count(primitive: Primitive, declared: Safety, levels: Levels) -> Safety:
     """The declared level, but at least the level of an operation that the handler runs directly."""
     operations = [one for one in called_by(primitive) if one.startswith(OPERATION)]
-    return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])
+    return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])  # guard: alias-level
 
 
 def _reason(reference: str, level: Safety) -> str:

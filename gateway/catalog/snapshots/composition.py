@@ -173,7 +173,7 @@ def _renamed(
     return {
         alias.name: Renamed(tool=tools[place], until=alias.expires_at)
         for alias in aliases
-        if alias.name not in taken and (place := (alias.source, alias.identity)) in tools
+        if alias.name not in taken and (place := (alias.source, alias.identity)) in tools  # guard: old-name-of-another
     }
 
 

@@ -89,7 +89,7 @@ class Snapshot:
     def called(self, old: str) -> Tool | None:
         """The imported tool that had this old name; None once the name has expired."""
         found = self.renamed.get(old)
-        return None if found is None or found.until <= datetime.now(UTC) else found.tool
+        return None if found is None or found.until <= datetime.now(UTC) else found.tool  # guard: old-name-ends
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ def check_destinations(current: Source, before: frozenset[str], compilation: Com
     """
     after = {origin for operation in compilation.operations for origin in _origins(operation.plan)}
     added = sorted(after - before)
-    if not current.schemes or not added:
+    if not current.schemes or not added:  # guard: credential-destination
         return
     reason = f"calls would go to {', '.join(added[:3])}, where the stored credentials were not meant for"
     fault = Fault(pointer="/credentials", reason=f"{reason}; send them again, or an empty object to go without")

@@ -194,7 +194,7 @@ async def _check(
     owners = {**wanted, **{name: owner for name, owner in stored.items() if owner != mine}}
     added = {one.name: "code" for one in await code_of(tenant, catalog, db) if one.family is Family.TOOL}
     policy = await policy_in_force(tenant, db, catalog.ceilings)
-    refuse_taken(ready.compilation, added | owners, source=ready.draft.name)
+    refuse_taken(ready.compilation, added | owners, source=ready.draft.name)  # guard: name-clash
     freed = sum(owner == mine for owner in stored.values())
     await check_capacity(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
     return await anyio.to_thread.run_sync(_report, ready.compilation, policy)

@@ -21,6 +21,7 @@ def new_secret() -> str:
 
 def sign(secret: str, *, delivery: str, at: str, body: bytes) -> str:
     """The signature of a delivery in the form of its header."""
+    # guard: webhook-signed-body
     mac = hmac.digest(b64decode(secret.removeprefix(PREFIX)), f"{delivery}.{at}.".encode() + body, "sha256")
     return f"{_VERSION},{b64encode(mac).decode()}"
 

@@ -152,7 +152,7 @@ def check_delivery(delivery: Delivery) -> None:
         raise BadInput("webhook-id, webhook-timestamp and webhook-signature are required")
     if not delivery.at.isascii() or not delivery.at.isdigit() or len(delivery.at) > len("9999999999"):
         raise BadInput("webhook-timestamp must be seconds since 1970")
-    if abs(time.time() - int(delivery.at)) > TOLERANCE_S:
+    if abs(time.time() - int(delivery.at)) > TOLERANCE_S:  # guard: webhook-time
         raise BadInput(f"webhook-timestamp is more than {TOLERANCE_S} seconds from now")
 
 
@@ -173,6 +173,7 @@ async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, deli
         signing = await webhooks.open_secrets(tenant.id, db, catalog.sealer, WebhookId(webhook), now=datetime.now(UTC))
     if signing is None:
         raise NotFound("no such webhook")
+    # guard: webhook-signature
     if not is_signed(delivery.signatures, signing, delivery=delivery.id, at=delivery.at, body=delivery.body):
         raise BadInput("no signature of this webhook over this id, time and body")
     return tenant.id
@@ -197,7 +198,7 @@ async def take_delivery(
         RedisUnavailable: the id could not be checked, or replicas may have missed events.
     """
     named = f"hook:{webhook}:{hashlib.sha256(delivery.id.encode()).hexdigest()}"
-    if not await once.use(tenant, named, REMEMBERED_S):
+    if not await once.use(tenant, named, REMEMBERED_S):  # guard: webhook-once
         raise Conflict("this delivery has arrived before")
     try:
         unknown = await find_unknown(tenant, catalog, list(uris.values()))

@@ -54,7 +54,7 @@ def segment_of(name: str) -> str:
     Raises:
         Failure: the name is empty or a dot segment, which stays relative even when quoted (RFC 3986).
     """
-    if name in _NO_SEGMENTS:
+    if name in _NO_SEGMENTS:  # guard: cli-one-segment
         raise Failure(f"{name!r} names nothing", ExitCode.USAGE)
     return quote(name, safe="")
 

@@ -82,7 +82,7 @@ def _of_steps(steps: Sequence[Step], safety_of: Callable[[str], Safety | None] |
 def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
     level, what = safety_of_method(spec.method), f"sends {spec.method} to {spec.url.origin}"
     method = _override(spec)
-    if method is None:
+    if method is None:  # guard: method-override-fields
         return level, what
     other = safety_of_method(method) if method.upper() in _METHODS else Safety.DANGEROUS
     return max(level, other, key=_RANKS.__getitem__), f"{what} with a field {METHOD_FIELD} that may change the method"
@@ -100,9 +100,9 @@ def _override(spec: HttpSpec) -> str | None:
         found = _FIELD.search(unquote(text))
         if found is not None:
             return found[1]
-        if _FILLED_NAME.search(text):
+        if _FILLED_NAME.search(text):  # guard: method-override-filled-names
             return _ANY_METHOD
-    if isinstance(body, str) and _is_form(spec) and _UNENCODED.search(body):
+    if isinstance(body, str) and _is_form(spec) and _UNENCODED.search(body):  # guard: method-override-form-text
         return _ANY_METHOD
     return None
 

@@ -111,7 +111,7 @@ def _has_plain_items(schema: Object) -> bool:
 
 def _required(value: object) -> Load:
     names = len(as_list(value) or ())
-    return Load(_NAME * names, 0, 0, names, 0)
+    return Load(_NAME * names, 0, 0, names, 0)  # guard: work-of-names
 
 
 def _dependent(value: object) -> Load:

@@ -53,7 +53,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
     """Read one task with its definition and value, and write the violations."""
     isolate()
     task = _decode_task(source.read(int.from_bytes(source.read(LENGTH_BYTES), "big")))
-    limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)
+    limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)  # guard: child-memory
     os.nice(_COURTESY)
     definition = source.read(task.definition_bytes)
     raw = source.read()

@@ -25,8 +25,8 @@ class Dialect:
         return self.validator(
             dict(schema),
             validate_formats=True,
-            offline=True,
-            pattern_options=jsonschema_rs.RegexOptions(),
+            offline=True,  # guard: schema-offline
+            pattern_options=jsonschema_rs.RegexOptions(),  # guard: pattern-engine
             registry=registry,
         )
 

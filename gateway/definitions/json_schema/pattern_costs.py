@@ -43,7 +43,7 @@ def count_states(pattern: str) -> int:
         elif token[1] is not None:
             times = max(int(token[1][:7]), int((token[2] or "0")[:7]))
             added = last * max(0, times - 1)
-            states, last = min(_MOST, states + added), min(_MOST, last + added)
+            states, last = min(_MOST, states + added), min(_MOST, last + added)  # guard: work-of-patterns
         elif text not in _FREE:
             states, last = states + 1, 1
     return min(_MOST, states)

@@ -68,7 +68,7 @@ class Costly:
     @property
     def refusal(self) -> Fault | None:
         """The fault that refuses a check beyond `IN_CHILD`; None if a child process may run it."""
-        if self.units <= IN_CHILD:
+        if self.units <= IN_CHILD:  # guard: check-budget-child
             return None
         return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), most=IN_CHILD))
 
@@ -94,7 +94,7 @@ class Validator:
             return (Fault(pointer="", reason="is not JSON"),)
         if len(raw) > self._free:
             units = self._units(instance, raw)
-            if units > IN_LOOP:
+            if units > IN_LOOP:  # guard: check-budget-loop
                 return Costly(definition=self._text, member=self._member, instance=raw, units=units)
         if self._compiled.is_valid(instance):
             return ()
@@ -103,7 +103,7 @@ class Validator:
     def check_text(self, raw: bytes) -> tuple[Fault, ...] | Costly:
         """Check a value given as JSON text, like `check`. A text with too many parts is not decoded here."""
         containers, values = _count(raw)
-        if containers > MOST_CONTAINERS_READ or values > MOST_VALUES_READ:
+        if containers > MOST_CONTAINERS_READ or values > MOST_VALUES_READ:  # guard: result-unread
             units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
             return Costly(definition=self._text, member=self._member, instance=raw, units=units)
         return self.check(msgspec.json.decode(raw))
@@ -129,10 +129,10 @@ class Validator:
         return self._is_explained_whole(part, msgspec.json.encode(part))
 
     def _is_explained_whole(self, instance: object, raw: bytes) -> bool:
-        if len(raw) > MAX_EXPLAINED_BYTES:
+        if len(raw) > MAX_EXPLAINED_BYTES:  # guard: explain-size
             return False
         _, values = _count(raw)
-        return self.work.copies(values=values, depth=depth_of(instance)) <= MOST_COPIES
+        return self.work.copies(values=values, depth=depth_of(instance)) <= MOST_COPIES  # guard: explain-copies
 
 
 def compile_input(definition: bytes) -> Validator:

@@ -161,7 +161,7 @@ class _Counting:
                 if keyword in _UNEVALUATED or keyword == "contains":
                     self._step(number, edge, keyword, own)
         if not _UNEVALUATED.isdisjoint(node.schema):
-            checked.add(marked)
+            checked.add(marked)  # guard: work-of-unevaluated
         if self._marks:
             marked.add(own)
             marked.every += Load(1, 1, 0, 0, 0)
@@ -190,10 +190,10 @@ class _Counting:
         for number in group:
             checked = self._checked[number]
             ways = checked.ways_back()
-            self._growth = max(self._growth, ways)
+            self._growth = max(self._growth, ways)  # guard: work-of-depth
             for expansion in (checked, self._marked[number]):
                 if expansion.back:
-                    expansion.every += dearest
+                    expansion.every += dearest  # guard: work-of-cycles
                     expansion.back = {}
             most = most | checked.most()
         for number in group:

@@ -27,7 +27,7 @@ class RenderingBudget:
             TemplateFailed: not enough steps are left.
         """
         self._steps -= steps
-        if self._steps < 0:
+        if self._steps < 0:  # guard: template-steps
             raise TemplateFailed(f"the template takes more than {self._most_steps} steps")
 
     def spend_on(self, size: int, cost: int = 1) -> None:
@@ -42,6 +42,6 @@ class RenderingBudget:
 
     def check_text(self, length: int) -> None:
         """Check the length of a text, and charge it, before it is built."""
-        if length > LONGEST_TEXT:
+        if length > LONGEST_TEXT:  # guard: template-texts
             raise TemplateFailed(f"a filter would make a text of more than {LONGEST_TEXT} characters")
         self.spend_on(length)

@@ -50,7 +50,7 @@ class FairCache(Generic[_Key, _Value]):
         own[key] = None
         self.used += weight
         self._used_by[tenant] = self.used_by(tenant) + weight
-        while self.used_by(tenant) > share_of(self.room) and len(own) > 1:
+        while self.used_by(tenant) > share_of(self.room) and len(own) > 1:  # guard: share-of-a-cache
             self.drop(tenant, next(iter(own)))
         while self.used > self.room and len(self._entries) > 1:
             self.drop(*next(iter(self._entries)))

@@ -46,6 +46,7 @@ class FairQueue(Generic[_Item]):
             LimitExceeded: the tenant's share of the queue, or the queue, is full.
         """
         queue = self._queues.get(tenant)
+        # guard: share-of-the-audit-queue
         if self._count >= self.size or (queue is not None and len(queue) >= self.share):
             self.refused += 1
             raise LimitExceeded(f"too many {self.name} wait ({self.share} of a tenant); retry later", retry_after_s=1.0)
@@ -56,7 +57,7 @@ class FairQueue(Generic[_Item]):
 
     def take(self, most: int) -> list[_Item]:
         """Remove and return up to `most` items, one per tenant in turn."""
-        if len(self._queues) == 1:
+        if len(self._queues) == 1:  # guard: audit-groups-round-robin
             return self._take_alone(most)
         taken: list[_Item] = []
         while len(taken) < most and self._queues:

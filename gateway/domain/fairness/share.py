@@ -80,7 +80,7 @@ class FairSlotPool:
     def try_take(self, tenant: str) -> bool:
         """Acquire a slot without waiting; return False if the tenant cannot have one now."""
         held = self._held.get(tenant, 0)
-        if not self._free or held >= self.share:
+        if not self._free or held >= self.share:  # guard: share-of-places
             return False
         self._free -= 1
         self._held[tenant] = held + 1
@@ -129,7 +129,7 @@ class FairSlotPool:
 
     def _grant(self) -> None:
         while self._free and self._turns:
-            tenant, _ = self._turns.popitem(last=False)
+            tenant, _ = self._turns.popitem(last=False)  # guard: places-round-robin
             waiter = self._leave_queue(tenant)
             if not waiter.done():  # a cancelled waiter stays queued until its task runs again
                 waiter.set_result(None)
@@ -166,5 +166,6 @@ class FairSlotPool:
             self._leave_queue(tenant, waiter)
 
     def _check_queue(self, tenant: str) -> None:
+        # guard: share-of-a-queue
         if self._waiting >= self.queue or len(self._queues.get(tenant, ())) >= share_of(self.queue):
             raise self.refuse(tenant)

@@ -50,4 +50,5 @@ METHOD_FIELD = "_method"
 def is_private(name: str) -> bool:
     """True for identity, forwarding and override headers; `_` counts as `-`, as in CGI and WSGI."""
     lower = name.lower().replace("_", "-")
+    # guard: method-override-headers
     return lower in PRIVATE or lower in OVERRIDES or lower.startswith(PRIVATE_PREFIXES)

@@ -98,4 +98,5 @@ def read_ceilings(given: Iterable[str]) -> Limits:
 def least(limits: Limits, ceilings: Limits) -> Limits:
     """Return the limits, each reduced to its ceiling if it is higher."""
     bounds: Mapping[str, float] = asdict(ceilings)
+    # guard: limits-below-their-ceilings
     return Limits(**{name: min(value, bounds[name]) for name, value in asdict(limits).items()})

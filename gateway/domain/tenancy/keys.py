@@ -76,7 +76,7 @@ def mint_key(environment: str = "live", *, key: KeyId | None = None) -> MintedKe
 def key_id_of(text: str) -> KeyId | None:
     """Return the id inside a well-formed key text; None for any other text."""
     found = _FORM.fullmatch(text)
-    if found is None or _checksum(text[:-8]) != found["crc"]:
+    if found is None or _checksum(text[:-8]) != found["crc"]:  # guard: key-checksum
         return None
     return KeyId(f"key_{found['id']}")
 

@@ -50,7 +50,7 @@ def show_json(written: bytes, longest: int = _LONGEST_BODY) -> str:
 
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
     """Return the preview with stored credentials redacted, cut to `LONGEST`."""
-    if credentials:
+    if credentials:  # guard: preview-stored-credentials
         message = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
         text = (await redaction.apply(message, credentials)).body.decode("utf-8", "replace")
     return cut(text, LONGEST)
@@ -58,7 +58,7 @@ async def finish(text: str, redaction: Redaction, credentials: Credentials) -> s
 
 def escape(text: str) -> str:
     """Return the text with each unprintable character escaped, such as `\\n` or `\\u202e`."""
-    return _UNPRINTABLE.sub(_escaped, text)
+    return _UNPRINTABLE.sub(_escaped, text)  # guard: preview-lines
 
 
 def cut(text: str, longest: int) -> str:
@@ -80,7 +80,7 @@ def blank_members(text: str) -> str:
             if len(levels) > 1:
                 levels.pop()
         elif token[2]:
-            levels[-1] = (is_list, _SECRET.search(token[1]) is not None)
+            levels[-1] = (is_list, _SECRET.search(token[1]) is not None)  # guard: preview-named-credentials
         elif is_hidden:
             blanked += (text[end : token.start()], f'"{_HIDDEN}"')
             end = token.end()

@@ -36,6 +36,7 @@ class StepPreview:
         found = list(_acts(self.spec.steps, frozenset()))
         room = max(_ROOM // max(len(found), 1), _LEAST_ROOM)
         known = variables_of(arguments)
+        # guard: preview-room
         shown = [cut(self._show(act, known, room), room).replace("\n", "\n  ") for act in found[:_MOST]]
         further = len(found) - _MOST
         return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])

@@ -64,7 +64,7 @@ async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, 
         raise RuntimeError("the function raised CancelledError, but was not cancelled") from None
     except (Exception, GeneratorExit):  # GeneratorExit closes an abandoned coroutine
         raise
-    except BaseException as error:
+    except BaseException as error:  # guard: code-exit
         raise RuntimeError(f"the function raised {type(error).__name__}") from error
 
 

@@ -78,7 +78,7 @@ class Redactor:
         if not self._squeezed and not self._exact:
             return answer
         if answer.content_type not in _HARMLESS or answer.retry_after is not None or answer.location is not None:
-            answer = self._with_headers(answer)
+            answer = self._with_headers(answer)  # guard: redaction-of-headers
         return self._with_body(answer) if len(answer.body) >= self._shortest else answer
 
     def finds(self, text: bytes) -> bool:
@@ -100,7 +100,7 @@ class Redactor:
         kind, parameters = kind_of(answer)
         body = answer.body
         is_read = is_json(kind) or is_text(kind)
-        text = self._in_utf8(body, kind, parameters) if is_read else None
+        text = self._in_utf8(body, kind, parameters) if is_read else None  # guard: redaction-of-charsets
         if not self.finds(body if text is None else text):
             return answer
         if text is not None:
@@ -146,7 +146,7 @@ class Redactor:
 
     def _text(self, text: bytes) -> bytes:
         spans = self._spans(text)
-        redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)
+        redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)  # guard: redaction-is-bounded
         return _MARK if self.finds(redacted) else redacted
 
     def _bytes(self, body: bytes) -> bytes:
@@ -171,7 +171,7 @@ class Redactor:
         if self._is_read(text):
             return True
         for _ in range(ROUNDS):
-            decoded = decode(text, self._escapes)
+            decoded = decode(text, self._escapes)  # guard: credential-echo-encoded
             if decoded is text or decoded == text:
                 return False
             text = decoded

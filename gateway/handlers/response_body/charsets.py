@@ -50,7 +50,7 @@ def _named(text: str) -> str | None:
         name = codecs.lookup(text).name
     except (LookupError, ValueError):
         return None
-    return name if _KNOWN.fullmatch(name) else None
+    return name if _KNOWN.fullmatch(name) else None  # guard: charsets-only
 
 
 def _is_nearly_ascii(body: bytes) -> bool:

@@ -31,7 +31,7 @@ def read_json(answer: UpstreamAnswer) -> object:
     Raises:
         HandlerFailed: the body is not JSON, or has more values than may be decoded on the event loop.
     """
-    _refuse_many(answer.body)
+    _refuse_many(answer.body)  # guard: answer-values
     try:
         return msgspec.json.decode(answer.body.removeprefix(codecs.BOM_UTF8))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -78,7 +78,7 @@ def read_tree(raw: bytes) -> object:
         InvalidDocument: it is neither; faults, if any, have line and column if known.
         DocumentTooLarge: it exceeds the limits of bytes, depth or number of values.
     """
-    if len(raw) > LARGEST:
+    if len(raw) > LARGEST:  # guard: document-bytes
         raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST} are allowed.")
     text = _decode(raw)
     opening = text.lstrip()[:1]
@@ -126,9 +126,9 @@ def _measure(tree: object) -> None:
             members = _members(node)
             nodes += len(members)
             children += [member for member in members if isinstance(member, dict | list)]
-        if depth > DEEPEST:
+        if depth > DEEPEST:  # guard: json-document-depth
             raise DocumentTooLarge(f"The document is nested more than {DEEPEST} levels deep.")
-        if nodes > MOST_NODES:
+        if nodes > MOST_NODES:  # guard: document-values
             raise DocumentTooLarge(f"The document has more than {MOST_NODES} values.")
         level = children
 

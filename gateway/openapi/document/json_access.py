@@ -61,7 +61,7 @@ def point(*tokens: str) -> str:
 
 def clean_text(text: str) -> str:
     """Remove control, zero-width and bidirectional characters and outer white space. Line ends become line feeds."""
-    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()  # guard: hidden-text
 
 
 def quote_text(text: str) -> str:

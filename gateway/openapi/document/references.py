@@ -53,7 +53,7 @@ class References:
         raise Unusable(f"{what} is a chain of references without an end")
 
     def _find(self, ref: str) -> object:
-        if not ref.startswith("#"):
+        if not ref.startswith("#"):  # guard: external-references
             raise ExternalReference(f"{quote_text(ref)} lies outside the document, and references are never fetched")
         if ref != "#" and not ref.startswith("#/"):
             raise Unusable(f"{quote_text(ref)} names an anchor, which is not followed")

@@ -96,16 +96,16 @@ class _EventReader:
     def _check(self, event: yaml.Event, depth: int) -> None:
         """Refuse an alias, an anchor, a tag outside the core schema, and what exceeds the limits of nodes and depth."""
         if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
-            raise _refusal("aliases (*name) are not accepted", event.start_mark)
+            raise _refusal("aliases (*name) are not accepted", event.start_mark)  # guard: yaml-aliases
         self._read += 1
         if self._read > self._nodes:
             raise DocumentTooLarge(f"The document has more than {self._nodes} values.")
-        if event.anchor is not None:
+        if event.anchor is not None:  # guard: yaml-anchors
             raise _refusal("anchors (&name) are not accepted", event.start_mark)
         tags = _SCALAR_TAGS if isinstance(event, yaml.ScalarEvent) else _COLLECTION_TAGS
-        if event.tag is not None and event.tag not in tags:
+        if event.tag is not None and event.tag not in tags:  # guard: yaml-tags
             raise _refusal(f"the tag {event.tag} is not accepted", event.start_mark)
-        if depth >= self._depth and not isinstance(event, yaml.ScalarEvent):
+        if depth >= self._depth and not isinstance(event, yaml.ScalarEvent):  # guard: yaml-depth
             problem = f"nested more than {self._depth} levels deep"
             raise DocumentTooLarge(f"The document is {problem}.", faults=[_fault(problem, event.start_mark)])
 

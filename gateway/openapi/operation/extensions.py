@@ -137,7 +137,7 @@ def _safety(found: Sequence[_Found], method_safety: Safety, warnings: Warnings) 
         level = next((level for level in _LEVELS if value == level.value), None)
         if level is None:
             warnings.add(hint.where, "`safety` is none of safe, moderate, dangerous; it counts as not there")
-        elif is_stricter(method_safety, level):
+        elif is_stricter(method_safety, level):  # guard: document-safety
             what = f"`safety` asks for {level}, but a document makes no tool safer than its method, which is"
             warnings.add(hint.where, f"{what} {method_safety}")
         else:

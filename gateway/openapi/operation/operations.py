@@ -69,7 +69,7 @@ def list_operations(
         for operation in _operations(path, item, references, dialect):
             if operation.identity not in found:
                 found[operation.identity] = replace(operation, hints=_hints(operation, root, warnings))
-        if len(found) > MOST_OPERATIONS:
+        if len(found) > MOST_OPERATIONS:  # guard: document-operations
             raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
     return list(found.values())
 

@@ -29,7 +29,7 @@ class OperationSelector:
         included = self._matching("include", self._include, operation)
         excluded = self._matching("exclude", self._exclude, operation)
         reason = None
-        if excluded:
+        if excluded:  # guard: chosen-excluded
             reason = f"exclude rule {excluded[0]} matches"
         elif self._include and not included:
             reason = "no include rule matches"

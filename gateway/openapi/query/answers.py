@@ -296,7 +296,7 @@ def _page(found: Sequence[_Item], asked: QueryCall, show: Callable[[_Item], Answ
     for item in found[asked.offset : asked.offset + asked.limit]:
         answer = show(item)
         room -= measure(answer, level=2)
-        if room < 0 and shown:
+        if room < 0 and shown:  # guard: page-bytes
             break
         shown.append(answer)
     page: Answer = {"total": len(found), "limit": asked.limit, "offset": asked.offset}

@@ -28,7 +28,7 @@ class _RefPosition:
 
     @property
     def is_open(self) -> bool:
-        return self.depth > 0 and self.level < _MOST_LEVELS
+        return self.depth > 0 and self.level < _MOST_LEVELS  # guard: resolved-depth
 
     def inside(self) -> "_RefPosition":
         return _RefPosition(self.depth, self.level + 1, self.above)

@@ -69,7 +69,7 @@ class NotificationThrottle:
 
     def _has_room(self) -> bool:
         self._refill()
-        if self._left < 1:
+        if self._left < 1:  # guard: notification-rate
             return False
         self._left -= 1
         return True

@@ -106,7 +106,7 @@ class SdkRunner:
             ValueError: the request is `initialize` in a handshake revision, which needs a separate connection.
         """
         is_modern = version in MODERN_PROTOCOL_VERSIONS
-        if request.method == "initialize" and not is_modern:
+        if request.method == "initialize" and not is_modern:  # guard: kernel-shared-connection
             raise ValueError("a handshake needs a connection of its own")
         bound = await _bound(request, context.registry)
         if bound is not None and bound.is_interactive:

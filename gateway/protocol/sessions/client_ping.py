@@ -44,7 +44,7 @@ class PingMonitor:
     @property
     def is_unresponsive(self) -> bool:
         """True if the client has left two pings in a row unanswered."""
-        return self._unanswered >= _CHANCES
+        return self._unanswered >= _CHANCES  # guard: ping-unanswered
 
     def note(self) -> None:
         """Record that the stream has sent something."""

@@ -212,5 +212,5 @@ def _result_of(text: bytes, question: Question) -> Mapping[str, Any]:
     if not is_valid_response(question.kind, result):
         raise ClientSilent("what the client answered is no answer to what was asked")
     found: dict[str, Any] = result
-    check_response(question, found)
+    check_response(question, found)  # guard: form-content-of-sessions
     return found

@@ -66,7 +66,7 @@ class RequestReplay:
                 await to.write(b"".join(self._frames(found)))
                 if found.messages[-1].is_final:
                     return
-            elif answer is not None:
+            elif answer is not None:  # guard: response-ends
                 await self._write_answer(to, answer)
                 return
             elif await self._is_lost(found, to):
@@ -237,6 +237,7 @@ class StandaloneReplay:
     def _text(self, message: LoggedMessage) -> bytes:
         if message.uri is None:
             return message.text
+        # guard: subscribed-still-readable
         return resource_updated(message.uri) if self._registry.can_read(message.uri) else b""
 
     def _notices(self, after: str, revision: int) -> tuple[list[bytes], int]:

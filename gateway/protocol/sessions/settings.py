@@ -37,7 +37,7 @@ class SessionSettings:
         """
         context = CURRENT_REQUEST.get()
         require(has_resources(context.registry), ctx.method)
-        if not context.registry.can_read(params.uri):
+        if not context.registry.can_read(params.uri):  # guard: subscribe-readable
             message = params.uri[:_SHOWN]
             raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=message)
         await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)

@@ -160,6 +160,7 @@ class SessionTransport:
             detail = "the Mcp-Session-Id header has to be there once"
             await request.respond(400, invalid_request(detail, context.correlation_id, request_id=request_id))
             return None
+        # guard: session-adoption
         record = await self._stores.sessions.find(context.principal.tenant, named.decode("latin-1"))
         if record is None or not belongs(record, context) or record.transport != "http":
             gone = NotFound("session not found")
@@ -178,4 +179,5 @@ def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
 
 def belongs(record: SessionRecord, context: RequestContext) -> bool:
     """True if the session belongs to the caller and was opened at this URL's profile."""
+    # guard: session-owner, session-profile
     return (record.subject, record.profile) == (context.principal.subject, context.registry.profile)

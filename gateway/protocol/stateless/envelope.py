@@ -46,7 +46,7 @@ def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
 def envelope_error(message: Mapping[str, Any], request: McpRequest, context: RequestContext) -> bytes | None:
     """The refusal of a request whose envelope or headers are invalid or differ from each other; None otherwise."""
     for name in request.headers.repeated:
-        if name in _ROUTING:
+        if name in _ROUTING:  # guard: routing-header-once
             return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message)
     text = {known: request.headers.get(name) for name, known in _ROUTING.items()}
     headers = {known: value.decode("latin-1") for known, value in text.items() if value is not None}
@@ -65,7 +65,7 @@ def param_header_error(message: JSONRPCRequest, request: McpRequest, context: Re
         return None
     arguments: Mapping[str, Any] = cast("dict[str, Any] | None", given) or {}
     verdict = validate_mcp_param_headers(schema, arguments, Headers(raw=request.headers.raw))
-    return None if verdict is None else _refused(verdict, context, message.model_dump())
+    return None if verdict is None else _refused(verdict, context, message.model_dump())  # guard: mirrored-argument
 
 
 def unsupported_version_error(

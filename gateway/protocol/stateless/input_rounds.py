@@ -93,7 +93,7 @@ class StatelessPeer:
         """
         for key, question in questions.items():
             if key in self._answers:
-                check_response(question, self._answers[key])
+                check_response(question, self._answers[key])  # guard: form-content-of-rounds
         missing = {key: question for key, question in questions.items() if key not in self._answers}
         for question in missing.values():
             require_capability(question, self.can)

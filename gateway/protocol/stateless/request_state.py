@@ -45,7 +45,7 @@ class _Once:
         # validated first, because a malformed request must not use up its state
         surface.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
         tenant, nonce = CURRENT_REQUEST.get().principal.tenant, decode_state(state).nonce
-        if not nonce or not await self._nonces.use(tenant, nonce, for_s=STATE_S):
+        if not nonce or not await self._nonces.use(tenant, nonce, for_s=STATE_S):  # guard: state-once
             raise MCPError(
                 INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"}
             ) from None
@@ -64,4 +64,4 @@ def _state_of(ctx: Context) -> str | None:
 def _principal(_: Context) -> str:
     context = CURRENT_REQUEST.get()
     principal = context.principal
-    return f"{principal.tenant}\n{principal.subject}\n{context.registry.profile}"
+    return f"{principal.tenant}\n{principal.subject}\n{context.registry.profile}"  # guard: state-principal

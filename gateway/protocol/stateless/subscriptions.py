@@ -104,6 +104,7 @@ class Subscription:
         if not self._catalogs.is_current(self._registry):
             self._doubted.update(dict.fromkeys(promised))
             return
+        # guard: listened-still-readable
         self._pending.update((uri, None) for uri in promised if self._registry.can_read(uri))
         if self._pending:
             self.wake()
@@ -120,6 +121,7 @@ class Subscription:
             return
         self._registry = after
         self._changes.note(before, after)
+        # guard: waiting-update-still-readable
         waiting = (change for change in self._pending if isinstance(change, Family) or after.can_read(change))
         self._pending = dict.fromkeys(waiting)
         doubted, self._doubted = self._doubted, {}
@@ -235,7 +237,7 @@ class SubscriptionHub:
 def _uris_of(registry: Registry, asked: SubscriptionFilter) -> Mapping[str, None]:
     """The readable ones of the first `MAX_URIS` requested resources, each once and in the requested order."""
     uris = list(dict.fromkeys(asked.resource_subscriptions or ()))[:MAX_URIS] if has_resources(registry) else ()
-    return {uri: None for uri in uris if registry.can_read(uri)}
+    return {uri: None for uri in uris if registry.can_read(uri)}  # guard: listen-readable
 
 
 def _lists_of(registry: Registry, asked: SubscriptionFilter) -> Sequence[Family]:

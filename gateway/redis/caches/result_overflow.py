@@ -108,7 +108,7 @@ class ResultOverflow:
         content_type, body, mac = await self._read((key,))
         if content_type is None or body is None:
             return None
-        if not self._seal.holds(key, content_type, body, mac=mac):
+        if not self._seal.holds(key, content_type, body, mac=mac):  # guard: kept-result-seal
             log.error("kept_result_refused", tenant_id=tenant)
             return None
         return StoredResult(content_type=content_type.decode("utf-8", "replace"), body=body)

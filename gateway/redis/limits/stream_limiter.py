@@ -54,7 +54,7 @@ _FREE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2
 
 def streams_of_key(cap: int) -> int:
     """The cap per key: 90 % of the tenant's cap but at most 50, and never less than half of the tenant's cap."""
-    return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)
+    return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)  # guard: streams-of-one-key
 
 
 class StreamLimiter:
@@ -85,7 +85,7 @@ class StreamLimiter:
         place = f"{self._bus.replica}:{next(self._numbers)}"
         self._held.setdefault((tenant, key), set()).add(place)
         try:
-            if not await self._is_free(tenant, key, place, cap):
+            if not await self._is_free(tenant, key, place, cap):  # guard: listen-limit
                 message = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
                 raise LimitExceeded(message, retry_after_s=_RETRY_S)
         except BaseException:

@@ -77,7 +77,7 @@ class PendingRequests:
         """
         answer: bytes | None
         answer, mac = await self._look((keys.state,), question)
-        if answer and not self._seal.holds(keys.state, question.encode(), answer, mac=mac):
+        if answer and not self._seal.holds(keys.state, question.encode(), answer, mac=mac):  # guard: answer-seal
             log.error("answer_refused", tenant_id=keys.tenant, session=keys.session[:8])
             return None
         return answer

@@ -43,6 +43,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{43}")
 # KEYS: record, sessions of the tenant by last use, sessions of the subject by last use, state.
 # ARGV: record, id, idle ms, the tenant's cap, the subject's cap.
 # Returns -1 when created, -2 when the id is taken, else the ms until the oldest session may have expired.
+# guard: session-cap
 _CREATE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -69,6 +70,7 @@ return -1
 # ARGV: id, idle ms, prefix of the subscriber sets, time to live of subscriptions in ms.
 # Returns the record, or nil, and renews the time to live of these keys. A session can have many subscriptions and is
 # read every few seconds, so subscriptions live longer and are renewed only when they would end before the session.
+# guard: subscriptions-seldom-renewed
 _FIND = """
 local record = redis.call('GETEX', KEYS[1], 'PX', ARGV[2])
 if not record then
@@ -247,7 +249,7 @@ class Sessions:
         return [session.decode("utf-8", "replace") for session in found]
 
     async def _read(self, tenant: TenantId, session: str) -> SessionRecord | None:
-        if not _ID.fullmatch(session):
+        if not _ID.fullmatch(session):  # guard: session-id-form
             return None
         drops = self._drops
         prefix = subscribers_prefix(self._bus.namespace, tenant)
@@ -270,11 +272,11 @@ class Sessions:
     def _decode(self, tenant: TenantId, session: str, raw: bytes) -> SessionRecord | None:
         text, mac = _unseal(raw)
         try:
-            is_ours = self._seal.holds(self.keys(tenant, session).record, text, mac=mac)
+            is_ours = self._seal.holds(self.keys(tenant, session).record, text, mac=mac)  # guard: session-record-seal
             record = self._decoder.decode(text) if is_ours else None
         except msgspec.MsgspecError:
             record = None
-        if record is None or record.tenant != tenant or record.id != session:
+        if record is None or record.tenant != tenant or record.id != session:  # guard: session-record-of-its-tenant
             log.error("session_refused", tenant=tenant)
             return None
         return record

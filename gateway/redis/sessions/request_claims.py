@@ -30,7 +30,7 @@ Claims of this replica do not count: it knows its own running requests."""
 
 # KEYS: record, state. ARGV: request id as JSON, stream, heartbeat key of the replica, prefix of the logs.
 # Returns 1 when the id was claimed, 0 when another request has it, -1 when the session has ended.
-_TAKE = (
+_TAKE = (  # guard: request-id-claimed
     IS_TAKEN
     + """
 if redis.call('EXISTS', KEYS[1], KEYS[2]) < 2 then return -1 end

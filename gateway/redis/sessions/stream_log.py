@@ -264,6 +264,7 @@ class StreamLog:
                 continue
             text = b"".join((*pieces, value)) if pieces else value
             pieces.clear()
+            # guard: log-signature
             is_ours = len(fields) > _MAC_PLACE and self._seal.holds(name, flag, text, fields[_MAC_PLACE])
             refused += not is_ours
             messages.append(_message(entry.decode(), flag, text) if is_ours else LoggedMessage(id=entry.decode()))

@@ -155,6 +155,7 @@ class SessionSubscriptions:
             RedisUnavailable: some sessions may miss the update.
         """
         of = self._key(tenant, uri)
+        # guard: subscribers-are-sessions
         found = [session for session in await self._subscribers((of,)) if is_session_id(session)]
         prefix, encoded = SessionKeys(self._namespace, tenant, "").record, uri.encode("utf-8", "surrogatepass")
         notified = 0

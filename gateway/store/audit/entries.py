@@ -57,7 +57,7 @@ async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange
     """
     ends = (await db.execute(_ENDS, {"tenant": tenant, "writer": CATALOG})).one()
     last, previous = ends.seq, START if ends.mac is None else ends.mac
-    if change["action"] != CREATION and last != change["revision"] - 1:
+    if change["action"] != CREATION and last != change["revision"] - 1:  # guard: audit-break
         log.error("audit_trail_broken", tenant_id=tenant, expected=change["revision"] - 1, found=last)
         previous = await _append(tenant, db, _break(tenant, change, last), previous, change["chain_key"])
     reference = b"" if ends.number is None else refer_to(TrailHead(ends.number, ends.head))

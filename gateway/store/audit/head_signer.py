@@ -118,8 +118,8 @@ class AuditSigner:
         All ends count when this signer first sees the tenant; later those of this replica's chains and of the changes.
         """
         is_first = tenant not in self._known
-        known = await self._outside.recall(tenant) if is_first else self._known[tenant]
-        async with self._store.upkeep(tenant) as db:
+        known = await self._outside.recall(tenant) if is_first else self._known[tenant]  # guard: audit-signer-recalls
+        async with self._store.upkeep(tenant) as db:  # guard: signing-outside-the-share
             anchor = await self._lock_anchor(tenant, db, known)
             before, is_behind = await self._go_on_from(tenant, db, anchor, known)
             found = await self._find_ends(tenant, db, ends, is_first=is_first)
@@ -151,7 +151,7 @@ class AuditSigner:
         """The signature that the next signature follows, and True if the database lacks the remembered signature."""
         found = TrailHead(anchor.row.number, anchor.row.head)
         last = max(found.number, await anchors.last_number(tenant, db))  # a number is never reused
-        if known is None or known == found or known.number == 0:
+        if known is None or known == found or known.number == 0:  # guard: audit-signer-remembers
             return TrailHead(last, found.head), False
         if known.number < found.number and await anchors.has_signature(tenant, db, known):
             return TrailHead(last, found.head), False

@@ -168,6 +168,7 @@ class SpoolDrain:
                 with anyio.fail_after(_ROUND_S):
                     entries = {place: _decode(entry) for place, entry in waiting}
                     known = await _known(connection, {entry.record.tenant for entry in entries.values()})
+                    # guard: overflow-of-its-tenants
                     ours = {place: entry for place, entry in entries.items() if entry.record.tenant in known}
                     await self._store(connection, ChainWriter(self._chain_key), list(ours.values()))
                     await self._overflow.forget_shared(list(ours))

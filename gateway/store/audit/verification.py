@@ -130,11 +130,11 @@ class TrailCheck:
             number, entry = one.row.seq, AuditId(one.row.id)
             chain = self._chain(one.row.writer)
             if one.row.kind == AuditKind.BREAK:
-                chain.report(ChainFaultKind.BROKEN, number, entry)
+                chain.report(ChainFaultKind.BROKEN, number, entry)  # guard: audit-break-is-reported
             elif not chain.entries and not self._may_begin(one):
                 chain.report(ChainFaultKind.MISSING, 1, entry)
             chain.step(number, chain.last + 1, one.mac, fits=self._fits(chain.head, one), entry=entry)
-            if one.is_contradicted:
+            if one.is_contradicted:  # guard: audit-every-signature-counts
                 chain.report(ChainFaultKind.CHANGED, number, entry)
             if one.row.writer == CATALOG:
                 self._follow_reference(one)
@@ -142,11 +142,12 @@ class TrailCheck:
     def anchor(self, found: StoredAnchor | None) -> Anchor:
         """State of the anchor. Call this after all entries were verified, and before `chains`."""
         if found is None:
+            # guard: audit-anchor-missing
             return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)
         row = found.row
-        if not found.is_sealed_by(self._anchor_keys):
+        if not found.is_sealed_by(self._anchor_keys):  # guard: audit-anchor-seal
             return Anchor(state=AnchorState.CHANGED)
-        if self.last_signature < row.number:
+        if self.last_signature < row.number:  # guard: audit-anchor-length
             self._chain(_SIGNATURES).report(ChainFaultKind.SHORTENED, row.number)
         elif self.last_signature == row.number > 0 and self._chain(_SIGNATURES).head != row.head:
             self._chain(_SIGNATURES).report(ChainFaultKind.CHANGED, row.number)
@@ -162,10 +163,10 @@ class TrailCheck:
         """
         reached = dict(self._ends)
         if revision is not None:  # the creation of a tenant is its first entry
-            reached[CATALOG] = max(revision, reached.get(CATALOG, 0), 1)
+            reached[CATALOG] = max(revision, reached.get(CATALOG, 0), 1)  # guard: audit-has-a-beginning
         for writer, number in reached.items():
             chain = self._chain(writer)
-            if chain.last < number:
+            if chain.last < number:  # guard: audit-signed-length
                 chain.report(ChainFaultKind.SHORTENED, number)
         return [chain.closed() for _, chain in sorted(self._walked.items())]
 
@@ -179,7 +180,7 @@ class TrailCheck:
         if named.number <= 0 or one.row.seq > self._references.last:
             return  # written after the signatures were read
         signed = self.signed.get(named.number)
-        if signed is None or not signed.startswith(named.head):
+        if signed is None or not signed.startswith(named.head):  # guard: audit-changes-name-signatures
             kind = ChainFaultKind.SHORTENED if named.number > self.last_signature else ChainFaultKind.CHANGED
             self._chain(_SIGNATURES).report(kind, named.number)
 
@@ -192,7 +193,7 @@ class TrailCheck:
     @staticmethod
     def _may_begin(one: Link) -> bool:
         """True if the entry may begin its chain: a chain of changes begins with the creation of its tenant."""
-        return one.row.writer != CATALOG or one.row.action == CREATION
+        return one.row.writer != CATALOG or one.row.action == CREATION  # guard: audit-begins-with-creation
 
     def _fits(self, previous: bytes, one: Link) -> bool:
         return self._keys.fit(one.mac, partial(link, previous=previous, row=one.row))

@@ -189,6 +189,7 @@ class AuditWriter:
             self.written += len(group)
             _succeed(group)
             for tenant in {record.tenant for record, _ in group}:
+                # guard: audit-signed-from-memory
                 self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))
 
     def _patience_for(self, group: Sequence[_Waiting]) -> float:

@@ -23,7 +23,7 @@ _COMMAND_S = 15.0
 
 _PARTING_S = 0.1
 _SETTINGS = {"application_name": "gateway", "search_path": "public", "jit": "off"}
-_GUARDS = {"statement_timeout": "10000", "idle_in_transaction_session_timeout": "60000"}
+_GUARDS = {"statement_timeout": "10000", "idle_in_transaction_session_timeout": "60000"}  # guard: statement-timeout
 _IS_SAFE = """
 select current_user = $1 and not rolsuper and not rolbypassrls from pg_catalog.pg_roles where rolname = current_user
 """
@@ -96,10 +96,10 @@ async def connect_app(url: str) -> PostgresConnection:
             not `gateway_app`.
         BrokenSetting: the URL cannot be read.
     """
-    settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}
+    settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}  # guard: role-taken
     connection = await _connect(url, settings, command_timeout=_COMMAND_S, connection_class=_Parting)
     try:
-        if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:
+        if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:  # guard: role-checked
             raise DatabaseUnavailable(
                 f"The connection is not held by the role {APP_ROLE}, or that role is a superuser or bypasses row-level "
                 f"security: run `alter role {APP_ROLE} nosuperuser nobypassrls` and connect without a pooler that "

@@ -42,6 +42,7 @@ def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str
     for scheme in chosen:
         request = _apply(request, scheme, credentials[scheme.name])
     held = (credentials[scheme.name] for scheme in chosen)
+    # guard: credential-on-the-request
     return replace(request, credential=digest_of(part for one in held for part in (one.username or "", one.value)))
 
 
@@ -117,7 +118,7 @@ def _with_header(request: UpstreamRequest, scheme: SchemePlan, name: str, value:
     lower = name.lower()
     if not is_sendable_header(name) or lower == "content-type" or not is_header_value(value):
         raise _unusable(scheme)
-    kept = tuple(header for header in request.headers if header[0].lower() != lower)
+    kept = tuple(header for header in request.headers if header[0].lower() != lower)  # guard: credential-over-argument
     return replace(request, headers=(*kept, (name, value)))
 
 

@@ -91,7 +91,7 @@ def _read(scheme: SchemePlan, answer: UpstreamAnswer) -> AccessToken:
     members = _members(answer)
     if answer.status != _OK:
         error = _error(answer)
-        why = f" ({error})" if error in _NAMED else ""
+        why = f" ({error})" if error in _NAMED else ""  # guard: token-endpoint-errors
         raise TokenRefused(f"The token endpoint of {scheme.name!r} answered with status {answer.status}{why}.")
     value, kind = members.get("access_token"), members.get("token_type", "bearer")
     if not isinstance(value, str) or not value or not is_header_value(value):

@@ -15,7 +15,7 @@ _DENIED_4 = tuple(
         "100.64.0.0/10",
         "127.0.0.0/8",
         "168.63.129.16/32",  # Azure's internal control address, formally public
-        "169.254.0.0/16",
+        "169.254.0.0/16",  # guard: egress-metadata
         "172.16.0.0/12",
         "192.0.0.0/24",
         "192.0.2.0/24",
@@ -58,7 +58,8 @@ def read_address(text: str) -> Address | None:
 def is_public(address: Address) -> bool:
     """True if every tenant may reach this address without an allow-list entry."""
     if isinstance(address, IPv4Address):
-        return not any(address in network for network in _DENIED_4)
+        return not any(address in network for network in _DENIED_4)  # guard: egress-table
+    # guard: egress-ipv6, egress-transition-networks
     return address in _GLOBAL_6 and not any(address in network for network in _DENIED_6)
 
 

@@ -51,6 +51,7 @@ def read_entry(text: str) -> AllowEntry | None:
     literal = read_address(found["v6"] or name)
     if literal is not None:
         return literal, port
+    # guard: egress-exact-entries
     if not name or len(name) > _LONGEST_NAME or not _NAME.fullmatch(name) or _looks_numeric(name):
         return None
     return name.lower(), port

@@ -55,9 +55,9 @@ class Guard:
             EgressDenied: an address is not allowed; a single one refuses the whole name.
         """
         named = (host.lower(), port)
-        if named in self._global or named in permitted:
+        if named in self._global or named in permitted:  # guard: egress-exact-port
             return tuple(_vet(address, port) for address in addresses)
-        for address in addresses:
+        for address in addresses:  # guard: egress-every-address
             if not self.may_dial(address, port, permitted):
                 raise denied()
         return tuple(addresses)
@@ -67,8 +67,9 @@ class Guard:
         parsed = read_address(address)
         if parsed is None:
             return False
-        if (parsed, port) in self._global or (parsed, port) in permitted:
+        if (parsed, port) in self._global or (parsed, port) in permitted:  # guard: egress-exact-port-of-an-address
             return True
+        # guard: egress-ports
         return is_public(parsed) and (port in _WEB_PORTS or _FIRST_FREE_PORT <= port <= _LAST_PORT)
 
     def open_socket(self, info: DialTarget, permitted: AllowList = NOTHING) -> socket.socket:
@@ -82,7 +83,7 @@ class Guard:
         if not isinstance(address, str) or not isinstance(port, int):
             raise denied()
         vetted = isinstance(address, _Vetted) and address.port == port
-        if not vetted and not self.may_dial(address, port, permitted):
+        if not vetted and not self.may_dial(address, port, permitted):  # guard: egress-at-the-dial
             raise denied()
         opened = socket.socket(family, kind, protocol)
         opened.setblocking(False)
@@ -91,7 +92,7 @@ class Guard:
 
 def _vet(address: str, port: int) -> _Vetted:
     parsed = read_address(address)
-    if parsed is None or not (is_public(parsed) or is_private(parsed)):
+    if parsed is None or not (is_public(parsed) or is_private(parsed)):  # guard: egress-allowed-names
         raise denied()
     vetted = _Vetted(address)
     vetted.port = port

@@ -36,7 +36,7 @@ class PoolKey(NamedTuple):
     origin: str
     credential: bytes
     """Digest of the secrets in the request; empty without any."""
-    permitted: AllowList = NOTHING
+    permitted: AllowList = NOTHING  # guard: egress-withdrawn-connections
     """The tenant's own allow-list at the time of the dial: after a change of the list, requests have another key."""
 
 

@@ -45,7 +45,7 @@ class SystemLookup:
         """
         running = self._asked.get(host)
         if running is None:
-            domain = _domain_of(host)
+            domain = _domain_of(host)  # guard: share-of-lookups
             try:
                 await self.places.take(domain)
             except LimitExceeded as error:

@@ -42,7 +42,7 @@ def reusable_below(method: str, body: bytes | None) -> int:
     """
     if not body:
         return _ALWAYS
-    if method not in _WITH_BODY or b"\n" in body or b"\r" in body:
+    if method not in _WITH_BODY or b"\n" in body or b"\r" in body:  # guard: unread-body
         return _NEVER
     return _BELOW_ERRORS
 
@@ -145,6 +145,7 @@ class Connection(asyncio.Protocol):
 
     def release(self, answer: Response) -> None:
         """Return the connection to its owner if the response leaves it reusable; otherwise close it."""
+        # guard: answer-kept-whole, unread-body-of-an-error
         if answer.has_ended and answer.status < self._reusable_below and self.is_fit:
             self._answer = None
             self.resume()
@@ -188,7 +189,7 @@ class Connection(asyncio.Protocol):
         if answer is None or parser is None or answer.has_ended or answer.fault is not None:
             self.abort()
             return
-        if self._fed == 0 and self._is_sending:
+        if self._fed == 0 and self._is_sending:  # guard: response-before-the-request-ends
             self._reusable_below = _NEVER  # the rest of the request would be read as the next one (section 9.3)
         self._fed += len(data)
         try:
@@ -218,7 +219,7 @@ class Connection(asyncio.Protocol):
         Raises:
             Malformed: no request waits for a response.
         """
-        if self._answer is None or self._answer.has_ended:
+        if self._answer is None or self._answer.has_ended:  # guard: answer-unasked
             raise Malformed
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -227,7 +228,7 @@ class Connection(asyncio.Protocol):
         Raises:
             Malformed: there are too many.
         """
-        if len(self._pairs) >= _FIELDS:
+        if len(self._pairs) >= _FIELDS:  # guard: answer-fields
             raise Malformed
         self._pairs.append((name, value))
 
@@ -280,9 +281,9 @@ class Connection(asyncio.Protocol):
     def _weigh(self, answer: Response) -> None:
         """Enforce the limits on received bytes; pause reading while more than `_PIECE` bytes of the body wait."""
         if answer.status == 0:
-            if self._fed > _HEAD:
+            if self._fed > _HEAD:  # guard: answer-head
                 answer.fail(Malformed())
-        elif answer.is_chunked and self._fed - self._expected > 2 * _HEAD:
+        elif answer.is_chunked and self._fed - self._expected > 2 * _HEAD:  # guard: answer-chunks
             answer.fail(Malformed())
         elif answer.size > _PIECE and not (answer.has_ended or self._is_paused) and self.is_reading:
             self._is_paused = True

@@ -28,7 +28,7 @@ class Connector:
         self._lookup = lookup
         self._guard = guard
         self._dial_s = dial_s
-        self._tls = ssl.create_default_context()
+        self._tls = ssl.create_default_context()  # guard: tls
 
     async def dial(self, origin: Origin, make: Callable[[], _Made], permitted: AllowList = NOTHING) -> _Made:
         """Connect to the first address that accepts, in the resolver's order.

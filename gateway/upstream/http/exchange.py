@@ -102,6 +102,7 @@ def write_request(request: UpstreamRequest, tenant: str) -> WireRequest:
     origin, target = found
     return WireRequest(
         origin,
+        # guard: connection-of-one-tenant, connection-of-one-credential
         PoolKey(tenant, origin.key, request.credential),
         write_head(request, method, origin, target),
         request.body,

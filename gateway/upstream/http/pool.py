@@ -65,7 +65,7 @@ class ConnectionPool:
         while kept:
             connection = kept.pop()
             del self._oldest[connection]
-            if connection.kept_at + _KEPT_S > now and connection.is_quiet:
+            if connection.kept_at + _KEPT_S > now and connection.is_quiet:  # guard: bytes-on-an-idle-connection
                 return connection
             connection.abort()
         return None
@@ -134,7 +134,7 @@ class ConnectionPool:
 
     async def _find_room(self, key: PoolKey) -> Connection | None:
         """Reserve capacity and return None, at once or after waiting; or return a released connection of this key."""
-        is_at_share = self._held[key.tenant] >= self._share
+        is_at_share = self._held[key.tenant] >= self._share  # guard: share-of-the-connections
         if not is_at_share and self._count < self._most:
             self._enter(key.tenant)
             return None
@@ -186,7 +186,7 @@ class ConnectionPool:
     def _pop(self, waiter: _Waiter) -> None:
         """Remove the first waiter of its tenant; the tenant's other waiters go behind those of all other tenants."""
         tenant = waiter[0].tenant
-        queue = self._waiting.pop(tenant)
+        queue = self._waiting.pop(tenant)  # guard: turns-at-the-connections
         queue.popleft()
         if queue:
             self._waiting[tenant] = queue

@@ -39,7 +39,7 @@ def write_head(request: UpstreamRequest, method: str, origin: Origin, target: st
     """
     agent, lines = _AGENT, ""
     for name, value in request.headers:
-        if not is_sendable_header(name) or not is_header_value(value):
+        if not is_sendable_header(name) or not is_header_value(value):  # guard: header-framing
             raise UpstreamUnreachable("The request has a header that cannot be sent.")
         if len(name) == 10 and name.lower() == "user-agent":
             agent = f"{name}: {value}\r\n"

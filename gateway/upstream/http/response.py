@@ -90,7 +90,7 @@ class Response:
         self.status = status
         coding = fields.get(b"transfer-encoding")
         if coding is not None:
-            if coding.lower() != b"chunked":
+            if coding.lower() != b"chunked":  # guard: answer-codings
                 raise Malformed
             self.is_chunked = True
         self.has_no_body = self.has_no_body or status in _BODILESS

@@ -27,10 +27,10 @@ def check_path_value(text: str) -> None:
         raise Unwritable("it is empty, which would name another path")
     once = unquote(text)
     twice = unquote(once)
-    for form in (text, once, twice):
+    for form in (text, once, twice):  # guard: path-decoded-twice
         if _FORBIDDEN.search(form):
             raise Unwritable("it has a backslash or a control character, which a path must not have")
-        if _DOT_SEGMENT.search(form):
+        if _DOT_SEGMENT.search(form):  # guard: path-dot-segments
             raise Unwritable("it has a '.' or '..' segment, which would name another path")
     if text.startswith("/"):
         raise Unwritable("it starts with '/', which would name another path")

@@ -91,6 +91,7 @@ class RequestBuilder:
         url = self._prefix
         if self._path:
             url += "".join([text if slot is None else _fill(slot, arguments) for text, slot in self._path])
+            # guard: path-joined
             if has_dot_segment(url):  # the whole URL: a value may complete a dot segment that the fixed start begins
                 raise ArgumentsInvalid("These arguments would name another path than the operation's.")
         query = self._write_query(arguments)
@@ -283,7 +284,7 @@ def _write_whole_query(parameter: ParameterPlan) -> Writer:
 def _write_header(parameter: ParameterPlan) -> Writer:
     if not is_token(parameter.name):
         raise NotYetSupported("A header parameter of this operation has a name that no header can have.")
-    if not is_argument_header(parameter.name):
+    if not is_argument_header(parameter.name):  # guard: header-identity
         return _refuse_header
     if parameter.media_type is None:
         write = _divided(parameter, header_writer(parameter.style, explode=parameter.explode))
@@ -292,7 +293,7 @@ def _write_header(parameter: ParameterPlan) -> Writer:
 
     def checked(value: object) -> str:
         text = write(value)
-        if not is_header_value(text):
+        if not is_header_value(text):  # guard: header-injection
             raise Unwritable("a header holds visible ASCII characters only, with no blanks at its ends")
         return text
 

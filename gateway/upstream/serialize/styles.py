@@ -37,7 +37,7 @@ def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Wr
             check_path_value(text)
         if plain is not None:
             _check_member(text, plain)
-        return encode(text)
+        return encode(text)  # guard: path-encoded
 
     def write(value: object) -> str:
         if style is Style.MATRIX:

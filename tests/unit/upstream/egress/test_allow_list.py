@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.allow_list import read_entry, read_stored, write_entry
 from gateway.upstream.egress.guard import Guard
 
 _GATEWAY = Path(gateway.__file__).parent
-_SENDING = {"send", "send_streaming", "send_full"}
+_SENDING = {one.__name__ for one in (UpstreamClient.send, UpstreamClient.send_streaming, UpstreamClient.send_full)}
 _MAKING = {"fetch_document", "guarded_client", "GuardedTransport"}
 
 
