@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import cast
 
-from gateway.definitions.json_access import point
+from gateway.domain.json_access import point
 
 _DEEPEST = 128
 _MOST = 200_000

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from gateway.definitions.json_access import as_list, as_object, quote
+from gateway.definitions.json_access import quote
+from gateway.domain.json_access import as_list, as_object
 from gateway.errors import HandlerFailed
 
 LONGEST = 512

@@ -7,7 +7,7 @@ import ipaddress
 import time
 from collections.abc import Callable
 
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 
 MOST_NAMES = 10_000
 _IPV6_CLIENT = 64  # guard: ipv6-client-network

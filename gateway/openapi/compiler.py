@@ -5,10 +5,11 @@ Each operation is compiled separately. An operation that cannot be compiled is s
 
 from collections.abc import Mapping, Sequence
 
+from gateway.domain.json_access import Object
 from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
 from gateway.errors import BadInput, Fault
 from gateway.openapi.document.document import Document, read_document
-from gateway.openapi.document.json_access import Object, Unusable, list_at, object_at, quote_text
+from gateway.openapi.document.json_access import Unusable, list_at, object_at, quote_text
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.document.swagger2 import convert
 from gateway.openapi.operation.bodies import Bodies, Body

@@ -17,7 +17,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.types import Receive, Scope, Send
 
 from gateway.connections.connections import Connections
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.domain.tenancy.keys import Scope as KeyScope

@@ -21,7 +21,7 @@ from mcp_types import methods as surface
 from pydantic import ValidationError
 
 from gateway.calls.pipeline import CallPipeline
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.errors import GatewayError, InvalidCursor
 from gateway.protocol.errors import internal_error, to_mcp
 from gateway.protocol.http.request import McpRequest

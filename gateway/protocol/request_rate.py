@@ -12,7 +12,7 @@ import asyncio
 import time
 from typing import Final
 
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gateway.catalog.snapshots.snapshots import Snapshot
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE

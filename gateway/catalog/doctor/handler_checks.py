@@ -14,8 +14,9 @@ from gateway.definitions.contract.resources import ResourceDefinition, ResourceT
 from gateway.definitions.contract.tools import ToolDefinition
 from gateway.definitions.handlers.output_contracts import Definition, find_faults
 from gateway.definitions.handlers.parser import parse_handler
-from gateway.definitions.json_access import as_object, shorten
+from gateway.definitions.json_access import shorten
 from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.json_access import as_object
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import BadInput, GatewayError

@@ -11,8 +11,8 @@ from gateway.definitions.contract.metadata import read_description, read_title
 from gateway.definitions.contract.tools import HINTS
 from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.requests import read_result
-from gateway.definitions.json_access import point
 from gateway.definitions.json_schema.validator import compile_input, find_faults
+from gateway.domain.json_access import point
 from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, ToolValidationError
 

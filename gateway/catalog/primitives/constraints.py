@@ -17,9 +17,9 @@ from gateway.catalog.primitives.validation import PreparedPrimitive
 from gateway.catalog.snapshots.composition import index_operations
 from gateway.catalog.snapshots.python_primitives import primitives_for
 from gateway.catalog.transaction import CatalogContext
-from gateway.definitions.json_access import as_object, point
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
+from gateway.domain.json_access import as_object, point
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool

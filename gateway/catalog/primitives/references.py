@@ -15,7 +15,7 @@ from gateway.definitions.handlers.specs import (
     Step,
     StepsSpec,
 )
-from gateway.definitions.json_access import as_object, point
+from gateway.domain.json_access import as_object, point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ import structlog
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.snapshots.composition import Renamed, compose
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.queries import QueriedSource

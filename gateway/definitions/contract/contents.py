@@ -17,8 +17,8 @@ from gateway.definitions.contract.metadata import (
     read_title,
 )
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
-from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.uri.grammar import is_uri
+from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
 
 MOST_BLOCKS = 1_000

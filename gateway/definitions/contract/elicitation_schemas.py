@@ -6,8 +6,8 @@ from functools import lru_cache
 import msgspec
 
 from gateway.definitions.field_reader import Faults, FieldReader
-from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.json_schema.validator import Validator
+from gateway.domain.json_access import as_list, as_object, point
 
 MOST_FIELDS = 50
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from gateway.definitions.field_reader import FieldReader
-from gateway.definitions.json_access import as_object, point
+from gateway.domain.json_access import as_object, point
 
 LONGEST_TITLE = 200
 LONGEST_DESCRIPTION = 16_384

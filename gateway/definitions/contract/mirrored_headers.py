@@ -3,8 +3,8 @@
 import re
 
 from gateway.definitions.field_reader import Faults
-from gateway.definitions.json_access import point
 from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree
+from gateway.domain.json_access import point
 
 KEYWORD = "x-mcp-header"
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from gateway.definitions.contract.metadata import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
 from gateway.definitions.contract.tools import LONGEST_NAME, NAME
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
-from gateway.definitions.json_access import point
 from gateway.definitions.json_values import copy_containers
+from gateway.domain.json_access import point
 from gateway.errors import PromptValidationError
 
 FIELDS = ("name", "title", "description", "arguments", "icons", "_meta")

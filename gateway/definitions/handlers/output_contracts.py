@@ -28,11 +28,11 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
     TemplateSpec,
 )
-from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.json_schema.validator import Costly, compile_output
 from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.template import Tree, is_open
 from gateway.definitions.templates.values import write_out
+from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 
 Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition

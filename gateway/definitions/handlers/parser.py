@@ -18,8 +18,8 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
 )
 from gateway.definitions.handlers.steps import StepsReader
-from gateway.definitions.json_access import as_object, point
 from gateway.definitions.templates.template import Tree
+from gateway.domain.json_access import as_object, point
 from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid, HandlerInvalid
 

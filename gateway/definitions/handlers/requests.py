@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.fields import read_template, read_tree
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
-from gateway.definitions.json_access import as_object, point
 from gateway.definitions.projection import LONGEST, MOST_PATHS, is_path, is_pointer
 from gateway.definitions.templates.template import Template
 from gateway.definitions.uri.url_templates import UrlTemplate
 from gateway.domain.http.headers import FRAMING, OVERRIDES, is_private
+from gateway.domain.json_access import as_object, point
 from gateway.errors import HandlerInvalid, TemplateInvalid
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "QUERY")

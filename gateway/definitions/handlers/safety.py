@@ -16,8 +16,8 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
     TemplateSpec,
 )
-from gateway.definitions.json_access import as_object
 from gateway.domain.http.headers import METHOD_FIELD
+from gateway.domain.json_access import as_object
 from gateway.domain.tenancy.policy import Safety
 
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "QUERY"))

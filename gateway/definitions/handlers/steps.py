@@ -30,8 +30,8 @@ from gateway.definitions.handlers.specs import (
     SleepStep,
     Step,
 )
-from gateway.definitions.json_access import as_object, point
 from gateway.definitions.templates.template import Condition, Template, Tree
+from gateway.domain.json_access import as_object, point
 from gateway.domain.primitives import Family
 from gateway.errors import TemplateInvalid
 

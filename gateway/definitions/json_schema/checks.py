@@ -7,10 +7,11 @@ import jsonschema_rs
 import orjson
 
 from gateway.definitions.field_reader import Faults
-from gateway.definitions.json_access import as_list, as_object, point, quote
+from gateway.definitions.json_access import quote
 from gateway.definitions.json_schema.dialects import DIALECTS, compile_schema, find_dialect
 from gateway.definitions.json_schema.recursion_costs import MOST_CHECKS, applies_to_itself, most_checks
 from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree, TooLarge
+from gateway.domain.json_access import as_list, as_object, point
 
 LARGEST = 256 * 1024
 

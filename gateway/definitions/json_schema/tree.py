@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from gateway.definitions.json_access import Object, as_list, as_object, point
+from gateway.domain.json_access import Object, as_list, as_object, point
 
 MOST_SCHEMAS = 5_000
 DEEPEST = 64

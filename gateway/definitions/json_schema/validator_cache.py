@@ -11,7 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from gateway.definitions.json_schema.validator import Validator, compile_input, compile_output
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 
 _INLINE_BYTES = 8 * 1024
 

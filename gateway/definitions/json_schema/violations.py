@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import jsonschema_rs
 
-from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.json_schema.dialects import dialect_of
+from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
 MOST_FAULTS = 10

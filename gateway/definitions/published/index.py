@@ -7,10 +7,10 @@ fields that a family allows, and budgets.
 import copy
 from collections.abc import Iterator, Mapping
 
-from gateway.definitions.json_access import as_list, as_object
 from gateway.definitions.json_schema.dialects import DEFAULT
 from gateway.definitions.published.definitions import PROMPT, RESOURCE, RESOURCE_TEMPLATE, SHARED, TOOL, Schema
 from gateway.definitions.published.handlers import HANDLERS, STEP_PARTS
+from gateway.domain.json_access import as_list, as_object
 
 _SCHEMAS: Mapping[str, Schema] = {
     "tool": TOOL,

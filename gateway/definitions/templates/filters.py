@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote_plus, unquote_plus
 
-from gateway.definitions.json_access import as_list
 from gateway.definitions.templates.budget import LONGEST_TEXT, RenderingBudget
 from gateway.definitions.templates.values import (
     Nothing,
@@ -24,6 +23,7 @@ from gateway.definitions.templates.values import (
     to_json,
     write_out,
 )
+from gateway.domain.json_access import as_list
 from gateway.errors import TemplateFailed
 
 Number: TypeAlias = int | float

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.expressions import Filtered, Test, parse_test
 from gateway.definitions.templates.parser import Block, TextNode, parse_template
 from gateway.definitions.templates.rendering import Escape, Rendering
 from gateway.definitions.templates.values import measure
+from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault, TemplateInvalid
 
 _TREE_OUTPUT = 1024 * 1024

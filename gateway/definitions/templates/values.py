@@ -10,8 +10,8 @@ from typing import cast
 
 import msgspec
 
-from gateway.definitions.json_access import as_list
 from gateway.definitions.templates.budget import LONGEST_TEXT, RenderingBudget
+from gateway.domain.json_access import as_list
 from gateway.errors import TemplateFailed
 
 _NODES_PER_STEP = 4

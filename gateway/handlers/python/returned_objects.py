@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.definitions.contract.contents import BLOCK_FIELDS
-from gateway.definitions.json_access import as_list, as_object
+from gateway.domain.json_access import as_list, as_object
 from gateway.domain.results import ABSENT, Messages, Result
 from gateway.errors import HandlerFailed
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.requests import Credential, UpstreamAnswer
 from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, ROUNDS, TracedText, decode, squeeze
 from gateway.handlers.redaction.secret_encodings import encodings_of

@@ -16,9 +16,10 @@ from urllib.parse import unquote
 
 import orjson
 
+from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.document import DEEPEST, MOST_NODES, read_tree
-from gateway.openapi.document.json_access import Object, as_list, as_object, object_at, point, quote_text
+from gateway.openapi.document.json_access import object_at, quote_text
 from gateway.openapi.document.reference_kinds import LITERAL, SECTIONS, SWAGGER_SECTIONS, kind_of_member
 from gateway.openapi.document.references import find_step, ref_tokens
 

@@ -12,8 +12,9 @@ from typing import cast
 import msgspec
 import orjson
 
+from gateway.domain.json_access import Object, as_object
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
-from gateway.openapi.document.json_access import Object, as_object, clean_text, object_at
+from gateway.openapi.document.json_access import clean_text, object_at
 from gateway.openapi.document.schema_ids import Identifiers, localise
 
 LARGEST = 32 * 1024 * 1024

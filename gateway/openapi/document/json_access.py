@@ -1,10 +1,9 @@
 """Typed access to untrusted JSON of a document, and cleaning of its texts for messages and tools."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Sequence
 
-Object: TypeAlias = Mapping[str, object]
+from gateway.domain.json_access import Object, as_list, as_object
 
 NOTHING: Object = {}
 
@@ -21,16 +20,6 @@ class Unusable(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-def as_object(value: object) -> Object | None:
-    """Return the value if it is a JSON object, else None."""
-    return cast("Object", value) if isinstance(value, dict) else None
-
-
-def as_list(value: object) -> Sequence[object] | None:
-    """Return the value if it is a JSON array, else None."""
-    return cast("Sequence[object]", value) if isinstance(value, list) else None
 
 
 def object_at(node: Object, key: str) -> Object:
@@ -52,11 +41,6 @@ def text_at(node: Object, key: str) -> str | None:
 def is_true_at(node: Object, key: str) -> bool:
     """True if the key has exactly the value `true`."""
     return node.get(key) is True
-
-
-def point(*tokens: str) -> str:
-    """Build a JSON pointer (RFC 6901) from these tokens."""
-    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
 def clean_text(text: str) -> str:

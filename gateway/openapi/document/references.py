@@ -3,7 +3,8 @@
 import re
 from urllib.parse import unquote
 
-from gateway.openapi.document.json_access import Object, Unusable, as_list, as_object, point, quote_text
+from gateway.domain.json_access import Object, as_list, as_object, point
+from gateway.openapi.document.json_access import Unusable, quote_text
 
 _LONGEST_CHAIN = 32
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import unquote, urldefrag, urljoin
 
-from gateway.openapi.document.json_access import Object, as_list, as_object, point, text_at
+from gateway.domain.json_access import Object, as_list, as_object, point
+from gateway.openapi.document.json_access import text_at
 from gateway.openapi.document.reference_kinds import LITERAL, kind_of_member
 from gateway.openapi.document.references import find_step, ref_tokens
 

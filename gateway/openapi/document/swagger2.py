@@ -6,7 +6,8 @@ the shared schemas.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gateway.openapi.document.json_access import Object, Unusable, as_object, list_at, object_at, text_at
+from gateway.domain.json_access import Object, as_object
+from gateway.openapi.document.json_access import Unusable, list_at, object_at, text_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.extensions import KEYS
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gateway.domain.http.plans import BodyKind, BodyPlan
-from gateway.openapi.document.json_access import Object, Unusable, as_list, is_true_at, object_at, quote_text
+from gateway.domain.json_access import Object, as_list
+from gateway.openapi.document.json_access import Unusable, is_true_at, object_at, quote_text
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.file_parts import FILE, FileParts, is_binary, is_encoded
 from gateway.openapi.operation.form_fields import FormFields

@@ -6,8 +6,9 @@ An invalid hint is ignored with a warning. No hint makes a tool safer than its H
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gateway.domain.json_access import Object, as_object
 from gateway.domain.tenancy.policy import Safety
-from gateway.openapi.document.json_access import Object, as_object, clean_text
+from gateway.openapi.document.json_access import clean_text
 from gateway.openapi.warnings import Warnings
 
 KEYS = ("x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool")

@@ -3,16 +3,8 @@
 from collections.abc import Sequence
 
 from gateway.domain.http.plans import BodyKind
-from gateway.openapi.document.json_access import (
-    NOTHING,
-    Object,
-    Unusable,
-    as_list,
-    as_object,
-    list_at,
-    object_at,
-    text_at,
-)
+from gateway.domain.json_access import Object, as_list, as_object
+from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at, text_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.media_types import is_media_type, kind_of
 

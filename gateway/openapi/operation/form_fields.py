@@ -6,16 +6,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from gateway.domain.http.plans import BodyKind, FieldPlan, Style
-from gateway.openapi.document.json_access import (
-    NOTHING,
-    Object,
-    as_object,
-    is_true_at,
-    list_at,
-    object_at,
-    quote_text,
-    text_at,
-)
+from gateway.domain.json_access import Object, as_object
+from gateway.openapi.document.json_access import NOTHING, is_true_at, list_at, object_at, quote_text, text_at
 from gateway.openapi.operation.file_parts import FileParts
 from gateway.openapi.operation.media_types import OCTETS, concrete, essence, is_json, is_media_type, is_xml, kind_of
 from gateway.openapi.schema.xml import XmlNodes

@@ -4,17 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from gateway.domain.json_access import Object, as_object, point
 from gateway.errors import DocumentTooLarge
-from gateway.openapi.document.json_access import (
-    NOTHING,
-    Object,
-    Unusable,
-    as_object,
-    clean_text,
-    object_at,
-    point,
-    text_at,
-)
+from gateway.openapi.document.json_access import NOTHING, Unusable, clean_text, object_at, text_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.extensions import NO_HINTS, DocumentHints, HintedSafety, read_hints
 from gateway.openapi.operation.methods import judge_safety

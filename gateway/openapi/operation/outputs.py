@@ -9,7 +9,8 @@ from typing import cast
 
 import orjson
 
-from gateway.openapi.document.json_access import NOTHING, Object, Unusable, as_object, list_at, object_at
+from gateway.domain.json_access import Object, as_object
+from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.media_types import essence, is_json, json_rank
 from gateway.openapi.operation.schema_assembly import Argument, assemble, closure, compiles, parts

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 
 from gateway.domain.http.headers import DESCRIBED, FRAMING, METHOD_FIELD, is_private
 from gateway.domain.http.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
+from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import (
     NOTHING,
-    Object,
     Unusable,
-    as_list,
-    as_object,
     clean_text,
     is_true_at,
     object_at,

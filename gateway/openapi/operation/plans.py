@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.domain.http.plans import Location, ParameterPlan, RequestPlan, Style
-from gateway.openapi.document.json_access import Object, object_at, quote_text
+from gateway.domain.json_access import Object
+from gateway.openapi.document.json_access import object_at, quote_text
 from gateway.openapi.operation.bodies import Body
 from gateway.openapi.operation.media_types import accept_header
 from gateway.openapi.operation.methods import is_idempotent

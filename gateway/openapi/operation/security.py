@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
 from gateway.domain.http.plans import SchemeKind, SchemePlan
-from gateway.openapi.document.json_access import Object, Unusable, as_list, as_object, object_at, quote_text, text_at
+from gateway.domain.json_access import Object, as_list, as_object
+from gateway.openapi.document.json_access import Unusable, object_at, quote_text, text_at
 from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.document.schema_ids import Identifiers
 from gateway.openapi.operation.servers import Server

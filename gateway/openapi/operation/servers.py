@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from gateway.openapi.document.json_access import Object, Unusable, as_list, as_object, object_at, quote_text
+from gateway.domain.json_access import Object, as_list, as_object
+from gateway.openapi.document.json_access import Unusable, object_at, quote_text
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")

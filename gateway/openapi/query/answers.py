@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from gateway.openapi.document.json_access import as_list, as_object
+from gateway.domain.json_access import as_list, as_object
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
 from gateway.openapi.query.references import DEEPEST, Resolver

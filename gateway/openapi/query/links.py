@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from gateway.openapi.document.json_access import Unusable, as_list, as_object, point
+from gateway.domain.json_access import as_list, as_object, point
+from gateway.openapi.document.json_access import Unusable
 from gateway.openapi.document.references import References, ref_tokens
 
 

@@ -11,17 +11,9 @@ from dataclasses import dataclass
 import msgspec
 import orjson
 
+from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.document import Document
-from gateway.openapi.document.json_access import (
-    Object,
-    Unusable,
-    as_list,
-    as_object,
-    is_true_at,
-    list_at,
-    object_at,
-    text_at,
-)
+from gateway.openapi.document.json_access import Unusable, is_true_at, list_at, object_at, text_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from gateway.openapi.document.json_access import Object, as_list, as_object, point
+from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.openapi.document.references import find_step, ref_tokens
 from gateway.openapi.query.links import spell_pointer
 from gateway.openapi.query.outline import Outline

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gateway.openapi.document.json_access import as_list, as_object
+from gateway.domain.json_access import as_list, as_object
 
 INDENT = 2
 

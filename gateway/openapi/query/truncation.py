@@ -10,7 +10,7 @@ from typing import cast
 
 import msgspec
 
-from gateway.openapi.document.json_access import as_list, as_object, point
+from gateway.domain.json_access import as_list, as_object, point
 from gateway.openapi.document.references import find_step
 from gateway.openapi.query.sizes import INDENT, Sizes, measure
 

@@ -1,6 +1,7 @@
 """Properties of one direction: input schemas omit `readOnly` properties, output schemas `writeOnly` ones."""
 
-from gateway.openapi.document.json_access import NOTHING, Object, Unusable, as_object, list_at, object_at
+from gateway.domain.json_access import Object, as_object
+from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 
 _MOST_MERGED = 200

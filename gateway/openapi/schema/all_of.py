@@ -6,7 +6,8 @@ beside the `allOf`, and mean the whole. Read literally, it refuses the propertie
 
 from collections.abc import Sequence
 
-from gateway.openapi.document.json_access import NOTHING, Object, Unusable, as_object, list_at, object_at
+from gateway.domain.json_access import Object, as_object
+from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 
 _CLOSED = "additionalProperties"

@@ -6,7 +6,8 @@ references it, directly or indirectly; at most 100.
 
 from collections.abc import Mapping, Sequence
 
-from gateway.openapi.document.json_access import Object, Unusable, as_object, list_at, object_at, point
+from gateway.domain.json_access import Object, as_object, point
+from gateway.openapi.document.json_access import Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 
 _SECTIONS = (("components", "schemas"), ("definitions",))

@@ -6,7 +6,7 @@ A keyword that is neither in this module nor in `translation` is left out, such 
 
 from collections.abc import Callable, Mapping
 
-from gateway.openapi.document.json_access import as_list, as_object
+from gateway.domain.json_access import as_list, as_object
 from gateway.openapi.schema.json_types import is_count, is_number
 
 CHILD = frozenset(("additionalProperties", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from gateway.openapi.document.json_access import as_list, as_object
+from gateway.domain.json_access import as_list, as_object
 from gateway.openapi.schema.keywords import CHILD, IN_PLACE
 
 _Change: TypeAlias = Callable[[dict[str, object]], dict[str, object]]

@@ -8,17 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from gateway.openapi.document.json_access import (
-    Object,
-    Unusable,
-    as_list,
-    as_object,
-    clean_text,
-    list_at,
-    object_at,
-    point,
-    quote_text,
-)
+from gateway.domain.json_access import Object, as_list, as_object, point
+from gateway.openapi.document.json_access import Unusable, clean_text, list_at, object_at, quote_text
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.schema.access import hidden_names, is_hidden
 from gateway.openapi.schema.all_of import open_parts

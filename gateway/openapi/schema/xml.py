@@ -6,16 +6,8 @@ Schemas may form cycles, so nodes refer to each other by number.
 import re
 
 from gateway.domain.http.plans import XmlKind, XmlNode
-from gateway.openapi.document.json_access import (
-    NOTHING,
-    Object,
-    Unusable,
-    as_object,
-    is_true_at,
-    list_at,
-    object_at,
-    text_at,
-)
+from gateway.domain.json_access import Object, as_object
+from gateway.openapi.document.json_access import NOTHING, Unusable, is_true_at, list_at, object_at, text_at
 from gateway.openapi.document.references import References, ref_tokens
 
 _MOST_NODES = 2_000

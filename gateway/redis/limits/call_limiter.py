@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 import anyio
 
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.policy import Limits

@@ -13,7 +13,7 @@ import anyio
 import structlog
 
 from gateway.domain.audit import AnchorKind
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError

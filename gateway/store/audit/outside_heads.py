@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from gateway.domain.audit import HeadsCompared, HeadsState
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
 from gateway.store.audit.anchors import TrailHead

@@ -1,6 +1,6 @@
 """The dictionary with a capacity."""
 
-from gateway.domain.bounded_cache import BoundedCache
+from gateway.domain.fairness.bounded_cache import BoundedCache
 
 
 def test_a_further_entry_evicts_the_one_stored_first() -> None:
