@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.types import ASGIApp
 
@@ -27,11 +28,18 @@ from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime, build_runtime
 from gateway.app.secrets import GatewayKeys
-from gateway.app.update_wiring import build_hooks, build_jobs
+from gateway.catalog import idempotency
 from gateway.catalog.audit import TrailVerifier
+from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.updates import watches
+from gateway.catalog.updates.webhooks import SingleUse
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import read_ceilings
+from gateway.jobs.scheduler import JobScheduler
+from gateway.jobs.watch_poller import WatchPoller
 from gateway.protocol.app import McpApp
 from gateway.settings import Settings
+from gateway.web.webhooks import WebhookEndpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,3 +129,20 @@ def build_mcp_app(infrastructure: Infrastructure, runtime: Runtime) -> McpApp:
         state_keys=infrastructure.cipher.derive_all("request state"),
         traces=infrastructure.traces,
     )
+
+
+def build_hooks(catalog: CatalogContext, runtime: Runtime) -> WebhookEndpoint:
+    """Build the endpoint of webhook deliveries."""
+    nonces = runtime.stores.nonces
+
+    async def use(tenant: TenantId, named: str, for_s: int) -> bool:
+        return await nonces.use(tenant, named, for_s=for_s)
+
+    return WebhookEndpoint(catalog, runtime.limiter, SingleUse(use=use, free=nonces.free))
+
+
+def build_jobs(infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime) -> JobScheduler:
+    """Build the scheduler of background jobs."""
+    watching = WatchPoller(catalog=catalog, upstream=infrastructure.upstream, named=runtime.secrets.named)
+    forgetting = partial(idempotency.clean_up, catalog)
+    return JobScheduler(infrastructure.store, {watches.KIND: watching.perform, idempotency.KIND: forgetting})

@@ -8,10 +8,10 @@ from typing import NoReturn
 
 import click
 
+from gateway.cli.click_group import LazyGroup
 from gateway.cli.exit_codes import ExitCode, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
-from gateway.cli.lazy_group import LazyGroup
 
 _COMMANDS = {
     "try": ("gateway.cli.commands.servers:try_spec", "Serve a document as tools, from nothing, until Ctrl-C."),

@@ -6,6 +6,7 @@ from typing import Unpack
 
 import click
 
+from gateway.cli.click_group import paused_collection
 from gateway.cli.input.import_options import (
     ImportArguments,
     base_url_option,
@@ -17,7 +18,6 @@ from gateway.cli.input.import_options import (
 )
 from gateway.cli.input.options import json_option
 from gateway.cli.input.selections import selection_options
-from gateway.cli.lazy_group import paused_collection
 from gateway.cli.logged_command import LoggedCommand
 from gateway.cli.spared_modules import spare_modules
 

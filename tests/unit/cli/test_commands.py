@@ -24,7 +24,7 @@ from gateway.cli.commands.watches import watch
 from gateway.cli.commands.webhooks import webhook
 from gateway.cli.failures import Failure
 from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
-from gateway.cli.lazy_group import LazyGroup
+from gateway.cli.click_group import LazyGroup
 from gateway.cli.main import gateway
 
 _GROUPS = {
