@@ -32,6 +32,9 @@ LARGEST_TEXT = 256 * 1024
 LARGEST_BYTES = 1024 * 1024
 """The size limit of binary content, in bytes; it applies only if the complete body has been stored for its caller."""
 
+_TOO_MANY_DIGITS = (
+    "the result has an integer of more than 4,300 digits, which the gateway does not read; send it as text"
+)
 CRASHED = "the call failed inside the gateway"
 """The error message for an unexpected exception."""
 
@@ -130,8 +133,15 @@ def failure(error: GatewayError, correlation_id: str) -> bytes:
 
 
 def decode(members: bytes) -> dict[str, Any]:
-    """Decode the members to a result object; integers stay exact. Python refuses integers of more than 4300 digits."""
-    result: dict[str, Any] = json.loads(b"{" + members + b"}")
+    """Decode the members to a result object; integers stay exact.
+
+    Raises:
+        HandlerFailed: an integer has more than 4,300 digits, the limit of Python.
+    """
+    try:
+        result: dict[str, Any] = json.loads(b"{" + members + b"}")
+    except ValueError as error:
+        raise HandlerFailed(_TOO_MANY_DIGITS) from error
     return result
 
 

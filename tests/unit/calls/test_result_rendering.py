@@ -11,7 +11,7 @@ from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import ArgumentsInvalid, Fault, RedisUnavailable
+from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed, RedisUnavailable
 
 
 def _result(status: int, content_type: str, body: bytes, *, retry_after: str | None = None) -> dict[str, Any]:
@@ -295,3 +295,11 @@ async def test_without_a_place_to_keep_it_the_result_is_cut_all_the_same() -> No
     result = await _shaped(_Shelf(is_away=True), "text/plain", b"x\n" * 200_000)
 
     assert [block["type"] for block in result["content"]] == ["text", "text"]
+
+
+def test_an_integer_without_end_fails_with_its_limit() -> None:
+    """Ours: an upstream's number beyond what Python reads is an error of the call, not of the gateway (CAL-4)."""
+    digits = b"9" * 4_300
+    assert result_rendering.decode(b'"a":' + digits)["a"] == int(digits)
+    with pytest.raises(HandlerFailed, match="4,300 digits"):
+        result_rendering.decode(b'"a":9' + digits)

@@ -10,6 +10,7 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
+from gateway.cli.click_group import LazyGroup
 from gateway.cli.commands.audit import audit
 from gateway.cli.commands.credentials import credential
 from gateway.cli.commands.keys import key
@@ -24,7 +25,6 @@ from gateway.cli.commands.watches import watch
 from gateway.cli.commands.webhooks import webhook
 from gateway.cli.failures import Failure
 from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
-from gateway.cli.click_group import LazyGroup
 from gateway.cli.main import gateway
 
 _GROUPS = {
