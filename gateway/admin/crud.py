@@ -24,7 +24,7 @@ from gateway.admin.endpoint import (
     Route,
 )
 from gateway.admin.limits import WorkKind
-from gateway.admin.listings import ListRules
+from gateway.admin.list_search import ListRules
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, PageQuery, QueryModel
 from gateway.catalog.etags import Expected, Versioned, tag_of

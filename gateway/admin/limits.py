@@ -12,9 +12,10 @@ from contextlib import asynccontextmanager, contextmanager
 from enum import StrEnum
 
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.http.client_network import client_network
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import LimitExceeded
-from gateway.identity.local_token_buckets import TokenBuckets, client_network
+from gateway.identity.local_token_buckets import TokenBuckets
 
 DEFAULT_RATE = 50.0
 BURST_S = 4

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import orjson
 from anyio.lowlevel import checkpoint
 
-from gateway.admin.listings import ListRules, asked_of, is_narrowed
+from gateway.admin.list_search import ListRules, asked_of, is_narrowed
 from gateway.admin.requests.models import PageQuery
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order

@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
+from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, digest_key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
-from gateway.identity.local_token_buckets import client_network
 from gateway.identity.single_flight import SingleFlight
 
 OPERATOR = Operator()

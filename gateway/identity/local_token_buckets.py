@@ -3,14 +3,12 @@
 They enforce limits that apply before any lookup, so they count per replica and need no Redis.
 """
 
-import ipaddress
 import time
 from collections.abc import Callable
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 
 MOST_NAMES = 10_000
-_IPV6_CLIENT = 64  # guard: ipv6-client-network
 
 
 class TokenBuckets:
@@ -49,16 +47,3 @@ class TokenBuckets:
     def _tokens(self, name: str) -> float:
         tokens, counted_at = self._filled.get(name, (self.burst, 0.0))
         return min(self.burst, tokens + (self._clock() - counted_at) * self.rate)
-
-
-def client_network(address: str) -> str:
-    """Return the address range of one client: an IPv4 address, or the /64 of an IPv6 address; other text unchanged."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.IPv6Network((parsed, _IPV6_CLIENT), strict=False))

@@ -4,7 +4,7 @@ from functools import partial
 
 from gateway.admin.crud import Noun, each
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.listings import CREDENTIALS
+from gateway.admin.list_search import CREDENTIALS
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.lists import CredentialListQuery
 from gateway.admin.requests.models import NoQuery

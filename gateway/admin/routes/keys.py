@@ -5,7 +5,7 @@ from functools import partial
 
 from gateway.admin.crud import Noun, each
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.listings import KEYS
+from gateway.admin.list_search import KEYS
 from gateway.admin.requests.lists import KeyListQuery
 from gateway.admin.requests.models import KeyCreate, KeyUpdate, NoQuery
 from gateway.admin.responses.models import KeyMinted, KeyPage, KeyShown

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from gateway.admin.endpoint import Endpoint, Route
 from gateway.admin.limits import WorkKind
-from gateway.admin.listings import PROMPTS, RESOURCES, TEMPLATES, TOOLS
+from gateway.admin.list_search import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from gateway.admin.requests.lists import PromptListQuery, ToolListQuery, UriListQuery
 from gateway.admin.requests.models import NoBody, NoQuery, QueryModel
 from gateway.admin.requests.overrides import ToolUpdate

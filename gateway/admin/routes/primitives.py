@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.listings import ListRules
+from gateway.admin.list_search import ListRules
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import PrimitiveListQuery, UriListQuery
 from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel

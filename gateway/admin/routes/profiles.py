@@ -6,7 +6,7 @@ from functools import partial
 
 from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.listings import PROFILES
+from gateway.admin.list_search import PROFILES
 from gateway.admin.openapi.formats import LABEL
 from gateway.admin.requests.lists import ProfileListQuery
 from gateway.admin.requests.models import NoQuery

@@ -10,7 +10,7 @@ import anyio.to_thread
 from gateway.admin.crud import Noun, Options, each, endpoint
 from gateway.admin.endpoint import LARGE, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
-from gateway.admin.listings import SOURCES
+from gateway.admin.list_search import SOURCES
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.documents import DocumentQuery, DocumentSent
 from gateway.admin.requests.lists import SourceListQuery

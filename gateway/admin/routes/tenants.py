@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from gateway.admin.crud import Noun, each
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.listings import TENANTS
+from gateway.admin.list_search import TENANTS
 from gateway.admin.requests.lists import TenantListQuery
 from gateway.admin.requests.models import NoQuery, TenantCreate, TenantUpdate
 from gateway.admin.responses.models import TenantPage, TenantShown

@@ -5,7 +5,7 @@ from functools import partial
 
 from gateway.admin.crud import Noun, each, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.listings import WATCHES
+from gateway.admin.list_search import WATCHES
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import WatchListQuery
 from gateway.admin.requests.models import NoBody, NoQuery

@@ -5,7 +5,7 @@ from functools import partial
 
 from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.listings import WEBHOOKS
+from gateway.admin.list_search import WEBHOOKS
 from gateway.admin.requests.lists import WebhookListQuery
 from gateway.admin.requests.models import NoQuery
 from gateway.admin.requests.updates import WebhookCreate

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from gateway.admin.listings import TENANTS
+from gateway.admin.list_search import TENANTS
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import TenantListQuery
 from gateway.domain.identifiers import TenantId

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.identity.local_token_buckets import TokenBuckets, client_network
+from gateway.domain.http.client_network import client_network
+from gateway.identity.local_token_buckets import TokenBuckets
 
 
 class Clock:

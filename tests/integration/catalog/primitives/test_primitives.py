@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.admin.listings import RESOURCES
+from gateway.admin.list_search import RESOURCES
 from gateway.catalog import policies, tenants
 from gateway.catalog.etags import tag_of
 from gateway.catalog.primitives import primitives, queries
