@@ -6,6 +6,7 @@ parts close one after the other.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, Self
 
 import anyio
@@ -14,6 +15,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 _CLOSING_S: Final = 5.0
+_RESTART_S: Final = 1.0
 
 Work = Callable[..., Awaitable[Any]]
 Spawn = Callable[..., object]
@@ -23,6 +25,7 @@ Spawn = Callable[..., object]
 class TaskSupervisor:
     """The background tasks of one owner, each named after its function. The failure of a task is only logged.
 
+    A loop that fails is started again, because a replica without its heartbeat or its repairs is wrong unnoticed.
     A task group waits for a cancelled task without a bound; closing a supervisor takes at most 5 s.
     """
 
@@ -42,18 +45,25 @@ class TaskSupervisor:
         """True while tasks can be started."""
         return self._loop is not None
 
-    def open(self, *work: Work) -> None:
-        """Accept tasks from now on, and start one for each of these functions."""
+    def open(self, *loops: Work) -> None:
+        """Accept tasks from now on, and start these loops."""
         self._loop = asyncio.get_running_loop()
-        for each in work:
-            self.spawn(each)
+        for loop in loops:
+            self.spawn_loop(loop)
 
     def spawn(self, work: Work, *arguments: object) -> None:
         """Run a task until it ends or the supervisor is closed."""
+        self._start(work, partial(_run_logged, work, *arguments))
+
+    def spawn_loop(self, work: Work) -> None:
+        """Run a task until it ends or the supervisor is closed; one second after a failure it starts again."""
+        self._start(work, partial(_run_again, work))
+
+    def _start(self, work: Work, run: Callable[[], Awaitable[Any]]) -> None:
         if self._loop is None:
             raise RuntimeError("the task supervisor is not open")
         scope = anyio.CancelScope()  # unlike `Task.cancel`, it does not interrupt a shielded clean-up
-        task = self._loop.create_task(_run_logged(scope, work, arguments), name=getattr(work, "__qualname__", None))
+        task = self._loop.create_task(_run_in(scope, run), name=getattr(work, "__qualname__", None))
         self._running[task] = scope
         task.add_done_callback(self._running.pop)
 
@@ -71,9 +81,23 @@ class TaskSupervisor:
             log.error("background_tasks_left", tasks=sorted(task.get_name() for task in left))
 
 
-async def _run_logged(scope: anyio.CancelScope, work: Work, arguments: tuple[object, ...]) -> None:
+async def _run_in(scope: anyio.CancelScope, run: Callable[[], Awaitable[Any]]) -> None:
+    with scope:
+        await run()
+
+
+async def _run_logged(work: Work, *arguments: object) -> bool:
+    """Run the work; False if it failed."""
     try:
-        with scope:
-            await work(*arguments)
+        await work(*arguments)
     except Exception:
         log.exception("background_work_failed", work=getattr(work, "__qualname__", None))
+        return False
+    return True
+
+
+async def _run_again(work: Work) -> None:
+    while True:
+        if await _run_logged(work):
+            return
+        await anyio.sleep(_RESTART_S)

@@ -68,7 +68,7 @@ class JobScheduler:
             is_running = (due.tenant, due.id) in self._running
             if perform is None or is_running or busy[due.tenant] >= AT_ONCE_EACH:
                 continue
-            if len(self._running) >= AT_ONCE:
+            if len(self._running) >= AT_ONCE or not self._tasks.is_open:
                 return
             busy[due.tenant] += 1
             self._running.add((due.tenant, due.id))

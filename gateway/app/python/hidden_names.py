@@ -46,7 +46,7 @@ class HiddenNames:
             stack.callback(self._code.subscribe(lambda: loop.call_soon_threadsafe(self._changed.set)))
             await self._find()
             tasks = await stack.enter_async_context(TaskSupervisor())
-            tasks.spawn(self._follow)
+            tasks.spawn_loop(self._follow)
             self._stack = stack.pop_all()
         return self
 

@@ -35,6 +35,29 @@ async def test_closing_ends_what_was_spawned() -> None:
     assert lines[0]["work"].endswith("fail")
 
 
+async def test_a_loop_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a bug in a heartbeat ends one beat, not the heartbeat (SRV-4)."""
+    monkeypatch.setattr("gateway.domain.task_supervisor._RESTART_S", 0)
+    begun: list[int] = []
+    is_third = anyio.Event()
+
+    async def beat() -> None:
+        begun.append(len(begun))
+        if len(begun) < 3:
+            raise ValueError("a bug")
+        is_third.set()
+
+    tasks = TaskSupervisor()
+    with capture_logs() as lines:
+        tasks.open(beat)
+        with anyio.fail_after(10):
+            await is_third.wait()
+        await tasks.close()
+
+    assert begun == [0, 1, 2]
+    assert [line["event"] for line in lines] == ["background_work_failed"] * 2
+
+
 async def test_tasks_are_named_after_their_work_and_receive_its_arguments() -> None:
     """Ours: a task of a dump can be found in the code."""
     seen: list[tuple[str, int]] = []
