@@ -23,6 +23,11 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 
 
+def is_large(raw: bytes, model: type[BodyModel]) -> bool:
+    """True if the body is parsed without its document."""
+    return len(raw) > LARGEST_REST and not issubclass(model, DocumentSent)
+
+
 async def read_body(raw: bytes, model: type[B], *, media_type: str = "application/json") -> B:
     """Validate the body as `model`. A `DocumentSent` is not parsed.
 
@@ -34,11 +39,11 @@ async def read_body(raw: bytes, model: type[B], *, media_type: str = "applicatio
     """
     if issubclass(model, DocumentSent):
         return model(content=raw, media_type=media_type)
-    raw = raw.rstrip()
+    raw = raw.rstrip(b" \t\r\n")  # the white space of JSON
     if model is NoBody and not raw:
         return model()
     if len(raw) > _LARGE:
-        content = await anyio.to_thread.run_sync(load_large if len(raw) > LARGEST_REST else load_json, raw)
+        content = await anyio.to_thread.run_sync(load_large if is_large(raw, model) else load_json, raw)
     else:
         content = load_json(raw)
     if not isinstance(content, dict):

@@ -25,7 +25,8 @@ HEADERS = (
     "X-Original-URL",
     "x-rewrite-url",
 )
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+FORM_TYPE = "application/x-www-form-urlencoded"
+FORM = {"Content-Type": FORM_TYPE}
 URL = "https://api.example.com/pets"
 
 
@@ -76,6 +77,19 @@ async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
         (
             _http("POST", body="a={{ n | url_encode }}&b={{ m | default: 'x' | url_encode }}", headers=FORM),
             Safety.MODERATE,
+        ),
+        (_http("POST", body="a={{ n | url_encode | url_decode }}", headers=FORM), Safety.DANGEROUS),
+        (_http("POST", body="a={{ url_encoded }}", headers=FORM), Safety.DANGEROUS),
+        (_http("POST", body="a={{ n | append: '}' }}", headers=FORM), Safety.DANGEROUS),
+        (_http("POST", body="{% if n %}a={{ n }}{% endif %}", headers=FORM), Safety.DANGEROUS),
+        (_http("POST", body="{% if n %}a={{ n | url_encode }}{% endif %}", headers=FORM), Safety.MODERATE),
+        (
+            _http(
+                "POST",
+                body="a={{ n }}",
+                headers={"content-type": f"{FORM_TYPE[:4]}{{% if true %}}{FORM_TYPE[4:]}{{% endif %}}"},
+            ),
+            Safety.DANGEROUS,
         ),
         (_http("POST", body="{{ n }}", headers={"content-type": "{{ kind }}"}), Safety.DANGEROUS),
         (_http("POST", body="{{ n }}"), Safety.MODERATE),

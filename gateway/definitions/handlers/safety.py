@@ -16,6 +16,7 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
     TemplateSpec,
 )
+from gateway.definitions.templates.template import Template, is_open
 from gateway.domain.http.headers import METHOD_FIELD
 from gateway.domain.json_access import as_object
 from gateway.domain.tenancy.policy import Safety
@@ -25,8 +26,6 @@ _METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 _FIELD = re.compile(rf"(?:^|[?&]){METHOD_FIELD}=([^&#]*)")
 _FILLED_NAME = re.compile(r"(?:^|[?&])[^=&#]*\{\{[^{}]*\}\}[^=&#]*=")
 """A field whose name has a placeholder: the caller can fill in `METHOD_FIELD`."""
-_UNENCODED = re.compile(r"\{\{(?:(?!url_encode)[^{}])*\}\}")
-"""A placeholder of a form in one text: its value can end the field and begin another."""
 _ANY_METHOD = "*"
 _RANKS = {Safety.SAFE: 0, Safety.MODERATE: 1, Safety.DANGEROUS: 2}
 
@@ -102,15 +101,17 @@ def _override(spec: HttpSpec) -> str | None:
             return found[1]
         if _FILLED_NAME.search(text):  # guard: method-override-filled-names
             return _ANY_METHOD
-    if isinstance(body, str) and _is_form(spec) and _UNENCODED.search(body):  # guard: method-override-form-text
-        return _ANY_METHOD
+    text = None if spec.body is None else spec.body.node
+    # guard: method-override-form-text
+    if isinstance(text, Template) and _is_form(spec) and not text.is_filtered_by("url_encode"):
+        return _ANY_METHOD  # a value that is not encoded can end its field and begin another
     return None
 
 
 def _is_form(spec: HttpSpec) -> bool:
     """True if the body is sent as a form, or if a caller chooses the content type."""
     kinds = (value.source.lower() for name, value in spec.headers if name.lower() == "content-type")
-    return any("form-urlencoded" in kind or "{{" in kind for kind in kinds)
+    return any("form-urlencoded" in kind or is_open(kind) for kind in kinds)
 
 
 def _of_named(what: str, level: Safety | None) -> tuple[Safety, str]:

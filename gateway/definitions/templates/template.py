@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.expressions import Filtered, Test, parse_test
-from gateway.definitions.templates.parser import Block, TextNode, parse_template
+from gateway.definitions.templates.parser import Block, IfNode, TextNode, parse_template
 from gateway.definitions.templates.rendering import Escape, Rendering
 from gateway.definitions.templates.values import measure
 from gateway.domain.json_access import as_list, as_object, point
@@ -42,6 +42,10 @@ class Template:
         """True if the parsed template contains only text, so its result is always the same."""
         return all(isinstance(node, TextNode) for node in self.block)
 
+    def is_filtered_by(self, name: str) -> bool:
+        """True if this filter is the last one of every value that the template fills in."""
+        return _is_filtered(self.block, name)
+
     def render(self, variables: Mapping[str, object], *, escape: Escape | None = None) -> str:
         """Return the text with its placeholders filled. `escape` is applied to the filled values only.
 
@@ -62,6 +66,16 @@ class Template:
         value = rendering.value(self.block[0])
         budget.write(measure(value, budget, budget.most_output))
         return value
+
+
+def _is_filtered(block: Block, name: str) -> bool:
+    for node in block:
+        if isinstance(node, IfNode):
+            if not all(_is_filtered(branch.body, name) for branch in node.branches):
+                return False
+        elif isinstance(node, Filtered) and not (node.filters and node.filters[-1].name == name):
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

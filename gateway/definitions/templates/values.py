@@ -171,7 +171,7 @@ def _same_scalar(item: object, wanted: object, budget: RenderingBudget) -> bool:
 
 def _is_nothing(value: object, kind: Nothing, budget: RenderingBudget) -> bool:
     if isinstance(value, str) and kind is Nothing.BLANK:
-        budget.spend_on(len(value))
+        budget.spend_on(len(value), 3)  # white space beyond ASCII is looked up character by character
         return not value.strip()
     size = count(value)
     if size is not None:

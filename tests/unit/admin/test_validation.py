@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gateway.admin.large_bodies import LARGEST_REST
 from gateway.admin.requests.models import (
     AuditQuery,
     KeyCreate,
@@ -198,6 +199,27 @@ async def test_a_large_archive_stays_json() -> None:
     read = await read_body(json.dumps({"document": None, "archive": sent}).encode(), SourceReplace)
     assert read.archive is not None
     assert (read.archive.base64, read.archive.entry) == (json.dumps(sent["base64"]).encode(), "a.yaml")
+
+
+async def test_a_document_that_equals_another_member_is_not_mistaken_for_it() -> None:
+    """Ours: an empty object of credentials stays one, whatever else of the body equals it."""
+    read = await read_body(_padded('{"name":"a","credentials":{},"document":{}}'), SourceCreate)
+    assert (read.credentials, read.document) == ({}, {})
+    read = await read_body(_padded('{"name":"document","document":"document"}'), SourceCreate)
+    assert (read.name, read.document) == ("document", "document")
+
+
+def _padded(body: str) -> bytes:
+    """The body with one byte more than is parsed whole."""
+    return f"{body[:-1].ljust(LARGEST_REST)}}}".encode()
+
+
+@pytest.mark.parametrize("after", ["\x0b", "\x0c", "\xa0"])
+async def test_only_white_space_of_json_may_follow_a_body(after: str) -> None:
+    """RFC 8259: space, tab, line feed and carriage return."""
+    assert (await read_body(b'{"name":"a","document":{}} \t\r\n', SourceCreate)).name == "a"
+    with pytest.raises(InvalidBody):
+        await read_body(f'{{"name":"a","document":{{}}}}{after}'.encode(), SourceCreate)
 
 
 async def test_a_document_is_cut_out_where_it_is() -> None:
