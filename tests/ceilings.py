@@ -70,8 +70,9 @@ def _of_definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, 
         yield f"{shown}:{node.lineno} {node.name}: may not be called {banned}"
     if isinstance(node, ast.ClassDef):
         return
-    first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
-    length = (node.end_lineno or node.lineno) - first.lineno + 1
+    length = (node.end_lineno or node.lineno) - node.lineno + 1
+    if ast.get_docstring(node) is not None:
+        length -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
     if length > FUNCTION_LINES:
         yield f"{shown}:{node.lineno} {node.name}: {length} lines, the ceiling is {FUNCTION_LINES}"
 

@@ -1,7 +1,7 @@
 """Wiring of all parts of a gateway; nothing connects until the lifespan runs."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from gateway.app.asgi import (
     build_public_app,
 )
 from gateway.app.backends import Backends
-from gateway.app.event_router import build_event_router
+from gateway.app.event_router import EventRouter, build_event_router
 from gateway.app.infrastructure import Infrastructure, build_infrastructure
 from gateway.app.installation import describe_installation
 from gateway.app.metrics_wiring import connect_metrics, connect_pools, make_metrics
@@ -33,6 +33,7 @@ from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates import watches
 from gateway.catalog.updates.webhooks import SingleUse
+from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import read_ceilings
 from gateway.jobs.scheduler import JobScheduler
@@ -88,35 +89,44 @@ def build_app(
     )
     catalog = build_catalog(infrastructure, events, code, ceilings=ceilings)
     verifier = TrailVerifier(infrastructure.store, infrastructure.cipher, infrastructure.heads)
-    jobs = build_jobs(infrastructure, catalog, runtime)
-    facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
-
-    @asynccontextmanager
-    async def lifespan() -> AsyncGenerator[None]:
-        async with AsyncExitStack() as stack:
-            for part in (*infrastructure.parts, runtime.connections, mcp_app, jobs):  # closed in reverse
-                await stack.enter_async_context(part)
-            await infrastructure.check()
-            await stack.enter_async_context(HiddenNames(catalog, code, database_url=database_url))
-            stack.enter_context(events.listening())
-            loop = asyncio.get_running_loop()
-            renew = runtime.connections.renew
-            stack.callback(code.subscribe(lambda: loop.call_soon_threadsafe(renew, code.generation)))
-            yield
-
     hooks = build_hooks(catalog, runtime)
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.places, verifier.places, hooks.places)
     calls = (runtime.calls.check_places, mcp_app.open_requests)
     connect_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: mcp_app.paced)
+    facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
     probes = build_probes(infrastructure, runtime, readiness, settings)
     closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, verifier, runtime, facts, limits)]
     around = build_edge_dependencies(settings, metrics, readiness)
+    jobs = build_jobs(infrastructure, catalog, runtime)
+    hidden = HiddenNames(catalog, code, database_url=database_url)
+    lifespan = partial(_run_parts, infrastructure, runtime.connections, (mcp_app, jobs), hidden, events, code)
     if settings.admin_port is None:
         front = build_public_app([*probes, *closed, hooks.route], settings, mcp_app, around)
         return Application(asgi=front, admin=None, lifespan=lifespan)
     front = build_public_app([*probes, hooks.route], settings, mcp_app, around)  # guard: admin-door-apart
     return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
+
+
+@asynccontextmanager
+async def _run_parts(
+    infrastructure: Infrastructure,
+    connections: Connections,
+    further: Sequence[AbstractAsyncContextManager[object]],
+    hidden: HiddenNames,
+    events: EventRouter,
+    code: Registrations,
+) -> AsyncGenerator[None]:
+    """Open the parts of a gateway in order; close them in reverse order when the block ends."""
+    async with AsyncExitStack() as stack:
+        for part in (*infrastructure.parts, connections, *further):
+            await stack.enter_async_context(part)
+        await infrastructure.check()
+        await stack.enter_async_context(hidden)
+        stack.enter_context(events.listening())
+        loop = asyncio.get_running_loop()
+        stack.callback(code.subscribe(lambda: loop.call_soon_threadsafe(connections.renew, code.generation)))
+        yield
 
 
 def build_mcp_app(infrastructure: Infrastructure, runtime: Runtime) -> McpApp:

@@ -147,11 +147,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
         ),
         TenantRemoved: EventRoute[TenantRemoved](
             caches=_by_tenant(
-                snapshots.forget,
-                runtime.views.forget,
-                secrets.forget,
-                credentials.forget_tenant,
-                connections.forget,
+                snapshots.forget, runtime.views.forget, secrets.forget, credentials.forget_tenant, connections.forget
             ),
             arrival=_by_tenant(stores.sessions.forget_tenant, streams.end, running.end_session, orphans.end),
         ),

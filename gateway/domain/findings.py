@@ -15,7 +15,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one check; `mend` is the remedy, empty if there is nothing to do."""
+    """Result of one check; `mend`, the name in the admin API, is the remedy; empty if there is nothing to do."""
 
     check: str
     status: Verdict
@@ -28,14 +28,14 @@ def fine(check: str, detail: str) -> Finding:
     return Finding(check=check, status=Verdict.OK, detail=detail)
 
 
-def warning(check: str, detail: str, mend: str) -> Finding:
+def warning(check: str, detail: str, remedy: str) -> Finding:
     """A finding that an operator should look at."""
-    return Finding(check=check, status=Verdict.WARNING, detail=detail, mend=mend)
+    return Finding(check=check, status=Verdict.WARNING, detail=detail, mend=remedy)
 
 
-def failure(check: str, detail: str, mend: str) -> Finding:
+def failure(check: str, detail: str, remedy: str) -> Finding:
     """A finding on something that does not work, or is not safe."""
-    return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=mend)
+    return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=remedy)
 
 
 def listed(names: Sequence[str], *, most: int) -> str:

@@ -55,12 +55,8 @@ class Metrics:
         self.audit_overflow = Callback(
             "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
         )
-        self.audit_heads_failures = Callback(
-            "gateway_audit_heads_failures_total",
-            "Deliveries of audit heads to a store outside the database that failed.",
-            ("store",),
-            kind="counter",
-        )
+        lost = "Deliveries of audit heads to a store outside the database that failed."
+        self.audit_heads_failures = Callback("gateway_audit_heads_failures_total", lost, ("store",), kind="counter")
         self.pool_busy = Callback("gateway_pool_busy", "Places of a replica-wide pool that are held now.", ("pool",))
         self.pool_refusals = Callback(
             "gateway_pool_refusals_total",

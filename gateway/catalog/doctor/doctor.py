@@ -91,8 +91,8 @@ class Doctor:
         if not hidden:
             return fine("code", "nothing that is registered in Python hides behind a name of a tenant")
         places = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
-        mend = "rename one of the two: what the tenant has, or what the code registers"
-        return warning("code", f"hidden behind names of tenants: {_listed(places)}", mend)
+        remedy = "rename one of the two: what the tenant has, or what the code registers"
+        return warning("code", f"hidden behind names of tenants: {_listed(places)}", remedy)
 
     async def _judge_secrets(self) -> Finding:
         """Finding on stored secrets: those of one source per tenant are opened, so a wrong key is found before a call.

@@ -91,8 +91,8 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
         name: facts.clock_skew_s for name, facts in (("PostgreSQL", database), ("Redis", redis)) if facts is not None
     }
     if not skews:
-        mend = "fix the findings on PostgreSQL and Redis first"
-        return warning("clock", "there is no other clock to compare with", mend)
+        remedy = "fix the findings on PostgreSQL and Redis first"
+        return warning("clock", "there is no other clock to compare with", remedy)
     message = ", ".join(f"{name} {skew:+.1f} s" for name, skew in skews.items())
     worst = max(abs(skew) for skew in skews.values())
     if worst < _SMALL_SKEW_S:
@@ -142,8 +142,8 @@ def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | N
         return warning(check, "there is none yet", f"set {variable}, or start `gateway serve`, which makes one")
     message = f"{len(lengths)} of {', '.join(str(length) for length in lengths)} characters"
     if min(lengths) < _SHORTEST_KEY:
-        mend = f"set {variable} to at least {_SHORTEST_KEY} random characters"
-        return failure(check, f"{message}: short enough to be guessed", mend)
+        remedy = f"set {variable} to at least {_SHORTEST_KEY} random characters"
+        return failure(check, f"{message}: short enough to be guessed", remedy)
     if folder is not None:
         detail = f"{message}, made by the gateway and kept in {folder}: good for one machine"
         return warning(check, detail, f"set {variable} before there is a second replica, and keep a copy elsewhere")

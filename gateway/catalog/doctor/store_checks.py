@@ -18,24 +18,24 @@ _some = partial(listed, most=6)
 def judge_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
     """Findings on PostgreSQL: login, migrations, role, row-level security, grants."""
     if isinstance(found, GatewayError):
-        mend = "start PostgreSQL and look at GATEWAY_DATABASE_URL; the findings on it follow once it answers"
-        return [failure("database", found.message, mend)]
+        remedy = "start PostgreSQL and look at GATEWAY_DATABASE_URL; the findings on it follow once it answers"
+        return [failure("database", found.message, remedy)]
     return [_reached(found), _migrations(found), _role(found), _walls(found), _grants(found)]
 
 
 def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
     """Findings on Redis: version, persistence, eviction."""
     if isinstance(found, GatewayError):
-        mend = "start Redis and look at GATEWAY_REDIS_URL; the findings on it follow once it answers"
-        return [failure("redis", found.message, mend)]
+        remedy = "start Redis and look at GATEWAY_REDIS_URL; the findings on it follow once it answers"
+        return [failure("redis", found.message, remedy)]
     return [_redis(found), _persistence(found), _memory(found)]
 
 
 def _reached(facts: DatabaseFacts) -> Finding:
     if facts.login_is_mighty:
         detail = f"reached, but the login {facts.login} is a superuser or bypasses row-level security"
-        mend = "log in as gateway_app: an injected statement can leave the role, but not the login"
-        return warning("database", detail, mend)
+        remedy = "log in as gateway_app: an injected statement can leave the role, but not the login"
+        return warning("database", detail, remedy)
     return fine("database", f"reached as {facts.login}")
 
 
@@ -64,11 +64,11 @@ def _role(facts: DatabaseFacts) -> Finding:
         if is_so
     ]
     if traits:
-        mend = "run `alter role gateway_app nosuperuser nobypassrls nocreaterole nocreatedb noreplication`"
-        return failure("role", f"gateway_app {' and '.join(traits)}: tenants are not kept apart", mend)
+        remedy = "run `alter role gateway_app nosuperuser nobypassrls nocreaterole nocreatedb noreplication`"
+        return failure("role", f"gateway_app {' and '.join(traits)}: tenants are not kept apart", remedy)
     if role.member_of:
-        mend = f"run `revoke {role.member_of[0]} from gateway_app`, for each of them"
-        return failure("role", f"gateway_app may become {_some(role.member_of)}", mend)
+        remedy = f"run `revoke {role.member_of[0]} from gateway_app`, for each of them"
+        return failure("role", f"gateway_app may become {_some(role.member_of)}", remedy)
     return fine("role", "gateway_app is no superuser, bypasses nothing and is a member of no other role")
 
 
@@ -82,8 +82,8 @@ def _walls(facts: DatabaseFacts) -> Finding:
             f"run `alter table {table} enable row level security` as the owner, for each table; find out who did this",
         )
     if facts.unforced:
-        mend = f"run `alter table {facts.unforced[0]} force row level security` as the owner, for each table"
-        return failure(check, f"does not bind the owner of {_some(facts.unforced)}", mend)
+        remedy = f"run `alter table {facts.unforced[0]} force row level security` as the owner, for each table"
+        return failure(check, f"does not bind the owner of {_some(facts.unforced)}", remedy)
     return fine(check, "enabled and forced on every table that holds tenants' rows")
 
 
@@ -92,13 +92,15 @@ def _grants(facts: DatabaseFacts) -> Finding:
     if role is None:
         return failure("grants", "there is no role gateway_app", _MIGRATE)
     if role.owns:
-        mend = "run `reassign owned by gateway_app to OWNER`, where OWNER is the login that migrates"
-        return failure("grants", f"gateway_app owns {_some(role.owns)}, and owners change their walls", mend)
+        remedy = "run `reassign owned by gateway_app to OWNER`, where OWNER is the login that migrates"
+        return failure(
+            "grants", f"gateway_app owns {_some(role.owns)}; an owner can switch row-level security off", remedy
+        )
     if role.excess:
         return failure("grants", f"more is allowed than is needed: {_some(role.excess)}", _revocation(role))
     if role.lacks:
-        mend = f"{_MIGRATE}; if it finds nothing to do, grant what is missing"
-        return failure("grants", f"gateway_app lacks {_some(role.lacks)}", mend)
+        remedy = f"{_MIGRATE}; if it finds nothing to do, grant what is missing"
+        return failure("grants", f"gateway_app lacks {_some(role.lacks)}", remedy)
     return fine("grants", "gateway_app owns nothing and has only what it needs")
 
 
@@ -120,11 +122,11 @@ def _redis(facts: RedisFacts) -> Finding:
 def _persistence(facts: RedisFacts) -> Finding:
     check = "redis_persistence"
     if not facts.keeps_log:
-        mend = "set `appendonly yes` (CONFIG SET appendonly yes, and in redis.conf)"
-        return failure(check, "there is no append-only file: a restart of Redis ends every MCP session", mend)
+        remedy = "set `appendonly yes` (CONFIG SET appendonly yes, and in redis.conf)"
+        return failure(check, "there is no append-only file: a restart of Redis ends every MCP session", remedy)
     if not facts.log_is_written:
-        mend = "look at Redis's log and at the space on its disk"
-        return failure(check, "the last write of the append-only file failed", mend)
+        remedy = "look at Redis's log and at the space on its disk"
+        return failure(check, "the last write of the append-only file failed", remedy)
     return fine(check, "the append-only file is on and written")
 
 
@@ -132,8 +134,8 @@ def _memory(facts: RedisFacts) -> Finding:
     check = "redis_memory"
     if facts.eviction == "noeviction":
         return fine(check, "nothing is evicted")
-    mend = "set `maxmemory-policy noeviction` (CONFIG SET maxmemory-policy noeviction, and in redis.conf)"
+    remedy = "set `maxmemory-policy noeviction` (CONFIG SET maxmemory-policy noeviction, and in redis.conf)"
     detail = f"the policy is {facts.eviction}: when memory is full, sessions and counters of limits disappear"
     if facts.max_bytes:
-        return failure(check, detail, mend)
-    return warning(check, f"{detail}; no memory limit is set yet", mend)
+        return failure(check, detail, remedy)
+    return warning(check, f"{detail}; no memory limit is set yet", remedy)

@@ -35,6 +35,12 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _RETRIES = 60
 _RETRY_S = 1.0
 
+CLAIM_AFTER_S: Final = 0.1
+"""Seconds after which a request's id is reserved across replicas."""
+
+STREAM_AFTER_S: Final = 2.0
+"""Seconds after which the response becomes a stream, if the client accepts one."""
+
 
 class SinkState(Enum):
     """The states of a response."""

@@ -12,7 +12,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.http.jsonrpc import CANCELLED, error_response
-from gateway.protocol.sessions.response_sink import ResponseSink, SinkState
+from gateway.protocol.sessions.response_sink import CLAIM_AFTER_S, STREAM_AFTER_S, ResponseSink, SinkState
 
 log = structlog.get_logger(__name__)
 
@@ -22,12 +22,6 @@ TAKEN: Final = "a request of this id is running"
 
 NO_ANSWER: Final = b""
 """The empty response of a request that its client has cancelled; no response is sent (MCP, cancellation)."""
-
-CLAIM_AFTER_S: Final = 0.1
-"""Seconds after which a request's id is reserved across replicas."""
-
-STREAM_AFTER_S: Final = 2.0
-"""Seconds after which the response becomes a stream, if the client accepts one."""
 
 _PARTING_S = 2.0
 _RETRY_S = 1.0

@@ -3,6 +3,7 @@
 import asyncio
 
 import anyio
+import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
@@ -107,7 +108,7 @@ async def test_closing_waits_for_clean_up_even_when_its_caller_is_cancelled() ->
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
-                await asyncio.sleep(0)
+                await anyio.lowlevel.checkpoint()  # a second cancellation would arrive at this wait
             cleaned = True
 
     tasks = TaskSupervisor()
