@@ -48,7 +48,7 @@ def measure_calls(generator: LoadGenerator, effort: Effort, fastmcp: FastMcp | N
         limit = stack.enter_context(_proxy(port))
         folder = stack.enter_context(scratch())
         gateway = stack.enter_context(running_gateway(folder, upstream_port=port))
-        ours = [direct, limit, *_single(gateway, port), *_many(gateway, port, tenants)]
+        ours = [direct, limit, *_single(gateway, port), *_federated(gateway, port), *_many(gateway, port, tenants)]
         peers: list[Target] = []
         notes: list[str] = []
         for tools in (1, 100):
@@ -78,6 +78,15 @@ def _single(gateway: RunningGateway, upstream_port: int) -> Generator[Target]:
         yield from _eras(gateway, f"{tools} tools" if tools > 1 else "1 tool", [(slug, key)])
         if tools == 1:
             yield from _eras(gateway, "1 tool, through the SDK", [(slug, key)], _LONG_WAY)
+
+
+def _federated(gateway: RunningGateway, upstream_port: int) -> Generator[Target]:
+    """Yield targets of one tenant each, whose tool is that of an MCP server of the same revision as the client."""
+    for number, revision in enumerate((MODERN, HANDSHAKE)):
+        slug = f"federated-{revision}"
+        key = gateway.tenant(slug)
+        gateway.attach(slug, f"http://127.0.0.1:{upstream_port}/mcp/{revision}", CALL["name"])
+        yield list(_eras(gateway, "1 tool of another MCP server", [(slug, key)]))[number]
 
 
 def _many(gateway: RunningGateway, upstream_port: int, tenants: int) -> Generator[Target]:

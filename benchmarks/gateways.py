@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping
@@ -28,6 +29,7 @@ _PLENTY = {
     "streams": 1_000_000,
 }
 _ADMIN_S = 180
+_ATTACH_S = 30
 _NO_LIMITS = {"GATEWAY_ADMIN_RATE": "1000000"}
 """Removes the admin rate limit, so that tenants and sources are prepared as fast as possible."""
 
@@ -74,6 +76,20 @@ class RunningGateway:
         body = b'{"name":"bench",%s"document":%s}' % (b"" if url is None else b'"base_url":"%s",' % url.encode(), shown)
         return self.send("POST", f"/tenants/{slug}/sources", body)["report"]
 
+    def attach(self, slug: str, url: str, tool: str) -> None:
+        """Declare an MCP server as a live source with one safe tool, and wait until it is attached.
+
+        Raises:
+            Failed: it was not attached in time.
+        """
+        settings = {"name": "remote", "kind": "mcp", "settings": {"url": url}, "safety": {tool: "safe"}}
+        self.send("POST", f"/tenants/{slug}/live-sources", json.dumps(settings | {"accepts_changes": True}).encode())
+        ends = time.monotonic() + _ATTACH_S
+        while tool not in {each["name"] for each in self.send("GET", f"/tenants/{slug}/tools")["items"]}:
+            if time.monotonic() > ends:
+                raise Failed(f"{url} was not attached: {self.send('GET', f'/tenants/{slug}/live-sources/remote')}")
+            time.sleep(0.2)
+
     def open_session(self, slug: str, key: str) -> str:
         """Open a session of the handshake era; return its id."""
         message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
@@ -95,6 +111,7 @@ def running_gateway(
     """Run a gateway while the block runs; without `servers` it starts its own below the folder."""
     port = free_port()
     environment = {"GATEWAY_OPERATOR_KEY": _OPERATOR, "GATEWAY_SECRET_KEYS": _SECRET, "GATEWAY_LOG_LEVEL": "warning"}
+    environment["GATEWAY_TENANT_POLICY"] = "moderate=allow,dangerous=allow"
     environment |= limits
     if upstream_port is not None:
         environment["GATEWAY_EGRESS_ALLOW"] = f"127.0.0.1:{upstream_port}"

@@ -16,7 +16,7 @@ from gateway.app.server.serve import Running
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import host, local_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER, mcp_url
-from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant, find_source
+from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant, find_source, policy_line
 from gateway.cli.commands.serve import print_operator_key
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
@@ -52,11 +52,12 @@ def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
         ensure_tenant(admin, _TENANT)
         report = _ensure_library(admin, progress, folder=running.data_dir, base_url=base_url)
         key = ensure_key(admin, _TENANT, kept_in=running.data_dir / _KEY_FILE)
+        policy = policy_line(admin, _TENANT, change=f"`gateway --tenant {_TENANT} policy set`")
     progress.finish()
     url = mcp_url(running.url, _TENANT)
     heading = f"The example library is at {base_url}, its tools at the MCP URL. Ctrl-C ends both."
     operator = render_pairs([("operator key", print_operator_key(running))])
-    click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key), operator))
+    click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key), policy, operator))
 
 
 def _ensure_library(admin: AdminApi, progress: Progress, *, folder: Path, base_url: str) -> JsonObject:

@@ -240,7 +240,7 @@ class LimitExceeded(GatewayError):
 
 
 class PolicyDenied(GatewayError):
-    """The tenant's policy does not allow a call of this safety level."""
+    """The tenant's policy does not allow the call, by its level or by a rule."""
 
     code = "policy.denied"
 

@@ -77,13 +77,17 @@ class Settings(BaseSettings):
     )
     egress_allow: _Names = Field(
         (),
-        description="Private `host:port` upstreams that every tenant may reach, comma-separated; "
+        description="Private `host:port` upstreams and `unix:/path` that every tenant may reach, comma-separated; "
         "for one tenant: `gateway tenant egress`.",
     )
     audit_heads: _Names = Field(
         (),
         description="Where else heads of the audit trails are kept: absolute path of a file that is appended to, or "
         "https URL; comma-separated.",
+    )
+    audit_folder: Path | None = Field(None, description="Folder of the audit sinks that are files; none without it.")
+    audit_retention_min_days: int = Field(
+        30, ge=1, le=36_500, description="Days for which a tenant has to keep its audit entries, at least."
     )
     audit_heads_token: SecretStr | None = Field(None, description="Bearer token for the https URLs of audit heads.")
     extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
@@ -92,6 +96,16 @@ class Settings(BaseSettings):
     ceilings: _Names = Field(
         (),
         description="Default ceilings of a tenant's limits, `limit=number`, comma-separated; see the ceilings route.",
+    )
+    tenant_policy: _Names = Field(
+        (),
+        description="Decisions for the levels in new tenants, `level=decision`, comma-separated; default: safe=allow,"
+        " moderate=confirm, dangerous=approve.",
+    )
+    live_commands: bool = Field(
+        False,
+        description="Whether the operator may declare live sources of the kind `command`: programs that the gateway"
+        " starts with its own rights.",
     )
     session_idle_s: int = Field(1800, ge=1, description="Seconds after which an unused MCP session ends.")
     notice_s: float = Field(
@@ -118,6 +132,7 @@ class Settings(BaseSettings):
         "ceilings",
         "egress_allow",
         "secret_keys",
+        "tenant_policy",
         "trusted_proxies",
         "extra_tools",
         "extra_resources",
@@ -143,10 +158,10 @@ class Settings(BaseSettings):
     @classmethod
     def check_audit_heads(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         """Accept only absolute paths, and https URLs without a user name."""
-        for place in value:
-            parts = urlsplit(place)
+        for target in value:
+            parts = urlsplit(target)
             is_url = parts.scheme == "https" and bool(parts.hostname) and parts.username is None
-            if not is_url and not place.startswith("/"):
+            if not is_url and not target.startswith("/"):
                 raise ValueError("each must be an absolute path or an https URL without user and password")
         return value
 

@@ -1,5 +1,6 @@
 """What every test may ask for: the event loop, real servers, an empty Redis, a migrated database."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -129,6 +130,11 @@ def _write_to_memory(config: pytest.Config) -> None:
     config.option.basetemp = config.option.basetemp or folder / "t"  # short, for the paths of sockets
     tempfile.tempdir = None  # it may have been asked before
     Finalize(None, shutil.rmtree, (folder, True), exitpriority=_LAST)  # after multiprocessing's own folder in it
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the collection made out of all later garbage collections; forked servers share it."""
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

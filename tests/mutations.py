@@ -153,12 +153,12 @@ def swap(old: str, new: str) -> Mutation:
 def marks(text: str) -> Iterator[tuple[str, int]]:
     """Every name that the module's comments mark, with the line that it marks."""
     lines = text.split("\n")
-    for token in _comments(text):
-        if found := _MARK.search(token.string):
-            line = token.start[0]
-            if lines[line - 1].lstrip().startswith("#"):
-                line += next(ahead for ahead, below in enumerate(lines[line:], 1) if not _is_blank(below))
-            yield from ((name, line) for name in found[1].split(", "))
+    for line, content in enumerate(lines, 1):
+        if found := _MARK.search(content):
+            ahead = 0
+            if content.lstrip().startswith("#"):
+                ahead = next(ahead for ahead, below in enumerate(lines[line:], 1) if not _is_blank(below))
+            yield from ((name, line + ahead) for name in found[1].split(", "))
 
 
 def place_of(name: str, text: str) -> Place:

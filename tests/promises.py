@@ -22,6 +22,10 @@ TITLES = {
     "CAP-2": "listChanged and subscribe are declared and work",
     "ISO-1": "a kept upstream connection serves one tenant and one credential identity",
     "ISO-2": "checking and explaining arguments and answers is bounded before it starts, for any schema",
+    "DYN-1": "primitives of a live source come when it attaches and go when it detaches",
+    "DYN-2": "attachments are apart; a call goes where its primitive came from",
+    "DYN-3": "one bad definition costs one primitive, and its author learns why",
+    "DYN-6": "a program that connects out offers tools while it is connected",
     "OAS-1": "documents of every version and format, from upload, file or URL",
     "OAS-2": "what goes over the wire is what the document says",
     "OAS-3": "each operation is ok, degraded or skipped, with its reason",
@@ -32,6 +36,10 @@ TITLES = {
     "SAF-1": "every tool has a safety level with reasons",
     "SAF-2": "policy says what each level needs",
     "SAF-4": "every call and change is in the audit trail",
+    "SAF-5": "rules decide by tool, profile and argument; an explanation shows what would happen to a call",
+    "SAF-6": "guardrails check calls and results, built in and by HTTP hook",
+    "SAF-7": "a task outlives its request and its replica; its result is sealed, and deleted in time",
+    "SAF-8": "the audit trail leaves the system: export, streams, retention, verification elsewhere",
     "SRV-1": "every revision of the protocol is served",
     "SRV-3": "SIGTERM finishes what is in flight and exits 0",
     "SRV-4": "Redis or PostgreSQL away: clean refusals, and back without a restart",
@@ -66,6 +74,7 @@ TITLES = {
     "ISO-5": "private upstreams are permitted per tenant, by the operator",
     "SAF-3": "what was agreed to is what runs, bound by its digest",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
+    "DYN-5": "another MCP server behind a live source: both eras, progress, cancellation, questions, updates, bounds",
 }
 PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV|ISO|IDN)-\d+\b")
 

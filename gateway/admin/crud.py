@@ -74,6 +74,7 @@ class Options(TypedDict, total=False):
     problems: AbstractSet[int]
     limit: int
     work: WorkKind
+    media_type: str
 
 
 class AllOptions(Options, total=False):
@@ -132,9 +133,9 @@ class Noun(Generic[T]):
 
     def created(self, call: AnyRequest, made: T, response: AdminResponse) -> AdminResponse:
         """Turn the response with a new object into 201 with its location."""
-        place: str = getattr(made, self.key)
+        key: str = getattr(made, self.key)
         path = self.path.replace("{t}", quote(call.path["t"]))
-        return replace(response, status=201, location=f"{path}/{quote(place)}")
+        return replace(response, status=201, location=f"{path}/{quote(key)}")
 
     def lists(
         self,

@@ -4,15 +4,16 @@ A `GatewayError` becomes a problem document.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
 from functools import partial
 from types import MappingProxyType
 
+import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from gateway.admin.endpoint import (
@@ -75,6 +76,7 @@ class PathDispatcher:
         try:
             response = await self._answer(request)
         except GatewayError as error:
+            self._credentials.note_refusal(scope.get("caller"), error)
             response = problem(error, correlation_id=correlation_id_of(scope))
         await response(scope, receive, send)
 
@@ -113,7 +115,10 @@ class PathDispatcher:
                 return await answer_once(self._admin, route, received, key, partial(self._run, request, route))
 
     async def _run(self, request: Request, route: Route, received: Received) -> Response:
-        return _write(request, await route.run(self._admin, received))
+        answer = await route.run(self._admin, received)
+        if answer.lines is not None:
+            return await _stream(request, answer.lines, route.media_type)
+        return _write(request, answer)
 
     async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
         """Return the tenant in the path, after checking that the caller may send this request for the tenant."""
@@ -197,6 +202,36 @@ def _read_media_type(content_type: str) -> str:
     header = Message()
     header["content-type"] = content_type
     return header.get_content_type() if header.get_content_charset("utf-8") == "utf-8" else ""
+
+
+class LineStream(StreamingResponse):
+    """A response of lines, whose source is closed when the response ends or its client disconnects."""
+
+    def __init__(self, first: bytes, lines: AsyncGenerator[bytes], headers: Mapping[str, str], media_type: str) -> None:
+        super().__init__(self._chunks(first, lines), headers=headers, media_type=media_type)
+        self._lines = lines
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the lines. An error cuts the response short; its client sees that the last line is missing."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._lines.aclose()
+
+    @staticmethod
+    async def _chunks(first: bytes, lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        yield first
+        async for chunk in lines:
+            yield chunk
+
+
+async def _stream(request: Request, lines: AsyncGenerator[bytes], media_type: str) -> Response:
+    """Build a response of lines; an error before the first line becomes a problem document."""
+    headers = {"cache-control": "no-store"}
+    if request.method == "HEAD":
+        return Response(headers=headers, media_type=media_type)
+    return LineStream(await anext(lines), lines, headers, media_type)
 
 
 def _write(request: Request, answer: AdminResponse) -> Response:

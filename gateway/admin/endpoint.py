@@ -3,7 +3,7 @@
 The routes and the OpenAPI document are generated from the endpoints.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
 from gateway.admin.validation import is_large, read_body, read_query
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.audit import TrailVerifier
+from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.etags import Expected
 from gateway.catalog.transaction import Author, CatalogContext
@@ -32,9 +33,11 @@ Q_co = TypeVar("Q_co", bound=QueryModel, covariant=True)
 
 ADMIN = frozenset({Scope.ADMIN})
 READ_AUDIT = frozenset({Scope.ADMIN, Scope.AUDIT})
+READ_APPROVALS = frozenset({Scope.ADMIN, Scope.APPROVE})
+DECIDE = frozenset({Scope.APPROVE})
 OPERATOR_ONLY: frozenset[Scope] = frozenset()
-SMALL = 1024 * 1024
-LARGE = 32 * 1024 * 1024
+SMALL_BODY = 1024 * 1024
+LARGE_BODY = 32 * 1024 * 1024
 NO_TENANT = TenantId("")
 """The placeholder for routes without a tenant in their path; no row belongs to this tenant."""
 
@@ -75,6 +78,8 @@ class AdminResponse:
     content: BaseModel | None = None
     tag: str | None = None
     location: str | None = None
+    lines: AsyncGenerator[bytes] | None = None
+    """Chunks of lines of JSON that are sent instead of `content`; the first is read before the response starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,7 @@ class AdminDependencies:
     cursors: Cursors
     doctor: Doctor
     verifier: TrailVerifier
+    exporter: TrailExporter
     connections: Connections
     """The connections and the pipeline of clients' calls, for calls that an admin tries."""
     calls: CallPipeline
@@ -113,10 +119,12 @@ class Endpoint(Generic[B, Q]):
     """The key needs one of these scopes. If empty, only the operator may send the request."""
     problems: AbstractSet[int] = frozenset()
     """Statuses of refusals, in addition to those that every request of this form can get."""
-    limit: int = SMALL
+    limit: int = SMALL_BODY
     """Maximum bytes of a request body."""
     work: WorkKind = WorkKind.LIGHT
     """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
+    media_type: str = "application/json"
+    """The media type of a response with content."""
     has_tag: bool = False
     """True if the response has an ETag and a change may require a version with `If-Match`."""
     called: str = ""
@@ -141,7 +149,7 @@ class Endpoint(Generic[B, Q]):
         """
         query = read_query(received.query, self.query)
         places = admin.catalog.workers.places
-        # A scan of 32 MiB keeps other threads waiting for 0.1 s: scans share the few places of document workers.
+        # A scan of 32 MiB keeps other threads waiting for 0.1 s: scans share the few slots of document workers.
         async with places.hold(received.tenant) if is_large(received.body, self.body) else nullcontext():
             body = await read_body(received.body, self.body, media_type=received.media_type)
         call = AdminRequest(

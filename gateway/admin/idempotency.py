@@ -65,8 +65,8 @@ async def answer_once(
         IdempotencyKeyReused, RequestInProgress, AnswerNotKept: see `gateway.catalog.idempotency.reserve`.
         GatewayError: the request itself failed; the key is released.
     """
-    asked = KeyedRequest(caller=received.by.caller, key=key, parts=_parts(route, received))
-    found = await reserve(received.tenant, admin.catalog, asked)
+    request = KeyedRequest(caller=received.by.caller, key=key, parts=_parts(route, received))
+    found = await reserve(received.tenant, admin.catalog, request)
     if isinstance(found, KeptAnswer):
         headers = {**found.headers, REPLAYED: "true"}
         return Response(found.body, found.status, headers=headers)

@@ -53,9 +53,9 @@ class AdminLimits:
         )
         self._open: Counter[str] = Counter()
         self._shares = {
-            WorkKind.CHECK: FairSlotPool("places for checks in the admin API", places=16, queue=256),
-            WorkKind.SCAN: FairSlotPool("places for searches of lists in the admin API", places=16, queue=256),
-            WorkKind.OUTBOUND: FairSlotPool("places for imports and tried calls", places=64, queue=256),
+            WorkKind.CHECK: FairSlotPool("slots for checks in the admin API", slots=16, queue=256),
+            WorkKind.SCAN: FairSlotPool("slots for searches of lists in the admin API", slots=16, queue=256),
+            WorkKind.OUTBOUND: FairSlotPool("slots for imports and tried calls", slots=64, queue=256),
         }
 
     @property
@@ -95,9 +95,9 @@ class AdminLimits:
         """
         held: list[str] = []
         try:
-            for name, most, what in _places(caller, address):
+            for name, most, what in _open_request_counters(caller, address):
                 if self._open[name] >= most:  # guard: admin-open-requests
-                    message = f"{most} admin requests of the {what} are open at this replica, the most that may be"
+                    message = f"{most} admin requests of the {what} are open at this replica (the limit)"
                     raise LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
                 self._open[name] += 1
                 held.append(name)
@@ -132,7 +132,7 @@ def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
         raise LimitExceeded(f"{message} this one counts as {cost:g}); retry later", retry_after_s=wait_s)
 
 
-def _places(caller: Caller, address: str) -> list[tuple[str, int, str]]:
+def _open_request_counters(caller: Caller, address: str) -> list[tuple[str, int, str]]:
     """Return the counters of an open request: name, limit, and the noun for error messages."""
     if not isinstance(caller, Principal):
         return [(_OPERATOR, _OPEN_KEY, "key")]

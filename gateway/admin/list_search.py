@@ -13,16 +13,20 @@ from unicodedata import normalize
 import msgspec
 
 from gateway.admin.requests.models import PageQuery
+from gateway.catalog.live.overview import LivePrimitiveView
 from gateway.catalog.primitives.queries import Listed
+from gateway.domain.audit import TrailSink
 from gateway.domain.credentials import StoredCredential
-from gateway.domain.order import Order, join_place, write_moment
+from gateway.domain.live_sources import LiveSource
+from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
+from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.keys import Key, KeyState
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.tenants import Tenant
-from gateway.domain.tools import Tool
-from gateway.domain.watches import Watch
-from gateway.domain.webhooks import Webhook
+from gateway.domain.updates.watches import Watch
+from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
+from gateway.domain.updates.webhooks import Webhook
 
 T = TypeVar("T")
 
@@ -65,20 +69,20 @@ class ListRules(Generic[T]):
         by = sort.removeprefix("-")
         return Order(by=None if by == self.keyed else by, is_descending=sort.startswith("-"))
 
-    def place_of(self, item: T, order: Order) -> str:
+    def position_of(self, item: T, order: Order) -> str:
         """Return the position of an item in an order."""
         if order.by is None:
-            place: str = getattr(item, self.attribute or self.keyed)
-            return place
+            key: str = getattr(item, self.attribute or self.keyed)
+            return key
         value: str | datetime | None = getattr(item, order.by)
         tie: str = getattr(item, "id")  # noqa: B009  # items of every noun that has another order have an id
-        return join_place(value if isinstance(value, str) else write_moment(value), tie)
+        return join_position(value if isinstance(value, str) else write_moment(value), tie)
 
     def matches(self, item: T, query: PageQuery) -> bool:
         """True if an item matches the search and the filters of a query."""
-        asked = asked_of(query)
-        searched = asked.pop("search", None)
-        wanted = ((name, value) for name, value in asked.items() if name not in _OF_LISTS)
+        parameters = asked_of(query)
+        searched = parameters.pop("search", None)
+        wanted = ((name, value) for name, value in parameters.items() if name not in _OF_LISTS)
         return all(_has(self._fact(item, name), value) for name, value in wanted) and (
             not isinstance(searched, str) or _is_in(searched, self.texts(item))
         )
@@ -121,8 +125,17 @@ def _state(key: Key) -> KeyState:
 
 
 def _describe(listed: Listed) -> Iterable[str | None]:
-    message = _decode(listed.item.definition)
-    return (listed.name, message.name, message.title, message.description)
+    return (listed.name, *_texts_of(listed.item.definition))
+
+
+def _texts_of(definition: bytes) -> Iterable[str | None]:
+    message = _decode(definition)
+    return (message.name, message.title, message.description)
+
+
+def _addresses_of(source: LiveSource) -> Iterable[str]:
+    """URL and address; other settings may be secret, and a search would confirm guesses."""
+    return (str(source.settings[name]) for name in ("url", "address") if name in source.settings)
 
 
 def _primitives(name: str, keyed: str) -> ListRules[Listed]:
@@ -135,7 +148,7 @@ def _primitives(name: str, keyed: str) -> ListRules[Listed]:
             "origin": lambda one: one.item.origin,
             "safety": lambda one: one.item.safety,
             "enabled": lambda one: one.is_enabled,
-            "source": lambda one: one.item.source_name if isinstance(one.item, Tool) else "",
+            "source": lambda one: one.item.source_name,
         },
     )
 
@@ -152,11 +165,40 @@ KEYS: ListRules[Key] = ListRules(
     facts={"scope": lambda one: one.scopes, "state": _state},
 )
 SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
+LIVE_SOURCES: ListRules[LiveSource] = ListRules(
+    name="live_sources",
+    texts=lambda one: (one.name, one.status.title, *_addresses_of(one)),
+    facts={"state": lambda one: one.status.state},
+)
+LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
+    name="live_primitives",
+    keyed="place",
+    texts=lambda one: (one.remembered.primitive.remote, *_texts_of(one.remembered.primitive.definition)),
+)
 PROFILES: ListRules[Profile] = ListRules(name="profiles", texts=lambda one: (one.name, one.description))
 CREDENTIALS: ListRules[StoredCredential] = ListRules(
     name="credentials", texts=lambda one: (one.name, one.field, *one.origins)
 )
+GUARDRAILS: ListRules[Guardrail] = ListRules(
+    name="guardrails",
+    texts=lambda one: (one.name,),
+    facts={"check": lambda one: one.rule.check, "enabled": lambda one: one.rule.enabled},
+)
 WEBHOOKS: ListRules[Webhook] = ListRules(name="webhooks", texts=lambda one: (one.name,))
+WEBHOOK_ENDPOINTS: ListRules[OutboundWebhook] = ListRules(
+    name="webhook_endpoints",
+    texts=lambda one: (one.name, one.description, one.url),
+    facts={"failing": lambda one: one.failures > 0},
+)
+WEBHOOK_DELIVERIES: ListRules[OutboundDelivery] = ListRules(
+    name="webhook_deliveries", keyed="id", texts=lambda one: (one.id, one.kind, one.error)
+)
+SINKS: ListRules[TrailSink] = ListRules(
+    name="audit_sinks",
+    keyed="name",
+    texts=lambda one: (one.name, one.target),
+    facts={"failing": lambda one: one.status.fault is not None},
+)
 WATCHES: ListRules[Watch] = ListRules(
     name="watches",
     keyed="uri",

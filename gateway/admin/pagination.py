@@ -66,13 +66,13 @@ async def read_list(
                 await checkpoint()  # a description has up to 16,384 characters: comparing 200 of them takes 60 ms
             if len(items) < size:
                 break
-            after = listing.place_of(items[-1], order)
+            after = listing.position_of(items[-1], order)
         return found[:limit]
 
-    def place(item: T) -> str:
-        return listing.place_of(item, order)
+    def position(item: T) -> str:
+        return listing.position_of(item, order)
 
-    return await read_page(cursors, tenant, listing.name, query, read=read_matching, key=place)
+    return await read_page(cursors, tenant, listing.name, query, read=read_matching, key=position)
 
 
 async def read_page(
@@ -83,8 +83,8 @@ async def read_page(
     Raises:
         InvalidCursor: the cursor was not issued for this tenant, list and filters.
     """
-    if asked := asked_of(query):  # guard: cursor-of-its-search
-        listing = f"{listing}?{orjson.dumps(asked, option=orjson.OPT_SORT_KEYS).decode()}"
+    if search := asked_of(query):  # guard: cursor-of-its-search
+        listing = f"{listing}?{orjson.dumps(search, option=orjson.OPT_SORT_KEYS).decode()}"
     after = None if query.cursor is None else _open(cursors, tenant, listing, query.cursor)
     found = await read(after=after, limit=query.limit + 1)
     if len(found) <= query.limit:
@@ -96,5 +96,5 @@ def _open(cursors: Cursors, tenant: TenantId, listing: str, cursor: str) -> str:
     try:
         return cursors.open(tenant, _FACE, listing, cursor)
     except InvalidCursor as error:
-        reason = "is no `next_cursor` of this list with the same search, filters and sort; start without a cursor"
+        reason = "is not a `next_cursor` of this list with the same search, filters and sort; start without a cursor"
         raise InvalidCursor(error.message, faults=[Fault(pointer="?cursor", reason=reason)]) from None

@@ -1,7 +1,7 @@
 """PUT by name: replaces the object of that name, or creates it (RFC 9110, section 9.3.4).
 
-A creation has the same checks, limits and audit entry as POST. If two requests create one name at the same time, the
-second replaces the object of the first, unless `If-None-Match: *` forbids that.
+A creation has the same checks, limits and audit entry as POST. If two requests create the same name at the same time,
+the second replaces the object of the first, unless `If-None-Match: *` forbids that.
 """
 
 import re
@@ -61,7 +61,7 @@ def check_new_name(noun: str, name: str, pattern: str) -> None:
         NotFound: the name is an id, or does not have the form of a name.
     """
     if is_id(name):
-        raise NotFound(f"no such {noun}; one is created under a name, not under an id")
+        raise NotFound(f"no such {noun}; to create one, use a name, not an id")
     if not re.fullmatch(pattern, name):
         raise NotFound(f"no such {noun}; to create one, its name {WORDS[pattern]}")
 
@@ -85,4 +85,4 @@ async def _refuse_existing(upsert: Upsert) -> None:
         await upsert.read()
     except NotFound:
         return
-    raise PreconditionFailed("there is one already; without `If-None-Match: *` it is replaced")
+    raise PreconditionFailed("the object exists already; remove `If-None-Match: *` to replace it")

@@ -14,7 +14,7 @@ from gateway.admin.requests.models import BodyModel, NoBody, QueryModel
 from gateway.domain.json_text import load_json
 from gateway.errors import BadInput, Fault, InvalidBody
 
-_LARGE = 256 * 1024
+_LARGE_BODY = 256 * 1024
 _MAX_FAULTS = 20
 _NULL_WANTED = "none_required"
 """Pydantic's error type for the `None` branch of an optional field; `None` is only the default of an absent field."""
@@ -42,7 +42,7 @@ async def read_body(raw: bytes, model: type[B], *, media_type: str = "applicatio
     raw = raw.rstrip(b" \t\r\n")  # the white space of JSON
     if model is NoBody and not raw:
         return model()
-    if len(raw) > _LARGE:
+    if len(raw) > _LARGE_BODY:
         content = await anyio.to_thread.run_sync(load_large if is_large(raw, model) else load_json, raw)
     else:
         content = load_json(raw)

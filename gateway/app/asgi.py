@@ -16,11 +16,12 @@ from gateway.app.infrastructure import Infrastructure
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime
 from gateway.catalog.audit import TrailVerifier
+from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.tenancy.policy import Limits
+from gateway.domain.tenancy.policy import Limits, read_decisions
 from gateway.protocol.app import McpApp
 from gateway.registry.cursors import Cursors
 from gateway.settings import Settings
@@ -36,9 +37,18 @@ from gateway.web.proxies import Proxies
 
 
 def build_catalog(
-    infrastructure: Infrastructure, events: EventRouter, code: PythonPrimitives, *, ceilings: Limits
+    infrastructure: Infrastructure,
+    events: EventRouter,
+    code: PythonPrimitives,
+    settings: Settings,
+    *,
+    ceilings: Limits,
 ) -> CatalogContext:
-    """Build the context that the functions of the catalog receive."""
+    """Build the context that the functions of the catalog receive.
+
+    Raises:
+        BrokenSetting: a decision for new tenants is invalid.
+    """
     return CatalogContext(
         store=infrastructure.store,
         sealer=infrastructure.cipher,
@@ -47,18 +57,28 @@ def build_catalog(
         chain_key=infrastructure.cipher.derive("audit"),
         code=code,
         ceilings=ceilings,
+        tenant_policy=read_decisions(settings.tenant_policy),
+        live_commands=settings.live_commands,
+        retention_min_days=settings.audit_retention_min_days,
+        audit=infrastructure.audit.write,
+        public_url=settings.public_url,
     )
 
 
 def build_admin(
-    catalog: CatalogContext, verifier: TrailVerifier, runtime: Runtime, facts: Installation, limits: AdminLimits
+    catalog: CatalogContext,
+    trails: tuple[TrailVerifier, TrailExporter],
+    runtime: Runtime,
+    facts: Installation,
+    limits: AdminLimits,
 ) -> Mount:
     """Build the admin API."""
     admin = AdminDependencies(
         catalog=catalog,
         cursors=Cursors(catalog.sealer.derive("admin cursors")),
         doctor=Doctor(facts),
-        verifier=verifier,
+        verifier=trails[0],
+        exporter=trails[1],
         connections=runtime.connections,
         calls=runtime.calls,
     )
@@ -100,11 +120,14 @@ def build_edge_dependencies(settings: Settings, metrics: Metrics, readiness: Rea
 
 
 def build_public_app(
-    routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, around: EdgeDependencies
+    routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, provide: ASGIApp, around: EdgeDependencies
 ) -> ASGIApp:
-    """Build the edge and all routes behind it; MCP URLs bypass the main router and its middleware."""
+    """Build the edge and all routes behind it; MCP URLs bypass the main router and its middleware.
+
+    `provide` serves the WebSockets of providers.
+    """
     doorway = PrefixRouter(_ProblemRouter(routes=routes), prefix="/t/", to=mcp_app.endpoint, but="/hooks/")
-    return _edge(doorway, settings, around)
+    return _edge(doorway, settings, around, sockets=provide)
 
 
 def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: EdgeDependencies) -> ASGIApp:
@@ -112,6 +135,6 @@ def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: E
     return _edge(_ProblemRouter(routes=routes), settings, around)
 
 
-def _edge(app: ASGIApp, settings: Settings, around: EdgeDependencies) -> Edge:
+def _edge(app: ASGIApp, settings: Settings, around: EdgeDependencies, *, sockets: ASGIApp | None = None) -> Edge:
     hosts = (*default_hosts(settings.public_url), *settings.allowed_hosts)
-    return Edge(app, hosts=hosts, origins=settings.allowed_origins, around=around)
+    return Edge(app, hosts=hosts, origins=settings.allowed_origins, around=around, sockets=sockets)

@@ -19,28 +19,37 @@ from gateway.app.asgi import (
     build_public_app,
 )
 from gateway.app.backends import Backends
+from gateway.app.background_jobs import build_jobs
 from gateway.app.event_router import EventRouter, build_event_router
 from gateway.app.infrastructure import Infrastructure, build_infrastructure
 from gateway.app.installation import describe_installation
-from gateway.app.metrics_wiring import connect_metrics, connect_pools, make_metrics
+from gateway.app.live_sources import build_provide_endpoint
+from gateway.app.metrics_wiring import (
+    connect_live_metrics,
+    connect_metrics,
+    connect_pools,
+    connect_task_metrics,
+    make_metrics,
+)
 from gateway.app.python.hidden_names import HiddenNames
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime, build_runtime
 from gateway.app.secrets import GatewayKeys
-from gateway.catalog import idempotency
 from gateway.catalog.audit import TrailVerifier
+from gateway.catalog.audit_export import TrailExporter
+from gateway.catalog.calls.mcp_tasks import TaskRecords
 from gateway.catalog.transaction import CatalogContext
-from gateway.catalog.updates import watches
 from gateway.catalog.updates.webhooks import SingleUse
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import read_ceilings
-from gateway.jobs.scheduler import JobScheduler
-from gateway.jobs.watch_poller import WatchPoller
 from gateway.protocol.app import McpApp
+from gateway.protocol.tasks.runs import TaskRunner
 from gateway.settings import Settings
-from gateway.web.webhooks import WebhookEndpoint
+from gateway.web.console.endpoint import ApprovalPages
+from gateway.web.console.sessions import SESSION_PURPOSE
+from gateway.web.webhook_receiver import WebhookReceiver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +89,7 @@ def build_app(
     mcp_app = build_mcp_app(infrastructure, runtime)
     events = build_event_router(infrastructure, runtime, mcp_app)
     readiness.before_closing(mcp_app.close_streams)
+    readiness.before_closing(runtime.providers.drain)
     connect_metrics(
         metrics,
         infrastructure=infrastructure,
@@ -87,24 +97,30 @@ def build_app(
         sessions=runtime.stores.sessions,
         readiness=readiness,
     )
-    catalog = build_catalog(infrastructure, events, code, ceilings=ceilings)
-    verifier = TrailVerifier(infrastructure.store, infrastructure.cipher, infrastructure.heads)
+    connect_live_metrics(metrics, runtime.live)
+    connect_task_metrics(metrics, mcp_app.tasks)
+    catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings)
+    trails = build_trails(infrastructure)
     hooks = build_hooks(catalog, runtime)
+    console = build_console(catalog, runtime)
     limits = AdminLimits(settings.admin_rate)
-    pools = (*infrastructure.pools, catalog.workers.places, verifier.places, hooks.places)
-    calls = (runtime.calls.check_places, mcp_app.open_requests)
+    pools = (*infrastructure.pools, catalog.workers.places, trails[0].places, *trails[1].pools, hooks.places)
+    calls = (runtime.calls.check_places, runtime.calls.guardrails.places, mcp_app.open_requests, console.places)
     connect_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
     probes = build_probes(infrastructure, runtime, readiness, settings)
-    closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, verifier, runtime, facts, limits)]
+    closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, trails, runtime, facts, limits)]
     around = build_edge_dependencies(settings, metrics, readiness)
-    jobs = build_jobs(infrastructure, catalog, runtime)
+    scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
+    provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
+    further = (*runtime.live.parts, mcp_app, scheduler, attachments, runtime.providers)
     hidden = HiddenNames(catalog, code, database_url=database_url)
-    lifespan = partial(_run_parts, infrastructure, runtime.connections, (mcp_app, jobs), hidden, events, code)
+    lifespan = partial(_run_parts, infrastructure, runtime.connections, further, hidden, events, code)
     if settings.admin_port is None:
-        front = build_public_app([*probes, *closed, hooks.route], settings, mcp_app, around)
+        front = build_public_app([*probes, *closed, hooks.route, *console.routes], settings, mcp_app, provide, around)
         return Application(asgi=front, admin=None, lifespan=lifespan)
-    front = build_public_app([*probes, hooks.route], settings, mcp_app, around)  # guard: admin-door-apart
+    # guard: admin-door-apart
+    front = build_public_app([*probes, hooks.route, *console.routes], settings, mcp_app, provide, around)
     return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
 
 
@@ -134,25 +150,35 @@ def build_mcp_app(infrastructure: Infrastructure, runtime: Runtime) -> McpApp:
     return McpApp(
         runtime.credentials,
         runtime.connections,
-        runtime.calls,
         runtime.stores,
+        TaskRunner(
+            TaskRecords(infrastructure.store, infrastructure.cipher, infrastructure.bus.publish),
+            runtime.calls,
+            runtime.connections,
+            runtime.credentials,
+        ),
         state_keys=infrastructure.cipher.derive_all("request state"),
         traces=infrastructure.traces,
     )
 
 
-def build_hooks(catalog: CatalogContext, runtime: Runtime) -> WebhookEndpoint:
+def build_trails(infrastructure: Infrastructure) -> tuple[TrailVerifier, TrailExporter]:
+    """Build the verification and the export of audit trails."""
+    store, cipher = infrastructure.store, infrastructure.cipher
+    return TrailVerifier(store, cipher, infrastructure.heads), TrailExporter(store, cipher)
+
+
+def build_console(catalog: CatalogContext, runtime: Runtime) -> ApprovalPages:
+    """Build the pages of approvals."""
+    keys = catalog.sealer.derive_all(SESSION_PURPOSE)
+    return ApprovalPages(catalog, runtime.credentials, runtime.stores.nonces, keys=keys)
+
+
+def build_hooks(catalog: CatalogContext, runtime: Runtime) -> WebhookReceiver:
     """Build the endpoint of webhook deliveries."""
     nonces = runtime.stores.nonces
 
     async def use(tenant: TenantId, named: str, for_s: int) -> bool:
         return await nonces.use(tenant, named, for_s=for_s)
 
-    return WebhookEndpoint(catalog, runtime.limiter, SingleUse(use=use, free=nonces.free))
-
-
-def build_jobs(infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime) -> JobScheduler:
-    """Build the scheduler of background jobs."""
-    watching = WatchPoller(catalog=catalog, upstream=infrastructure.upstream, named=runtime.secrets.named)
-    forgetting = partial(idempotency.clean_up, catalog)
-    return JobScheduler(infrastructure.store, {watches.KIND: watching.perform, idempotency.KIND: forgetting})
+    return WebhookReceiver(catalog, runtime.limiter, SingleUse(use=use, free=nonces.free))

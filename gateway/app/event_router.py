@@ -15,12 +15,15 @@ import structlog
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.runtime import Runtime
 from gateway.domain.events import (
+    ApprovalChanged,
     CatalogMoved,
     Event,
     KeyChanged,
+    LiveSourceChanged,
     RequestCancelled,
     ResourceUpdated,
     SessionEnded,
+    TaskChanged,
     TemplateChanged,
     TenantRemoved,
 )
@@ -101,6 +104,8 @@ def build_event_router(infrastructure: Infrastructure, runtime: Runtime, mcp_app
         runtime.credentials.forget_all,
         runtime.connections.recheck_all,
         mcp_app.subscriptions.recheck_all,
+        runtime.providers.recheck_all,
+        runtime.approvals.recheck_all,
     )
     return EventRouter(infrastructure.bus, _routes(infrastructure, runtime, mcp_app), after_gap)
 
@@ -111,6 +116,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
     hub, streams, running = mcp_app.subscriptions, mcp_app.streams, mcp_app.running
     in_logs = TemplateFanout(stores.subscriptions.followed, stores.subscriptions.publish, spawn=stores.spawn)
     in_hub = TemplateFanout(hub.followed, hub.publish_now, spawn=stores.spawn)
+    enders = (stores.sessions.forget_tenant, streams.end, running.end_session, orphans.end)
     return {
         CatalogMoved: EventRoute[CatalogMoved](
             caches=(
@@ -122,11 +128,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
         ),
         KeyChanged: EventRoute[KeyChanged](
             caches=(lambda event: credentials.forget(event.key),),
-            arrival=(
-                lambda event: hub.end(event.tenant, event.key),
-                lambda event: streams.end(event.key),
-                lambda event: orphans.end(event.tenant, event.key) if event.is_ended else None,
-            ),
+            arrival=_key_enders(runtime, mcp_app),
         ),
         SessionEnded: EventRoute[SessionEnded](
             arrival=(
@@ -145,13 +147,31 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
             publisher=(lambda event: in_logs.note(event.tenant, event.template),),
             arrival=(lambda event: in_hub.note(event.tenant, event.template),),
         ),
+        LiveSourceChanged: EventRoute[LiveSourceChanged](
+            publisher=(runtime.live.make_due,), arrival=(runtime.live.interrupt,)
+        ),
+        ApprovalChanged: EventRoute[ApprovalChanged](arrival=(runtime.approvals.note,)),
+        TaskChanged: EventRoute[TaskChanged](arrival=(mcp_app.tasks.note_change, hub.publish_task)),
         TenantRemoved: EventRoute[TenantRemoved](
             caches=_by_tenant(
                 snapshots.forget, runtime.views.forget, secrets.forget, credentials.forget_tenant, connections.forget
             ),
-            arrival=_by_tenant(stores.sessions.forget_tenant, streams.end, running.end_session, orphans.end),
+            arrival=_by_tenant(*enders, runtime.providers.end, runtime.live.interrupt_tenant, mcp_app.tasks.end_tenant),
         ),
     }
+
+
+def _key_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[KeyChanged], object]]:
+    """Return what ends the streams, sessions and connections of a changed key."""
+    hub, streams, orphans, providers = mcp_app.subscriptions, mcp_app.streams, runtime.orphans, runtime.providers
+    tasks = mcp_app.tasks
+    return (
+        lambda event: hub.end(event.tenant, event.key),
+        lambda event: streams.end(event.key),
+        lambda event: orphans.end(event.tenant, event.key) if event.is_ended else None,
+        lambda event: providers.end(event.tenant, event.key),
+        lambda event: tasks.end_key(event.tenant, event.key) if event.is_ended else None,
+    )
 
 
 def _by_tenant(*subscribers: Callable[[TenantId], object]) -> Sequence[Callable[[TenantRemoved], object]]:

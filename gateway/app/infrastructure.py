@@ -19,6 +19,7 @@ from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.head_file import FileHeads
 from gateway.store.audit.head_signer import AuditSigner
 from gateway.store.audit.outside_heads import HEADS_PURPOSE, HeadStore, OutsideHeads
+from gateway.store.audit.refusals import RefusalTally
 from gateway.store.audit.spool import SpoolDrain
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.audit.writer import AuditWriter
@@ -41,6 +42,7 @@ class Infrastructure:
     """Background work that outlives a request; it ends before the bus is closed."""
     upstream: UpstreamClient
     audit: AuditWriter
+    refusals: RefusalTally
     drain: SpoolDrain
     unsigned_tenants: UnsignedTenants
     signer: AuditSigner
@@ -52,7 +54,17 @@ class Infrastructure:
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
         """The parts to open, in this order."""
         traces = () if self.traces is None else (self.traces,)
-        return (*traces, self.store, self.bus, self.tasks, self.upstream, self.signer, self.audit, self.drain)
+        return (
+            *traces,
+            self.store,
+            self.bus,
+            self.tasks,
+            self.upstream,
+            self.signer,
+            self.audit,
+            self.refusals,
+            self.drain,
+        )
 
     @property
     def pools(self) -> tuple[FairSlotPool, FairQueue[Any]]:
@@ -74,23 +86,25 @@ class Infrastructure:
 
 def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str) -> Infrastructure:
     """Build the infrastructure of a replica; no part is opened."""
-    sealer = EnvelopeCipher(keys.secret_keys)
+    cipher = EnvelopeCipher(keys.secret_keys)
     traces = find_traces(settings)
-    secret, *older = sealer.derive_all("bus")
-    bus, chain_key = EventBus(redis_url, secret=secret, older=older), sealer.derive("audit")
-    secret, *older = sealer.derive_all("audit overflow")
+    secret, *older = cipher.derive_all("bus")
+    bus, chain_key = EventBus(redis_url, secret=secret, older=older), cipher.derive("audit")
+    secret, *older = cipher.derive_all("audit overflow")
     overflow, silence = AuditSpool(bus, secret=secret, older=older), DatabaseBreaker()
     store, moved = Store(database_url, pool_size=settings.database_pool, silence=silence), UnsignedTenants()
     upstream = UpstreamClient(egress_allow=settings.egress_allow, traces=traces)
-    heads = OutsideHeads(_head_stores(settings, bus, upstream), keys=sealer.derive_all(HEADS_PURPOSE))
-    signing, anchors = sealer.derive("audit heads"), sealer.derive_all(ANCHOR_PURPOSE)
+    heads = OutsideHeads(_head_stores(settings, bus, upstream), keys=cipher.derive_all(HEADS_PURPOSE))
+    signing, anchors = cipher.derive("audit heads"), cipher.derive_all(ANCHOR_PURPOSE)
+    audit = AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved)
     return Infrastructure(
         store=store,
-        cipher=sealer,
+        cipher=cipher,
         bus=bus,
         tasks=TaskSupervisor(),
         upstream=upstream,
-        audit=AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved),
+        audit=audit,
+        refusals=RefusalTally(audit.write),
         drain=SpoolDrain(database_url, overflow, chain_key=chain_key, moved=moved),
         unsigned_tenants=moved,
         signer=AuditSigner(store, moved, key=signing, anchor_keys=anchors, outside=heads),
@@ -104,7 +118,7 @@ def _head_stores(settings: Settings, bus: EventBus, upstream: UpstreamClient) ->
     secret = settings.audit_heads_token
     token = None if secret is None else secret.get_secret_value()
     named: list[HeadStore] = [
-        FileHeads(Path(place)) if place.startswith("/") else EndpointHeads(upstream, place, token=token)
-        for place in settings.audit_heads
+        FileHeads(Path(target)) if target.startswith("/") else EndpointHeads(upstream, target, token=token)
+        for target in settings.audit_heads
     ]
     return [RedisHeadStore(bus), *named]

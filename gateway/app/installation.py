@@ -3,6 +3,7 @@
 from gateway.app.secrets import GatewayKeys
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
+from gateway.domain.tenancy.policy import read_decisions
 from gateway.settings import Settings
 from gateway.store.encryption import EnvelopeCipher
 
@@ -18,9 +19,10 @@ def describe_installation(
         is_embedded=settings.database_url is None,
         egress_allow=settings.egress_allow,
         secret_key_lengths=[len(key) for key in keys.secret_keys],
-        secret_keys_are_ours=not settings.secret_keys,
+        secret_keys_are_generated=not settings.secret_keys,
         operator_key_length=len(keys.operator_key),
-        operator_key_is_ours=settings.operator_key is None,
-        sealer=EnvelopeCipher(keys.secret_keys) if keys.secret_keys else None,
+        operator_key_is_generated=settings.operator_key is None,
+        cipher=EnvelopeCipher(keys.secret_keys) if keys.secret_keys else None,
+        tenant_policy=read_decisions(settings.tenant_policy),
         code=code,
     )

@@ -5,8 +5,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
 from gateway.app.infrastructure import Infrastructure
+from gateway.app.live_sources import LiveParts
 from gateway.app.readiness import Readiness
 from gateway.catalog.snapshots.snapshots import Snapshots
+from gateway.jobs.audit_delivery import AuditDelivery
+from gateway.protocol.tasks.runs import TaskRunner
 from gateway.redis.sessions.records import Sessions
 from gateway.telemetry.metrics import Metrics
 
@@ -33,6 +36,28 @@ def connect_metrics(
     metrics.audit_heads_failures.follow(
         lambda: {(store,): count for store, count in infrastructure.heads.failures.items()}
     )
+
+
+def connect_live_metrics(metrics: Metrics, live: LiveParts) -> None:
+    """Connect the metrics of live sources."""
+    held = live.held
+    metrics.live_held.follow(lambda: {(kind,): count for kind, count in held.count_kinds().items()})
+    metrics.live_failures.follow(lambda: {(kind,): count for kind, count in held.failures.items()})
+    metrics.live_forwarded.follow(lambda: live.forwarding.sent)
+
+
+def connect_task_metrics(metrics: Metrics, tasks: TaskRunner) -> None:
+    """Connect the metrics of clients' tasks."""
+    ended = tasks.records.ended
+    metrics.tasks_running.follow(lambda: len(tasks))
+    metrics.tasks_ended.follow(lambda: {(state,): count for state, count in ended.items()})
+
+
+def connect_delivery_metrics(metrics: Metrics, delivery: AuditDelivery) -> None:
+    """Connect the metrics of audit sinks."""
+    metrics.audit_delivered.follow(lambda: delivery.delivered)
+    metrics.audit_delivery_failures.follow(lambda: delivery.failures)
+    metrics.audit_delivery_lag.follow(lambda: delivery.lag_s)
 
 
 class Pool(Protocol):

@@ -4,20 +4,26 @@ from dataclasses import dataclass
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.key_lookup import KeyLookup
+from gateway.app.live_sources import LiveParts, build_connectors, build_live_parts
 from gateway.app.python.registrations import Registrations
 from gateway.app.secrets import GatewayKeys
+from gateway.calls.approval import ApprovalStation
+from gateway.calls.guardrails.chain import Guardrails
+from gateway.calls.guardrails.http_hook import HookClient
 from gateway.calls.pipeline import CallPipeline
 from gateway.calls.result_rendering import ResultRenderer
 from gateway.catalog.egress import StoredAllowLists
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.catalog.snapshots.snapshots import Snapshots
+from gateway.catalog.transaction import CatalogContext
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE
 from gateway.domain.tenancy.policy import Limits
 from gateway.handlers.api_query import Queries
 from gateway.handlers.binding import Binder
+from gateway.handlers.factory import HandlerDependencies
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
@@ -29,6 +35,7 @@ from gateway.registry.views import ViewCache
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
 from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.web.providers.open_providers import OpenProviders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +48,12 @@ class Runtime:
     credentials: Authenticator
     connections: Connections
     calls: CallPipeline
+    approvals: ApprovalStation
     limiter: CallLimiter
     stores: SessionStores
     orphans: OrphanedSessions
+    live: LiveParts
+    providers: OpenProviders
 
 
 def build_runtime(
@@ -64,17 +74,16 @@ def build_runtime(
     )
     cursors = Cursors(infrastructure.cipher.derive("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors)
-    views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), code, tokens, queries), code=code)
-    credentials = Authenticator(
-        KeyLookup(infrastructure.store),
-        peppers=infrastructure.cipher.derive_all(PEPPER_PURPOSE),
-        operator_key=keys.operator_key,
-        failures=FailureLimit(settings.auth_failure_rate),
-    )
+    live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets))
+    dependencies = HandlerDependencies(code=code, tokens=tokens, queries=queries, live=live.requests)
+    views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
+    credentials = _build_authenticator(infrastructure, keys, settings)
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
     limiter = CallLimiter(infrastructure.bus, spawn=spawn)
+    approvals = ApprovalStation(_catalog_of_calls(infrastructure, settings), spawn=spawn)
+    guardrails = Guardrails(infrastructure.refusals, metrics, HookClient(infrastructure.upstream, secrets))
     return Runtime(
         snapshots=snapshots,
         secrets=secrets,
@@ -83,8 +92,41 @@ def build_runtime(
         connections=Connections(
             snapshots, views, cursors, still_valid=credentials.still_valid, dismissed=orphans.check
         ),
-        calls=CallPipeline(limiter, infrastructure.audit, ResultRenderer(stores.overflow), metrics),
+        calls=CallPipeline(
+            limiter,
+            infrastructure.refusals,
+            ResultRenderer(stores.overflow),
+            metrics,
+            approvals=approvals,
+            guardrails=guardrails,
+        ),
+        approvals=approvals,
         limiter=limiter,
         stores=stores,
         orphans=orphans,
+        live=live,
+        providers=OpenProviders(credentials),
+    )
+
+
+def _build_authenticator(infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings) -> Authenticator:
+    return Authenticator(
+        KeyLookup(infrastructure.store),
+        peppers=infrastructure.cipher.derive_all(PEPPER_PURPOSE),
+        operator_key=keys.operator_key,
+        failures=FailureLimit(settings.auth_failure_rate),
+        refusals=infrastructure.refusals,
+    )
+
+
+def _catalog_of_calls(infrastructure: Infrastructure, settings: Settings) -> CatalogContext:
+    """Return the catalog for changes that calls make; their events need no other subscribers at the publisher."""
+    return CatalogContext(
+        store=infrastructure.store,
+        sealer=infrastructure.cipher,
+        upstream=infrastructure.upstream,
+        publish=infrastructure.bus.publish,
+        chain_key=infrastructure.cipher.derive("audit"),
+        audit=infrastructure.audit.write,
+        public_url=settings.public_url,
     )

@@ -9,7 +9,7 @@ import anyio
 
 from gateway.errors import HandlerFailed, RecursionRefused
 
-DEEPEST = 8
+MOST_NESTED_CALLS = 8
 """The maximum depth of nested calls; the outermost call has depth 0."""
 
 MOST_CALLS = 250
@@ -59,8 +59,8 @@ class CallBudget:
             RecursionRefused: the inner call would be too deep, or there are too many in all.
         """
         self._calls += 1
-        if depth >= DEEPEST:  # guard: recursion-depth
-            raise RecursionRefused(f"more than {DEEPEST} calls inside each other")
+        if depth >= MOST_NESTED_CALLS:  # guard: recursion-depth
+            raise RecursionRefused(f"more than {MOST_NESTED_CALLS} calls inside each other")
         if self._calls > MOST_CALLS:  # guard: recursion-width
             raise RecursionRefused(f"more than {MOST_CALLS} calls inside one")
 

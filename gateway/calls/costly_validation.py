@@ -30,13 +30,13 @@ log = structlog.get_logger(__name__)
 
 COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_worker")
 
-AT_ONCE = 4
+CONCURRENT_CHECKS = 4
 """Child processes of one replica; one tenant uses at most one of them."""
 
-_WAITING = 16
+_LONGEST_QUEUE = 16
 _PATIENCE_S = 30.0
 
-_ADVICE = "send less in one call, or have the tool's schema simplified"
+_ADVICE = "send less in one call, or simplify the tool's schema"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class CostlyValidation:
         self._command = command
         self._limits = limits or CheckLimits()
         self.places = places or FairSlotPool(
-            "checks of large values", places=AT_ONCE, queue=_WAITING, patience_s=_PATIENCE_S
+            "checks of large values", slots=CONCURRENT_CHECKS, queue=_LONGEST_QUEUE, patience_s=_PATIENCE_S
         )
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:

@@ -1,18 +1,19 @@
 """The state of one call in the pipeline; handlers use it as `handlers.interfaces.Call`."""
 
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Protocol
 
 from gateway.calls import result_rendering
 from gateway.calls.budget import CallBudget
-from gateway.calls.nested_peer import NestedPeer
+from gateway.calls.call_peer import CallPeer
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.queries import Queried
 from gateway.domain.results import Contents
-from gateway.domain.tenancy.policy import Levels
+from gateway.domain.tenancy.policy import Judgement, Levels
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
@@ -22,8 +23,41 @@ from gateway.handlers.interfaces import Peer
 _OPERATION = "operation"
 
 
+class Admission(Protocol):
+    """The slot of one call among the concurrent calls of its tenant."""
+
+    async def __aenter__(self) -> None:
+        """Take the slot, or raise LimitExceeded."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        """Free the slot."""
+        ...
+
+    def released(self) -> AbstractAsyncContextManager[None]:
+        """Free the slot while the block runs, then take one again; raises LimitExceeded if none is free then."""
+        ...
+
+
 class PrimitiveLookup(Protocol):
     """Lookup of other primitives for a running call, limited to the primitives that its principal may use."""
+
+    @property
+    def profile(self) -> str:
+        """The profile of the primitives."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """The revision of the catalog in which they are found."""
+        ...
+
+    @property
+    def policy_version(self) -> int:
+        """The version of the tenant's policy in that revision."""
+        ...
 
     async def inner_tool(self, name: str) -> BoundTool | None:
         """Return the tool of this name, even if it is hidden from clients; None if there is none."""
@@ -67,20 +101,25 @@ class Invocation:
         "_client",
         "_inner_calls",
         "_inside",
-        "_lookup",
-        "asked",
+        "action",
         "correlation_id",
         "digest",
+        "judged",
         "levels",
+        "lookup",
         "outcome",
         "peer",
         "principal",
         "size",
+        "slot",
         "source",
         "started_ns",
         "status",
         "upstream_ns",
     )
+
+    judged: Judgement
+    """The decision of the policy; set only for a call that needs a person."""
 
     def __init__(  # runs for every call: objects that few calls need are made later
         self,
@@ -90,19 +129,20 @@ class Invocation:
         lookup: PrimitiveLookup | None,
         *,
         correlation_id: str,
-        asked: tuple[str, str],
+        action: tuple[str, str],
     ) -> None:
         self._inner_calls = inner_calls
-        self._lookup = lookup
+        self.lookup = lookup
         self._client = peer
         self._inside: _Nesting | None = None
         self.principal = principal
         self.peer = peer
         self.correlation_id = correlation_id
-        self.asked = asked
+        self.action = action
         self.digest = b""
         self.levels: Levels | None = None
         self.source = ""
+        self.slot: Admission | None = None
         self.outcome = "ok"
         self.status: int | None = None
         self.size = 0
@@ -113,11 +153,26 @@ class Invocation:
         """Bound the time of a block; see `Call`."""
         return self._inner_side().budget.within(seconds)
 
+    @asynccontextmanager
+    async def waiting(self) -> AsyncGenerator[None]:
+        """Free the call's slot and pause its time limits while the block waits for a person.
+
+        Raises:
+            LimitExceeded: no slot is free afterwards.
+        """
+        pause = nullcontext() if self._inside is None else self._inside.budget.paused()
+        with pause:
+            if self.slot is None:
+                yield
+                return
+            async with self.slot.released():
+                yield
+
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, key: str | None = None) -> dict[str, Any]:
         """Call another tool of the same registry through the whole pipeline; see `Call`."""
         inside = self._inner_side()
         inside.budget.enter(inside.depth)
-        bound = None if self._lookup is None else await self._lookup.inner_tool(name)
+        bound = None if self.lookup is None else await self.lookup.inner_tool(name)
         if bound is None:
             raise NotFound(f"there is no tool {name[:128]!r}")
         inner = self._inner(inside, key, ("call", bound.tool.name))
@@ -127,15 +182,15 @@ class Invocation:
 
     def queried(self) -> Sequence[Queried]:
         """The sources and operations that the query tools may show to this principal; see `Call`."""
-        return () if self._lookup is None else self._lookup.queried()
+        return () if self.lookup is None else self.lookup.queried()
 
     async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
         """Call an operation through the whole pipeline; see `Call`."""
         inside = self._inner_side()
         inside.budget.enter(inside.depth)
-        if self._lookup is None:
+        if self.lookup is None:
             raise NotFound(f"there is no tool {tool.name!r}")
-        bound = await self._lookup.operation(tool)
+        bound = await self.lookup.operation(tool)
         inner = self._inner(inside, _OPERATION, ("call", tool.name))
         return await self._inner_calls.call_tool(inner, bound, arguments)
 
@@ -143,7 +198,7 @@ class Invocation:
         """Read a resource of the same registry through the whole pipeline; see `Call`."""
         inside = self._inner_side()
         inside.budget.enter(inside.depth)
-        bound = None if self._lookup is None else await self._lookup.resource(uri)
+        bound = None if self.lookup is None else await self.lookup.resource(uri)
         if bound is None:
             raise NotFound(f"there is no resource {uri[:256]!r}")
         return await self._inner_calls.read_resource(self._inner(inside, None, ("read", uri)), bound)
@@ -160,14 +215,14 @@ class Invocation:
             kind=kind,
             principal=self.principal.name,
             subject=self.principal.subject,
-            tool=self.asked[1],
+            tool=self.action[1],
             outcome=outcome,
             correlation_id=self.correlation_id,
             digest=self.digest,
             status=self.status,
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
             result_bytes=self.size,
-            action=self.asked[0],
+            action=self.action[0],
             levels=self.levels,
         )
 
@@ -175,22 +230,23 @@ class Invocation:
         """Return the state for time limits and inner calls, made on first use because few calls need it."""
         if self._inside is None:
             self._inside = _Nesting(CallBudget(), "", 0)
-            self.peer = NestedPeer(self._client, self._inside.budget)
+            self.peer = CallPeer(self._client, self._inside.budget)
         return self._inside
 
-    def _inner(self, inside: "_Nesting", key: str | None, asked: tuple[str, str]) -> "Invocation":
+    def _inner(self, inside: "_Nesting", key: str | None, action: tuple[str, str]) -> "Invocation":
         inside.calls += 1
         inner = Invocation(
             self._inner_calls,
             self.principal,
             self._client,
-            self._lookup,
+            self.lookup,
             correlation_id=self.correlation_id,
-            asked=asked,
+            action=action,
         )
         prefix = f"{inside.prefix}{key or f'call/{inside.calls}'}/"
+        inner.slot = self.slot
         inner._inside = _Nesting(inside.budget, prefix, inside.depth + 1)
-        inner.peer = NestedPeer(self._client, inside.budget, prefix=prefix)
+        inner.peer = CallPeer(self._client, inside.budget, prefix=prefix)
         return inner
 
 

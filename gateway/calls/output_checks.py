@@ -120,7 +120,7 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
         raise _wrong(error) from None
     description = messages.description or bound.description
     if not isinstance(cast("object", description), str | None):
-        raise HandlerFailed(f"{_ODD_SHAPE}: the description is no text")
+        raise HandlerFailed(f"{_ODD_SHAPE}: the description is not text")
     _bounded(_json(description))
     return Messages(messages=checked, description=description), len(_bounded(_json(checked)))
 

@@ -1,4 +1,4 @@
-"""The pipeline of a call: authorise, limit, decide, validate, prepare, confirm, record the intent, run, render, record.
+"""The pipeline of a call: authorise, limit, decide, validate, prepare, confirm or approve, run, render, record.
 
 All calls of handlers go through `CallPipeline`: tools, resources, prompts, completions, and calls inside calls. Most
 failures of a tool are results with `isError`. Refusals and all other failures are exceptions, which `protocol` and
@@ -15,17 +15,19 @@ from msgspec.structs import replace
 
 from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
-from gateway.calls.invocation import Invocation, PrimitiveLookup
+from gateway.calls.guardrails.chain import Guardrails
+from gateway.calls.invocation import Admission, Invocation, PrimitiveLookup
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages, encode
-from gateway.calls.policy import CONFIRMED, REFUSALS, Confirmation, ask_user, authorise, decide
+from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
 from gateway.definitions.json_schema.validator import Costly
 from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.refusals import ApprovalRequired
 from gateway.domain.results import Completions, Contents, Messages, Result
-from gateway.domain.tenancy.policy import Decision, Limits, Safety
+from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
     ArgumentsInvalid,
@@ -47,8 +49,12 @@ from gateway.telemetry.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 _HTTP_ERROR = 400
-_ALLOW, _SAFE = Decision.ALLOW, Safety.SAFE  # an enum lookup costs more than a function call
-_SHOWN = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
+_ALLOW, _APPROVE, _SAFE = (
+    Decision.ALLOW,
+    Decision.APPROVE,
+    Safety.SAFE,
+)  # an enum lookup costs more than a function call
+_RESULT_ERRORS = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
 """Errors that become results of a tool, except `CapabilityMissing`."""
 
 _Answer = TypeVar("_Answer")
@@ -57,12 +63,25 @@ _Answer = TypeVar("_Answer")
 class Limiter(Protocol):
     """The limiter of a tenant's calls."""
 
-    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> Admission:
         """Hold one of the tenant's call slots while the block runs, or raise LimitExceeded."""
         ...
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
         """Count a call inside another one, which shares the outer call's slot, or raise LimitExceeded."""
+        ...
+
+
+BoundCall = BoundTool | BoundResource | BoundPrompt
+
+
+class Approvals(Protocol):
+    """The approvals of calls; a part of its own, because a server without a database has none."""
+
+    def approved(
+        self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
+    ) -> AbstractAsyncContextManager[Prepared]:
+        """Return a block that begins once the prepared call is approved, with the call to make, and stores its end."""
         ...
 
 
@@ -75,15 +94,18 @@ class CallPipeline:
         audit: AuditSink,
         shaper: result_rendering.ResultRenderer | None = None,
         metrics: Metrics | None = None,
-        checks: CostlyValidation | None = None,
+        approvals: Approvals | None = None,
+        guardrails: Guardrails | None = None,
     ) -> None:
-        self._checks = checks or CostlyValidation()
+        self._approvals = approvals
+        self._checks = CostlyValidation()
         self.check_places = self._checks.places
         self._results = ResultChecks(self._checks)
         self._limiter = limiter
         self._audit = audit
         self._shaper = shaper or result_rendering.ResultRenderer()
         self._metrics = metrics or Metrics()
+        self.guardrails = guardrails or Guardrails(audit, self._metrics)
 
     def run(
         self,
@@ -105,7 +127,8 @@ class CallPipeline:
             CapabilityMissing: the call has a question for the client that needs an undeclared capability.
             InputRequired: the client has to answer a question, and call again.
         """
-        call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("call", bound.tool.name))
+        action = ("call", bound.tool.name)
+        call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, action=action)
         return self.call_tool(call, bound, arguments)
 
     def read(
@@ -121,9 +144,9 @@ class CallPipeline:
 
         Raises:
             InputRequired: the client has to answer a question, and read again.
-            GatewayError: as for tools; also the errors that would be results of a tool (`_SHOWN`).
+            GatewayError: as for tools; also the errors that would be results of a tool (`_RESULT_ERRORS`).
         """
-        call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("read", bound.uri))
+        call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, action=("read", bound.uri))
         return self.read_resource(call, bound)
 
     async def get_prompt(
@@ -144,7 +167,7 @@ class CallPipeline:
             GatewayError, InputRequired: as for resources.
         """
         call = Invocation(
-            self, principal, peer, lookup, correlation_id=correlation_id, asked=("get", bound.primitive.name)
+            self, principal, peer, lookup, correlation_id=correlation_id, action=("get", bound.primitive.name)
         )
         authorise(principal, bound)
         call.levels = bound.primitive.levels
@@ -153,6 +176,8 @@ class CallPipeline:
             messages = await self._perform(call, bound, bound.handler, arguments)
             embedded = await embed_resources(messages, call)
             checked, call.size = check_messages(embedded, bound)
+            if bound.guardrails:  # guard: guardrail-messages
+                checked = await self.guardrails.check_messages(call, bound.guardrails, checked)
             return checked
 
     async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
@@ -179,14 +204,15 @@ class CallPipeline:
             GatewayError: as for resources.
         """
         call = Invocation(
-            self, principal, NULL_PEER, None, correlation_id=correlation_id, asked=("complete", bound.primitive.name)
+            self, principal, NULL_PEER, None, correlation_id=correlation_id, action=("complete", bound.primitive.name)
         )
         authorise(principal, bound)
         async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
             name, typed = argument
             if name not in bound.arguments:
                 raise ArgumentsInvalid(f"there is no argument {name[:128]!r} to complete")
-            decide(bound)
+            if decide(bound, {**chosen, name: typed}).decision is _APPROVE:  # guard: policy-approve-completions
+                raise PolicyDenied("the tenant's policy requires an approval, so no values are offered")
             if bound.completer is None:
                 return Completions(values=(), total=0)
             found = await bound.completer.complete(name, typed, chosen, call)
@@ -199,28 +225,41 @@ class CallPipeline:
         call.levels = bound.tool.levels
         async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
             try:
-                decide(bound)
-                settled = bound.handler.settle(arguments)
-                if found := bound.validator.check(settled):
-                    await self._refuse_invalid(call, found)
-                prepared = bound.handler.prepare(settled)
-                call.digest = prepared.digest
-                if bound.decision is not _ALLOW:  # guard: policy-confirm
-                    await self._confirm(call, bound.handler, prepared)
-                if bound.tool.level is not _SAFE:  # guard: intent-before-send
-                    await self._record_intent(call)
-                answer = await _run(call, bound.handler, prepared)
-                return await self._render(call, bound, answer)
+                members = await self._run_tool(call, bound, arguments)
             except CapabilityMissing:
                 raise
-            except _SHOWN as error:
+            except _RESULT_ERRORS as error:
+                if isinstance(error, ApprovalRequired) and call.is_inner:
+                    raise  # the outermost call ends with it, and must not go on with what follows the inner call
                 log_failure(call, error)
-                return _end(call, error.code, result_rendering.failure(error, call.correlation_id))
+                members = _end(call, error.code, result_rendering.failure(error, call.correlation_id))
             except (GatewayError, InputRequired):
                 raise
             except Exception:  # guard: crash-without-details
                 log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
                 return _end(call, "crashed", result_rendering.internal_error(call.correlation_id))
+            if bound.guardrails:  # guard: guardrail-results
+                members = await self.guardrails.check_members(call, bound.guardrails, members)
+            return members
+
+    async def _run_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
+        judged, handler = decide(bound), bound.handler
+        settled = handler.settle(arguments)
+        if found := bound.validator.check(settled):
+            await self._refuse_invalid(call, found)
+        if bound.policy.rules:  # guard: policy-conditions
+            judged = decide(bound, settled)
+        if bound.guardrails:  # guard: guardrail-arguments
+            await self.guardrails.check_call(call, bound.guardrails, settled)
+        prepared = handler.prepare(settled)
+        call.digest = prepared.digest
+        needs_person = judged.decision is not _ALLOW  # guard: policy-confirm
+        if needs_person and await self._needs_approval(call, judged, handler, prepared):
+            async with self._approved(call, bound, handler, prepared) as approved:
+                return await self._render(call, bound, await _run(call, handler, approved))
+        if bound.tool.level is not _SAFE:  # guard: intent-before-send
+            await self._record_intent(call)
+        return await self._render(call, bound, await _run(call, handler, prepared))
 
     async def read_resource(self, call: Invocation, bound: BoundResource) -> Contents:
         """Read a resource through the stations of `_perform`; see `read`."""
@@ -229,11 +268,23 @@ class CallPipeline:
         async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
             contents = await self._perform(call, bound, bound.handler, bound.variables)
             checked, call.size = check_contents(contents, bound)
+            if bound.guardrails:  # guard: guardrail-contents
+                checked = await self.guardrails.check_contents(call, bound.guardrails, checked)
             return checked
 
     def _admitted(self, call: Invocation, limits: Limits) -> AbstractAsyncContextManager[None]:
-        admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
-        return admit(call.principal.tenant, call.principal.key, limits)  # guard: rate-limit
+        tenant, key = call.principal.tenant, call.principal.key
+        if call.is_inner:
+            return self._limiter.admit_inner(tenant, key, limits)
+        call.slot = self._limiter.admit(tenant, key, limits)  # guard: rate-limit
+        return call.slot
+
+    def _approved(
+        self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
+    ) -> AbstractAsyncContextManager[Prepared]:
+        if self._approvals is None:
+            raise PolicyDenied(UNAPPROVED)
+        return self._approvals.approved(call, bound, handler, prepared)
 
     async def _refuse_invalid(self, call: Invocation, found: tuple[Fault, ...] | Costly) -> None:
         faults = await self._checks.finish(call.principal.tenant, found) if isinstance(found, Costly) else found
@@ -241,24 +292,43 @@ class CallPipeline:
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
 
     async def _record_intent(self, call: Invocation) -> None:
+        await call.peer.note_intent()  # guard: task-noted-before-effects
         await self._audit.write(call.record(AuditKind.CALL_INTENT, "intended"))
 
-    async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> None:
-        """Ask the user for confirmation, and record the outcome once before the call continues.
+    async def _needs_approval(
+        self, call: Invocation, judged: Judgement, handler: Handler[Any], prepared: Prepared
+    ) -> bool:
+        """Return True if another person has to approve the call; otherwise its user has confirmed it.
 
         Raises:
-            PolicyDenied: the user declined, did not answer or cannot be asked, or the call has changed since.
+            PolicyDenied, CredentialMissing, InputRequired: see `_confirm`.
+        """
+        call.judged = judged
+        if judged.decision is _APPROVE:  # guard: policy-approve
+            return True
+        return not await self._confirm(call, handler, prepared)  # guard: confirm-falls-back
+
+    async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> bool:
+        """Ask the user for confirmation; record the question before it is sent, the outcome before the call continues.
+
+        Returns False if the client cannot ask its user: then another person has to approve the call.
+
+        Raises:
+            PolicyDenied: the user declined or did not answer, or the call has changed since.
             CredentialMissing: the call cannot be made, so the user is not asked.
             InputRequired: the answer comes with a later request.
         """
         digest = prepared.digest.hex()
+        if call.peer.recall(CONFIRM) is None and call.peer.can("elicitation"):  # guard: confirm-asked-recorded
+            await self._audit.write(replace(call.record(AuditKind.CALL, "asked"), action="confirm"))
         decided = await ask_user(call, digest, await handler.preview(prepared))
         if call.peer.recall(CONFIRMED) != digest:
             # guard: confirm-recorded
             await self._audit.write(replace(call.record(AuditKind.CALL, decided.value), action="confirm"))
             call.peer.remember(CONFIRMED, digest)
-        if decided is not Confirmation.GRANTED:
+        if decided in REFUSALS:
             raise PolicyDenied(REFUSALS[decided])
+        return decided is Confirmation.GRANTED
 
     async def _render(self, call: Invocation, bound: BoundTool, answer: UpstreamAnswer | Result) -> bytes:
         tenant = call.principal.tenant
@@ -270,7 +340,8 @@ class CallPipeline:
         if len(answer.body) <= result_rendering.LARGEST_TEXT:
             members = result_rendering.content(answer)
         else:
-            members = await self._shaper.content(call.principal, answer)
+            is_kept = not bound.guardrails  # a guarded result has to be read through the guardrails alone
+            members = await self._shaper.content(call.principal, answer, is_kept=is_kept)  # guard: guardrail-leftover
         if bound.output is not None:
             members = await self._results.check_upstream_result(tenant, bound.output, members)
         call.status = answer.status
@@ -284,11 +355,16 @@ class CallPipeline:
         arguments: Mapping[str, object],
     ) -> _Answer:
         """Run a resource or a prompt through the stations that both share, in this order."""
-        decide(bound)  # guard: policy-deny-all
-        prepared = handler.prepare(handler.settle(arguments))
+        settled = handler.settle(arguments)
+        judged = decide(bound, settled)  # guard: policy-deny-all
+        if bound.guardrails:  # guard: guardrail-arguments-all
+            await self.guardrails.check_call(call, bound.guardrails, settled)
+        prepared = handler.prepare(settled)
         call.digest = prepared.digest
-        if bound.decision is Decision.CONFIRM:  # guard: policy-confirm-all
-            await self._confirm(call, handler, prepared)
+        needs_person = judged.decision is not _ALLOW  # guard: policy-confirm-all
+        if needs_person and await self._needs_approval(call, judged, handler, prepared):
+            async with self._approved(call, bound, handler, prepared) as approved:
+                return await handler.run(approved, call)
         if bound.primitive.level is not Safety.SAFE:
             await self._record_intent(call)
         return await handler.run(prepared, call)

@@ -6,15 +6,14 @@ from typing import Any, TypeAlias, cast
 
 from gateway.calls.invocation import Invocation
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.policy import Decision
+from gateway.domain.tenancy.policy import Decision, Judgement
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import CapabilityMissing, ClientSilent, Forbidden, NotFound, PolicyDenied
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.handlers.interfaces import Question
+from gateway.handlers.previews.requests import cut, escape
 
 BoundPrimitive: TypeAlias = BoundTool | BoundResource | BoundTemplate | BoundPrompt
-
-_ALLOW = Decision.ALLOW  # an enum lookup costs more than a function call
 
 CONFIRM = "gateway/confirm"
 CONFIRMED = "gateway/confirmed"
@@ -41,12 +40,15 @@ class Confirmation(StrEnum):
 REFUSALS: Mapping[Confirmation, str] = {
     Confirmation.DECLINED: "the user declined this call",
     Confirmation.UNANSWERED: "the user was asked to confirm this call and gave no answer",
-    Confirmation.IMPOSSIBLE: (
-        "the tenant's policy wants the user to confirm this call, and this client cannot ask its user"
-    ),
     Confirmation.CHANGED: "what the call would do has changed since the user was asked; call again",
 }
-"""Error messages for calls that were not confirmed."""
+"""Error messages for calls that were not confirmed. A client that cannot ask falls back to an approval."""
+
+UNAPPROVED = (
+    "the tenant's policy requires the user to confirm this call, and this client cannot ask its user; "
+    "use a client with elicitation, or let an admin change the policy"
+)
+"""The refusal of a call that neither its user nor another person can release."""
 
 
 def authorise(principal: Principal, bound: BoundPrimitive) -> None:
@@ -62,18 +64,34 @@ def authorise(principal: Principal, bound: BoundPrimitive) -> None:
         raise Forbidden("the key lacks the scope mcp")
 
 
-def decide(bound: BoundPrimitive) -> None:
-    """Refuse a call that the policy denies, or for which the policy requires an approval.
+def judge(bound: BoundPrimitive, arguments: Mapping[str, object] | None) -> Judgement:
+    """Return the policy's decision for a call and its reason, without any effect.
+
+    `arguments` are the settled, valid ones. Without them, the mildest decision that arguments can lead to.
+    """
+    policy = bound.policy
+    if not policy.rules:
+        return policy.judgement
+    return policy.mildest if arguments is None else policy.judge(arguments)
+
+
+def decide(bound: BoundPrimitive, arguments: Mapping[str, object] | None = None) -> Judgement:
+    """Judge a call, and refuse it if the policy denies it.
 
     Raises:
         PolicyDenied: the call is refused.
     """
-    if bound.decision is _ALLOW:
-        return
-    if bound.decision is Decision.DENY:  # guard: policy-deny
-        raise PolicyDenied("the tenant's policy does not allow calls of this safety level")
-    if bound.decision is Decision.APPROVE:  # guard: policy-approve
-        raise PolicyDenied("the tenant's policy wants an approval for calls of this safety level")
+    judged = judge(bound, arguments)
+    if judged.decision is Decision.DENY:  # guard: policy-deny
+        if judged.rule is None:
+            raise PolicyDenied("the tenant's policy does not allow calls of this safety level")
+        raise PolicyDenied(f"the tenant's policy does not allow this call ({judged.reason})")
+    return judged
+
+
+def because(judged: Judgement) -> str:
+    """The rule that asks for a person, and its reason, as one line; empty if the safety level asks."""
+    return "" if judged.rule is None else f"The tenant's policy asks for a person ({cut(escape(judged.reason), 500)})."
 
 
 async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
@@ -86,9 +104,8 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
     if asked is not None and asked != digest:  # guard: confirm-digest
         return Confirmation.CHANGED
     call.peer.remember(CONFIRM, digest)
-    question = Question(
-        kind="elicitation", params={"message": f"Allow this call?\n{preview}", "requestedSchema": _FORM}
-    )
+    lines = [line for line in ("Allow this call?", because(call.judged), preview) if line]
+    question = Question(kind="elicitation", params={"message": "\n".join(lines), "requestedSchema": _FORM})
     try:
         answers = await call.peer.ask({CONFIRM: question})
     except CapabilityMissing:

@@ -8,7 +8,7 @@ from gateway.domain.results import Messages
 from gateway.errors import ArgumentsInvalid, HandlerFailed, MissingArguments, NotFound
 from gateway.handlers.binding import BoundPrompt
 
-_LONGEST = 64 * 1024
+_LONGEST_ARGUMENT = 64 * 1024
 _MOST_EMBEDDED = 16
 
 
@@ -27,9 +27,9 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
         raise ArgumentsInvalid(f"the prompt has no arguments of these names: {', '.join(unknown[:10])}")
     for name, value in arguments.items():
         if not isinstance(cast("object", value), str):
-            raise ArgumentsInvalid(f"the argument {name!r} is no text")
-        if len(value) > _LONGEST:
-            raise ArgumentsInvalid(f"the argument {name!r} has more than {_LONGEST} characters")
+            raise ArgumentsInvalid(f"the argument {name!r} is not text")
+        if len(value) > _LONGEST_ARGUMENT:
+            raise ArgumentsInvalid(f"the argument {name!r} has more than {_LONGEST_ARGUMENT} characters")
 
 
 async def embed_resources(messages: Messages, call: Invocation) -> Messages:
@@ -58,7 +58,7 @@ async def _embed(message: Mapping[str, object], uri: str, call: Invocation) -> l
     try:
         read = await call.read_resource(uri)
     except NotFound:
-        raise HandlerFailed(f"the prompt embeds {uri[:256]!r}, which is no resource here") from None
+        raise HandlerFailed(f"the prompt embeds {uri[:256]!r}, which is not a resource here") from None
     block = cast("Mapping[str, object]", message["content"])
     return [{**message, "content": {**block, "resource": content}} for content in read.contents]
 

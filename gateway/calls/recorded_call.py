@@ -1,15 +1,17 @@
 """The record of a call's end in the audit trail and the metrics, written before the call has a result."""
 
+from collections.abc import Coroutine
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 import anyio
 import structlog
 
 from gateway.calls import result_rendering
 from gateway.calls.invocation import Invocation
-from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.audit import AuditKind, CallRecord, CountedRefusal
+from gateway.domain.identifiers import TenantId
 from gateway.errors import (
     AuditUnavailable,
     GatewayError,
@@ -25,14 +27,19 @@ from gateway.telemetry.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 _NS = 1e9
+_LIMITED = "limited"
 _CALL = AuditKind.CALL  # an enum lookup costs more than a function call
 
 
 class AuditSink(Protocol):
     """The sink for records of calls; a write returns when the record is stored durably."""
 
-    async def write(self, record: CallRecord) -> None:
+    def write(self, record: CallRecord, /) -> Coroutine[Any, Any, None]:
         """Store one record, or raise AuditUnavailable."""
+        ...
+
+    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
+        """Count a refused call, which gets no entry of its own."""
         ...
 
 
@@ -65,6 +72,8 @@ class RecordedCall:
             await self._record(self._call.outcome)
         elif isinstance(error, AuditUnavailable):
             return
+        elif isinstance(error, LimitExceeded) and not self._call.digest:  # guard: limited-calls-counted
+            self._count(_LIMITED)
         elif isinstance(error, GatewayError | InputRequired):
             log_failure(self._call, error)
             await self._record(_outcome_of(error))
@@ -72,17 +81,26 @@ class RecordedCall:
             with anyio.CancelScope(shield=True):
                 await self._record("cancelled")
         elif isinstance(error, Exception):
-            action, target = self._call.asked
+            action, target = self._call.action
             correlation_id = self._call.correlation_id
             log.error("call_failed", action=action, target=target, correlation_id=correlation_id, exc_info=error)
             await self._record("crashed")
             raise HandlerFailed(result_rendering.CRASHED) from None
 
+    def _count(self, outcome: str) -> None:
+        """Count a call that a limit refused before it was prepared: a flood of them must not fill the database."""
+        principal = self._call.principal
+        self._audit.count(principal.tenant, CountedRefusal(principal.name, self._call.action[0], outcome))
+        self._measure(outcome)
+
     async def _record(self, outcome: str) -> None:
+        await self._audit.write(self._call.record(_CALL, outcome))  # guard: audit-before-answer
+        self._measure(outcome)
+
+    def _measure(self, outcome: str) -> None:
         call = self._call
-        await self._audit.write(call.record(_CALL, outcome))  # guard: audit-before-answer
         total_s = (perf_counter_ns() - call.started_ns) / _NS
-        source = call.source or call.asked[0]
+        source = call.source or call.action[0]
         upstream_s = call.upstream_ns / _NS
         self._metrics.note_call(call.principal.slug, source, outcome, total_s=total_s, upstream_s=upstream_s)
 
@@ -92,8 +110,8 @@ def log_failure(call: Invocation, error: Exception) -> None:
     if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
         log.warning(
             "handler_failed",
-            action=call.asked[0],
-            target=call.asked[1],
+            action=call.action[0],
+            target=call.action[1],
             tenant=call.principal.slug,
             reason=error.message,
             notes=getattr(error, "__notes__", []),
@@ -105,4 +123,4 @@ def _outcome_of(error: GatewayError | InputRequired) -> str:
     """Return the outcome that the audit trail and the metrics record for a call that ended with this exception."""
     if isinstance(error, InputRequired):
         return "input_required"
-    return "limited" if isinstance(error, LimitExceeded) else error.code
+    return _LIMITED if isinstance(error, LimitExceeded) else error.code

@@ -19,6 +19,7 @@ from gateway.calls.truncation import Truncated, cut_json, cut_text, describe
 from gateway.calls.upstream_errors import FIRST_ERROR, error_result, quote
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import ApprovalRequired
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
@@ -63,11 +64,11 @@ class ResultRenderer:
     def __init__(self, overflow: OverflowStore | None = None) -> None:
         self._overflow = overflow
 
-    async def content(self, principal: Principal, answer: UpstreamAnswer) -> bytes:
-        """Return the members of the result for this answer; a truncated result links to the stored body, if any."""
+    async def content(self, principal: Principal, answer: UpstreamAnswer, *, is_kept: bool = True) -> bytes:
+        """Return the members of the result for this answer; a truncated result links to the body, if it is kept."""
         if len(answer.body) <= LARGEST_TEXT or answer.status >= FIRST_ERROR:
             return content(answer)
-        link = await self._keep(principal, answer) if is_too_large(answer) else None
+        link = await self._keep(principal, answer) if is_kept and is_too_large(answer) else None
         if len(answer.body) <= _INLINE:
             return content(answer, link=link)
         return await anyio.to_thread.run_sync(lambda: content(answer, link=link))
@@ -121,13 +122,15 @@ def failure(error: GatewayError, correlation_id: str) -> bytes:
     details: dict[str, object] = {"code": error.code, "correlation_id": correlation_id}
     if error.retry_after_s is not None:
         details["retry_after_s"] = error.retry_after_s
+    meta: dict[str, object] = {"gateway/error": details}
+    if isinstance(error, ApprovalRequired):
+        meta["gateway/approval"] = dict(error.approval)
     return b"".join(
         (
             b'"content":[{"type":"text","text":',
             quote(text),
-            b'}],"isError":true,"_meta":{"gateway/error":',
-            orjson.dumps(details),
-            b"}",
+            b'}],"isError":true,"_meta":',
+            orjson.dumps(meta),
         )
     )
 

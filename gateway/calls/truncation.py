@@ -15,8 +15,8 @@ import msgspec
 
 _MOST_PARTS = 300_000
 _MOST_NOTES = 10
-_DEEPEST = 48
-_SMALLEST = 16
+_MAX_DEPTH = 48
+_SMALLEST_CUT_BYTES = 16
 _LAST_LINES = 4096
 _TOKEN = re.compile(rb'"(?:[^"\\]+|\\.?)*(?:"|\Z)|[][{},]', re.DOTALL)
 _ELLIPSIS = "…"
@@ -41,7 +41,7 @@ def cut_json(compact: bytes, limit: int) -> Truncated:
     kept = knife.value(compact, limit, "", 0)
     notes = tuple(knife.notes[:_MOST_NOTES])
     further = len(knife.notes) - len(notes)
-    return Truncated(kept, (*notes, f"{further} further places are cut") if further else notes)
+    return Truncated(kept, (*notes, f"{further} further parts are cut") if further else notes)
 
 
 def cut_text(text: str, limit: int) -> Truncated:
@@ -75,7 +75,7 @@ class _Truncator:
         opening = raw[:1]
         if opening == b'"':
             return self._string(raw, limit, where)
-        if opening in b"[{" and depth < _DEEPEST and limit >= _SMALLEST:
+        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _SMALLEST_CUT_BYTES:
             return self._list(raw, limit, where, depth) if opening == b"[" else self._object(raw, limit, where, depth)
         self._note(where, f"{len(raw):,} bytes are left out")
         return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"

@@ -1,14 +1,16 @@
 """The audit trail of a tenant: paging and verification."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditTrail
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.store import tenants
-from gateway.store.audit import anchors, entries, signed_heads
+from gateway.store.audit import anchors, cuts, entries, signed_heads
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
+from gateway.store.audit.cuts import Cut
+from gateway.store.audit.export_lines import ExportKey
 from gateway.store.audit.hash_chain import Link
 from gateway.store.audit.outside_heads import OutsideHeads, compare_heads
 from gateway.store.audit.signed_heads import Signature
@@ -16,7 +18,7 @@ from gateway.store.audit.verification import TrailCheck, TrailKeys
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 
-_AT_ONCE = 500
+PART = 500
 """Rows per query. Other tasks run between two queries."""
 
 
@@ -33,15 +35,21 @@ def position_of(entry: AuditEntry) -> str:
     return entry.id
 
 
+def trail_keys(sealer: EnvelopeCipher) -> TrailKeys:
+    """The keys of the MACs of all audit trails."""
+    derive = sealer.derive_all
+    return TrailKeys(chain=derive("audit"), signing=derive("audit heads"), anchor=derive(ANCHOR_PURPOSE))
+
+
 class TrailVerifier:
     """Verifies audit trails, at most two at once, because a long audit trail takes long."""
 
     def __init__(self, store: Store, sealer: EnvelopeCipher, heads: OutsideHeads) -> None:
-        derive = sealer.derive_all
         self._store = store
-        self._keys = TrailKeys(chain=derive("audit"), signing=derive("audit heads"), anchor=derive(ANCHOR_PURPOSE))
+        self._sealer = sealer
+        self._keys = trail_keys(sealer)
         self._heads = heads
-        self.places = FairSlotPool("verifications", places=2, queue=16, patience_s=60)
+        self.places = FairSlotPool("verifications", slots=2, queue=16, patience_s=60)
 
     async def verify(self, tenant: TenantId) -> AuditTrail:
         """Verify the chains with their first faults, the anchor, and the heads in outside stores.
@@ -60,9 +68,12 @@ class TrailVerifier:
                 revision = await tenants.revision(tenant, db)
                 anchor = await anchors.find(tenant, db)
                 references = await anchors.references(tenant, db)
-                check = TrailCheck(self._keys, references=references, wanted=wanted)
+                signers = ExportKey.of(tenant, self._sealer)
+                check = TrailCheck(self._keys, references=references, wanted=wanted, cut_keys=signers)
                 await _follow_signatures(tenant, db, check)
-            await _follow_entries(tenant, self._store, check)
+            async for removed, links in read_trail(tenant, self._store):
+                check.follow_cuts(removed)
+                check.follow(links)
             found_anchor = check.anchor(anchor)
             compared = [compare_heads(found, check.signed, check.last_signature) for found in outside]
             return AuditTrail(chains=check.chains(revision), anchor=found_anchor, stores=compared)
@@ -71,20 +82,25 @@ class TrailVerifier:
 async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> None:
     last: Signature | None = None
     while True:
-        part = await signed_heads.signatures(tenant, db, after=last, limit=_AT_ONCE)
+        part = await signed_heads.signatures(tenant, db, after=last, limit=PART)
         check.follow_signatures(part)
-        if len(part) < _AT_ONCE:
+        if len(part) < PART:
             return
         last = part[-1]
 
 
-async def _follow_entries(tenant: TenantId, store: Store, check: TrailCheck) -> None:
-    """Verify the entries in parts, each in a transaction of its own, so that no transaction stays open for long."""
-    last: Link | None = None
+async def read_trail(tenant: TenantId, store: Store) -> AsyncGenerator[tuple[Sequence[Cut], Sequence[Link]]]:
+    """Yield the cut records and the entries in parts, each in a transaction of its own: none stays open for long.
+
+    A part of entries is read in one snapshot with the last cut records. So a cut that commits meanwhile leaves no gap
+    without a record.
+    """
+    last, cut = None, None
     while True:
-        async with store.transaction(tenant) as db:
-            part = await entries.links(tenant, db, after=last, limit=_AT_ONCE)
-        check.follow(part)
-        if len(part) < _AT_ONCE:
+        async with store.reading(tenant) as db:
+            removed = await cuts.page(tenant, db, after=cut, limit=PART)
+            links = await entries.links(tenant, db, after=last, limit=PART) if len(removed) < PART else []
+        yield removed, links
+        if len(links) < PART and len(removed) < PART:
             return
-        last = part[-1]
+        cut, last = removed[-1] if removed else cut, links[-1] if links else last

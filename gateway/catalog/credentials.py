@@ -17,11 +17,15 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
 from gateway.errors import Conflict, Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound
-from gateway.store import credentials, primitives, watches
+from gateway.store import credentials, primitives
+from gateway.store.audit import sinks
+from gateway.store.calls import guardrails
 from gateway.store.engine import Db
+from gateway.store.live import live_sources
+from gateway.store.updates import watches
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
-MOST = 1_000
+MOST_CREDENTIALS = 1_000
 """Limit on the credentials of one tenant."""
 _MOST_USERS_SHOWN = 20
 _NEVER_FILLED = frozenset({"accept", "content-type"})
@@ -56,9 +60,9 @@ async def create_credential(
     async with change(tenant, catalog, entry, by=by) as db:
         if await credentials.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"credential:{draft.name}")
-            raise NameTaken(f"there is a credential {draft.name} already", conflicts=[conflict])
-        if await credentials.count(tenant, db) >= MOST:
-            raise LimitExceeded(f"the tenant may have {MOST} credentials")
+            raise NameTaken(f"a credential {draft.name} exists already", conflicts=[conflict])
+        if await credentials.count(tenant, db) >= MOST_CREDENTIALS:
+            raise LimitExceeded(f"the tenant has {MOST_CREDENTIALS} credentials (the limit); delete unused ones")
         await credentials.insert(tenant, db, catalog.sealer, made, secret)
     return made
 
@@ -111,7 +115,7 @@ async def remove_credential(
 
     Raises:
         NotFound: the tenant has none.
-        Conflict: handlers or watches name it; the faults list the first 20 of them.
+        Conflict: handlers, watches, live sources, guardrails or sinks name it; the faults list the first 20 of them.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="credential.delete", target=name)
@@ -121,6 +125,9 @@ async def remove_credential(
         entry.target, entry.detail = current.name, {"id": current.id}
         users: list[tuple[str, str]] = [*await primitives.users(tenant, db, f"credential:{current.name}")]
         users += [("watch", uri) for uri in await watches.of_credential(tenant, db, current.name)]
+        users += [("live_source", live) for live in await live_sources.of_credential(tenant, db, current.name)]
+        users += [("guardrail", used) for used in await guardrails.of_credential(tenant, db, current.name)]
+        users += [("audit_sink", used) for used in await sinks.of_credential(tenant, db, current.name)]
         refuse_in_use("credential", current.name, users)
         await credentials.remove(tenant, db, current.id)
 
@@ -188,7 +195,7 @@ def _secret(draft: CredentialDraft) -> Credential:
         if draft.value is not None or not is_login:
             raise _refuse("", "a basic credential has username and password, and no value")
         if ":" in (draft.username or ""):
-            raise _refuse("/username", "must not hold a colon (RFC 7617)")
+            raise _refuse("/username", "must not contain a colon (RFC 7617)")
         return Credential(username=draft.username, value=draft.password or "")
     if draft.value is None or draft.username is not None or draft.password is not None:
         raise _refuse("", f"a {draft.place} credential has a value, and no username and password")

@@ -48,7 +48,7 @@ async def replace_egress(
 def _read(allow: Sequence[str]) -> tuple[str, ...]:
     """The entries in canonical spelling, sorted, without duplicates."""
     read = [read_entry(text) for text in allow]
-    faults = [Fault(pointer=f"/allow/{place}", reason=FORM) for place, entry in enumerate(read) if entry is None]
+    faults = [Fault(pointer=f"/allow/{index}", reason=FORM) for index, entry in enumerate(read) if entry is None]
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {FORM}", faults=faults)
     return tuple(sorted({write_entry(entry) for entry in read if entry is not None}))

@@ -2,17 +2,22 @@
 
 import hashlib
 
+from gateway.domain.approvals import Approval
+from gateway.domain.audit import AuditRetention, TrailSink
 from gateway.domain.credentials import StoredCredential
+from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.ceilings import BoundedPolicy, Ceilings
 from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.tools import Tool
-from gateway.domain.watches import Watch
-from gateway.domain.webhooks import Webhook
+from gateway.domain.updates.watches import Watch
+from gateway.domain.updates.webhook_endpoints import OutboundWebhook
+from gateway.domain.updates.webhooks import Webhook
 from gateway.errors import PreconditionFailed
 
 Expected = frozenset[str] | None
@@ -21,7 +26,23 @@ Expected = frozenset[str] | None
 ANY = "*"
 
 Versioned = (
-    Tenant | Key | Source | BoundedPolicy | Ceilings | Egress | Primitive | Profile | StoredCredential | Webhook | Watch
+    Tenant
+    | Key
+    | Source
+    | BoundedPolicy
+    | Ceilings
+    | Egress
+    | Primitive
+    | Profile
+    | StoredCredential
+    | Guardrail
+    | Webhook
+    | Watch
+    | LiveSource
+    | Approval
+    | OutboundWebhook
+    | TrailSink
+    | AuditRetention
 )
 """Objects whose version a change may require."""
 
@@ -31,10 +52,10 @@ def tag_of(thing: Versioned | Tool) -> str:
     match thing:
         case Tenant():
             return f"{thing.id}.{thing.revision}"
-        case Key() | Source() | Primitive() | Profile() | StoredCredential() | Webhook() | Watch():
-            return f"{thing.id}.{thing.version}"
         case Egress():
             return f"egress.{thing.version}"
+        case AuditRetention():
+            return f"audit_retention.{thing.version}"
         case BoundedPolicy():
             return f"policy.{thing.stored.version}.{thing.ceilings.own.version}"
         case Ceilings():
@@ -42,6 +63,8 @@ def tag_of(thing: Versioned | Tool) -> str:
         case Tool():
             content = b"\0".join((thing.definition, thing.plan, thing.safety.encode(), thing.source_name.encode()))
             return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"
+        case _:
+            return f"{thing.id}.{thing.version}"
 
 
 def check_version(thing: Versioned, expected: Expected) -> None:

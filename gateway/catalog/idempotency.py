@@ -28,14 +28,14 @@ from gateway.store.idempotency import IdempotencyRecord
 from gateway.store.jobs import Job
 
 KIND = "idempotency"
-KEPT = timedelta(hours=24)
+RECORD_LIFETIME = timedelta(hours=24)
 LEASE = timedelta(minutes=10)
 """Lease of an attempt, longer than any admin request takes. After it, the attempt counts as dead."""
-MOST = 1000
+MOST_RECORDS = 1000
 """Limit on the records of one tenant. The tenant's keys share this limit; the operator's records have their own."""
-LARGEST = 1024 * 1024
+LARGEST_RESPONSE = 1024 * 1024
 MOST_BYTES = 16 * 1024 * 1024
-"""Limits in bytes: `LARGEST` on one compressed body, `MOST_BYTES` on all kept responses of one tenant.
+"""Limits in bytes: `LARGEST_RESPONSE` on one compressed body, `MOST_BYTES` on all kept responses of one tenant.
 
 The tenant's keys share `MOST_BYTES`; the operator's responses have a limit of the same size.
 """
@@ -72,7 +72,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
         if record is None:
             await _check_room(tenant, db, request.caller)
             if await idempotency.insert(tenant, db, _new_record(tenant, catalog, request, attempt, now)):
-                await jobs.put(tenant, db, _clean_up(tenant, now + KEPT))
+                await jobs.schedule(tenant, db, _clean_up(tenant, now + RECORD_LIFETIME))
                 return attempt
             raise _in_progress()
         _check_same(tenant, catalog, request, record)
@@ -93,7 +93,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
             return
         _, taken = await idempotency.usage(tenant, db, is_operators=record.is_operators)
         # guard: idempotency-bytes-capped
-        if packed is not None and (len(packed) > LARGEST or taken + len(packed) > MOST_BYTES):
+        if packed is not None and (len(packed) > LARGEST_RESPONSE or taken + len(packed) > MOST_BYTES):
             packed = None
         plain = msgspec.msgpack.encode((answer.status, dict(answer.headers), packed))
         sealed = catalog.sealer.seal(tenant, record.wrapped, plain, KIND, record.id, _ANSWER)
@@ -113,13 +113,13 @@ async def clean_up(catalog: CatalogContext, due: Job) -> None:
     """Delete a tenant's expired records, and move the job to the time at which the next one expires."""
     now = datetime.now(UTC)
     async with catalog.store.upkeep(due.tenant) as db:
-        if not await jobs.move(due.tenant, db, due.id, seen=due.due_at, to=now + LEASE):
+        if not await jobs.reschedule(due.tenant, db, due.id, seen=due.due_at, to=now + LEASE):
             return
         next_at = await idempotency.remove_expired(due.tenant, db, now=now)
         if next_at is None:
             await jobs.remove(due.tenant, db, due.id)
         else:
-            await jobs.put(due.tenant, db, _clean_up(due.tenant, next_at))
+            await jobs.schedule(due.tenant, db, _clean_up(due.tenant, next_at))
 
 
 async def _forget_expired(tenant: TenantId, db: Db, now: datetime) -> None:
@@ -128,9 +128,9 @@ async def _forget_expired(tenant: TenantId, db: Db, now: datetime) -> None:
 
 async def _check_room(tenant: TenantId, db: Db, caller: Caller) -> None:
     count, _ = await idempotency.usage(tenant, db, is_operators=isinstance(caller, Operator))
-    if count >= MOST:  # guard: idempotency-capped
-        message = f"the tenant has {MOST} requests with an Idempotency-Key of the last 24 hours, the most it may have"
-        raise LimitExceeded(f"{message}; send the request without one, or wait", retry_after_s=LEASE.total_seconds())
+    if count >= MOST_RECORDS:  # guard: idempotency-capped
+        message = f"{MOST_RECORDS} requests with an Idempotency-Key in 24 hours is the limit of a tenant"
+        raise LimitExceeded(f"{message}; send it without one, or wait", retry_after_s=LEASE.total_seconds())
 
 
 def _new_record(
@@ -145,7 +145,7 @@ def _new_record(
         request=catalog.sealer.seal(tenant, wrapped, fingerprint, KIND, attempt.record, _REQUEST),
         attempt=attempt.id,
         leased_until=now + LEASE,
-        expires_at=now + KEPT,
+        expires_at=now + RECORD_LIFETIME,
     )
 
 
@@ -164,13 +164,15 @@ def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest
 
 def _open_answer(tenant: TenantId, catalog: CatalogContext, record: IdempotencyRecord) -> KeptAnswer:
     if record.answer is None:
-        raise AnswerNotKept("the request was done, but its replica ended before the answer was kept; see what there is")
+        raise AnswerNotKept(
+            "the request was completed, but its replica ended before the answer was stored; read the object"
+        )
     plain = catalog.sealer.open(tenant, record.wrapped, record.answer, KIND, record.id, _ANSWER)
     status, headers, packed = msgspec.msgpack.decode(plain, type=tuple[int, dict[str, str], bytes | None])
     if packed is None:
-        place = headers.get("location")
-        message = f"the request was done (status {status}), but its answer was too large to be kept"
-        raise AnswerNotKept(f"{message}; read {place}" if place else f"{message}; see what there is")
+        location = headers.get("location")
+        message = f"the request was completed (status {status}), but its answer was too large to store"
+        raise AnswerNotKept(f"{message}; read {location}" if location else f"{message}; see what there is")
     return KeptAnswer(status=status, headers=headers, body=zlib.decompress(packed))
 
 
@@ -180,7 +182,7 @@ def _clean_up(tenant: TenantId, at: datetime) -> Job:
 
 def _in_progress() -> RequestInProgress:
     return RequestInProgress(
-        "the request with this Idempotency-Key is under way; send it again in a moment", retry_after_s=_RETRY_S
+        "the request with this Idempotency-Key is still running; retry later", retry_after_s=_RETRY_S
     )
 
 

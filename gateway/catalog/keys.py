@@ -19,10 +19,14 @@ from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceede
 from gateway.store import keys
 from gateway.store.engine import Db
 
-MOST = 1000
+MOST_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
-_OPERATORS = frozenset({Scope.APPROVE, Scope.PROVIDE})
-"""Scopes that only the operator grants, until the features that need them exist."""
+_OPERATORS = frozenset({Scope.PROVIDE})
+"""Scopes that only the operator grants.
+
+A tenant's owner is a key with `admin` to which the operator gave `approve`: it grants both, and never `mcp`, which its
+own scopes exclude. So no key of a tenant can create both a caller and its approver.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +72,8 @@ async def create_key(
     detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
     async with change(tenant, catalog, CatalogChange(action="key.create", target=key.id, detail=detail), by=by) as db:
         await _check_profile(tenant, db, draft.profile)
-        if await keys.count(tenant, db) >= MOST:  # guard: keys-capped
-            raise LimitExceeded(f"the tenant has {MOST} keys, the most it may have; delete revoked or unused ones")
+        if await keys.count(tenant, db) >= MOST_KEYS:  # guard: keys-capped
+            raise LimitExceeded(f"the tenant has {MOST_KEYS} keys (the limit); delete revoked or unused ones")
         await keys.insert(key, db)
     return key, minted
 
@@ -82,6 +86,12 @@ async def get_key(tenant: TenantId, catalog: CatalogContext, key: KeyId) -> Key:
     """
     async with catalog.store.transaction(tenant) as db:
         return await _get(tenant, db, key)
+
+
+async def has_approver(tenant: TenantId, catalog: CatalogContext) -> bool:
+    """True if a valid key of the tenant can approve calls; the operator always can."""
+    async with catalog.store.transaction(tenant) as db:
+        return await keys.is_granted(tenant, db, Scope.APPROVE)
 
 
 async def page_keys(

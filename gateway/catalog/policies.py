@@ -1,17 +1,19 @@
-"""The policy of a tenant: a decision per safety level, the limits, and the origins of `http` handlers."""
+"""The policy of a tenant: decisions by safety level and rule, the limits, and the origins of `http` handlers."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 
 from gateway.catalog.ceilings import bounded_policy, changed, raise_defaults, refuse_above
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.definitions.policy.checks import find_faults
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import BoundedPolicy
-from gateway.domain.tenancy.policy import WORKING, Policy, Safety
-from gateway.errors import Fault, NotYetSupported
-from gateway.store import ceilings, policies
+from gateway.domain.tenancy.policy import Policy, PolicyRule
+from gateway.errors import InvalidBody
+from gateway.store import ceilings
+from gateway.store.calls import policies
 
 
 async def get_policy(tenant: TenantId, catalog: CatalogContext) -> BoundedPolicy:
@@ -35,8 +37,7 @@ async def update_policy(
 
     Raises:
         Forbidden: a sent or changed limit exceeds its ceiling.
-        InvalidBody: an entry of `http_origins` is not an origin.
-        NotYetSupported: the decision for a level is not implemented yet.
+        InvalidBody: an entry of `http_origins` is not an origin, or a rule is not valid.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="policy.update", target="policy")
@@ -45,7 +46,6 @@ async def update_policy(
         current = bounded.stored
         check_version(bounded, expected)
         revised = _tidy(revise(current))
-        _check_decisions(revised)
         before, after = asdict(current), asdict(revised)
         entry.detail = {name: after[name] for name in after if name != "version" and after[name] != before[name]}
         judged = {*given, *changed(current.limits, revised.limits)}
@@ -60,17 +60,19 @@ async def update_policy(
 
 
 def _tidy(policy: Policy) -> Policy:
-    """The policy with normalised origins."""
+    """The policy with normalised origins and checked rules."""
+    check_rules(policy.rules)
     if policy.http_origins is None:
         return policy
     return replace(policy, http_origins=read_origins(policy.http_origins, pointer="/http_origins"))
 
 
-def _check_decisions(policy: Policy) -> None:
-    faults = [
-        Fault(pointer=f"/{level}", reason=f"{decision} does not exist yet; allowed: {', '.join(WORKING)}")
-        for level in Safety
-        if (decision := policy.decision_for(level)) not in WORKING
-    ]
+def check_rules(rules: Sequence[PolicyRule]) -> None:
+    """Refuse rules whose conditions cannot be tested.
+
+    Raises:
+        InvalidBody: a condition has a value that does not suit its operator; each fault points at one.
+    """
+    faults = find_faults(rules)
     if faults:
-        raise NotYetSupported(f"policy: {faults[0].reason}", faults=faults)
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)

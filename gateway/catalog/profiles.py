@@ -12,7 +12,7 @@ from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken, Not
 from gateway.store import keys, profiles
 from gateway.store.engine import Db
 
-MOST = 200
+MOST_PROFILES = 200
 """Limit on the profiles of one tenant."""
 DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="Everything the tenant has.")
 """The profile that every tenant has. It is not stored."""
@@ -29,8 +29,8 @@ async def create_profile(tenant: TenantId, catalog: CatalogContext, profile: Pro
     entry = CatalogChange(action="profile.create", target=profile.name, detail={"id": profile.id})
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, profile.name)
-        if await profiles.count(tenant, db) >= MOST:
-            raise LimitExceeded(f"the tenant may have {MOST} profiles")
+        if await profiles.count(tenant, db) >= MOST_PROFILES:
+            raise LimitExceeded(f"the tenant has {MOST_PROFILES} profiles (the limit); delete unused ones")
         await profiles.insert(tenant, db, profile)
     return profile
 

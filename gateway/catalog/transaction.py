@@ -13,13 +13,14 @@ import structlog
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.sources.worker_pool import WorkerPool
+from gateway.domain.audit import CallRecord
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
-from gateway.domain.tenancy.policy import Limits
+from gateway.domain.tenancy.policy import PROTECTING, Limits, Policy
 from gateway.domain.tenancy.principals import Caller
-from gateway.errors import Conflict, RedisUnavailable
+from gateway.errors import AuditUnavailable, Conflict, RedisUnavailable
 from gateway.store import idempotency, tenants
 from gateway.store.audit import entries
 from gateway.store.encryption import EnvelopeCipher
@@ -42,6 +43,10 @@ class Author:
     """Set for a request with an `Idempotency-Key`: its changes commit only while this attempt holds the record."""
 
 
+async def _refuse_records(_: CallRecord) -> None:
+    raise AuditUnavailable("this process writes no audit entries of calls")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogContext:
     """Dependencies of reads and changes of the catalog, for one replica: database, keys, events, rules of names.
@@ -59,6 +64,16 @@ class CatalogContext:
     """Primitives registered in Python."""
     ceilings: Limits = DEFAULT_CEILINGS
     """Default ceilings, for limits whose ceiling the operator has not set."""
+    audit: Callable[[CallRecord], Awaitable[None]] = _refuse_records
+    """Stores an entry that is not a change of the catalog, such as a decision; returns when it is stored."""
+    tenant_policy: Policy = PROTECTING
+    """The policy of new tenants."""
+    public_url: str | None = None
+    """Base of the URLs of pages."""
+    live_commands: bool = False
+    """True if the operator may declare live sources of the kind `command`."""
+    retention_min_days: int = 30
+    """Days for which a tenant has to keep its audit entries, at least."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
 
 _KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-_DEPTH = 16
+_MAX_DEPTH = 16
 
 
 def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) -> JsonObject:
@@ -20,7 +20,7 @@ def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) 
     for text in given:
         name, equals, raw = text.partition("=")
         if not equals or not name:
-            raise Failure(f"{text!r} is no argument: write NAME=VALUE", ExitCode.USAGE)
+            raise Failure(f"{text!r} is not an argument; write NAME=VALUE", ExitCode.USAGE)
         if name in arguments:
             raise Failure(f"argument {name!r} is given twice", ExitCode.USAGE)
         arguments[name] = parse_value(raw, pick(schema, "properties", name), root=schema)
@@ -57,7 +57,7 @@ def kinds_of(value: object) -> frozenset[str]:
 
 def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[str]:
     """Return the JSON types that a schema allows; all types if its keywords do not restrict them."""
-    if depth > _DEPTH:
+    if depth > _MAX_DEPTH:
         return _KINDS
     target = _follow(schema, root)
     kinds = _named_kinds(target)
@@ -82,7 +82,7 @@ def _named_kinds(schema: JsonObject) -> frozenset[str]:
 
 def _follow(schema: object, root: object) -> JsonObject:
     target = as_object(schema)
-    for _ in range(_DEPTH):
+    for _ in range(_MAX_DEPTH):
         reference = target.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
             break
@@ -97,7 +97,7 @@ def _parse_whole(whole: str | None) -> JsonObject:
     try:
         value = read_json(whole)
     except ValueError as error:
-        raise Failure(f"--args is no JSON: {error}", ExitCode.USAGE) from None
+        raise Failure(f"--args is not valid JSON: {error}", ExitCode.USAGE) from None
     if not is_object(value):
         raise Failure("--args must be a JSON object", ExitCode.USAGE)
     return value

@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
-_LONGEST = 200
+_LONGEST_HELP = 200
 """Maximum characters of a sentence in the list. No command has a longer sentence, so none is cut."""
 
 
@@ -17,7 +17,7 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the placeholders registered here, without importing the real commands."""
-        rows = [(name, self.commands[name].get_short_help_str(limit=_LONGEST)) for name in self.list_commands(ctx)]
+        rows = [(name, self.commands[name].get_short_help_str(limit=_LONGEST_HELP)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -38,18 +38,18 @@ class LazyGroup(Commands):
     def __init__(self, *, name: str, lazy: Mapping[str, tuple[str, str]], help: str, epilog: str) -> None:  # noqa: A002 - click's name
         stand_ins = {command: click.Command(command, short_help=text) for command, (_, text) in lazy.items()}
         super().__init__(name, commands=stand_ins, help=help, epilog=epilog, no_args_is_help=True)
-        self._places = {command: place for command, (place, _) in lazy.items()}
+        self._targets = {command: target for command, (target, _) in lazy.items()}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the real command."""
-        place = self._places.get(cmd_name)
-        if place is None:
+        target = self._targets.get(cmd_name)
+        if target is None:
             return super().get_command(ctx, cmd_name)
-        module, _, attribute = place.partition(":")
+        module, _, attribute = target.partition(":")
         with paused_collection():
             command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{place} is no command")
+            raise TypeError(f"{target} is not a command")
         return command
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -19,13 +19,13 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.OK: "done",
-    ExitCode.FAILED: "refused by the gateway or failed; a tool call whose result is an error",
-    ExitCode.USAGE: "wrong usage, or a setting that is broken",
-    ExitCode.UNREACHABLE: "the gateway does not answer at its URL",
-    ExitCode.DENIED: "no credential, or one that is not allowed to do this",
+    ExitCode.FAILED: "the gateway refused the request, the command failed, or the called tool returned an error",
+    ExitCode.USAGE: "wrong usage or an invalid setting",
+    ExitCode.UNREACHABLE: "no response from the gateway at its URL",
+    ExitCode.DENIED: "credential missing or not sufficient",
     ExitCode.NOT_FOUND: "it does not exist, or is not yours",
-    ExitCode.CONFLICT: "it contradicts what is stored: a name that is taken, another version",
-    ExitCode.BUSY: "a limit is reached or a part of the gateway is away; try again",
+    ExitCode.CONFLICT: "conflict with the stored state: the name is taken, or the version has changed",
+    ExitCode.BUSY: "a limit is reached or a dependency of the gateway is unavailable; retry later",
     ExitCode.INTERRUPTED: "interrupted before it was done",
 }
 

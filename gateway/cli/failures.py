@@ -33,16 +33,16 @@ def one_line(text: str) -> str:
 
 def _is_described(fault: Fault, message: str) -> bool:
     """True if the message contains all parts of the fault."""
-    place = [f"{what} {number}" for what, number in (("line", fault.line), ("column", fault.column)) if number]
-    return all(part in message for part in (one_line(fault.reason), fault.pointer, *place))
+    position = [f"{what} {number}" for what, number in (("line", fault.line), ("column", fault.column)) if number]
+    return all(part in message for part in (one_line(fault.reason), fault.pointer, *position))
 
 
 def describe_fault(fault: Fault) -> str:
     """Return the position and the reason of a fault on one line."""
-    place = fault.pointer or "/"
+    label = fault.pointer or "/"
     if fault.line is not None:
-        place += f" (line {fault.line}" + (f", column {fault.column})" if fault.column is not None else ")")
-    return one_line(f"{place}: {fault.reason}")
+        label += f" (line {fault.line}" + (f", column {fault.column})" if fault.column is not None else ")")
+    return one_line(f"{label}: {fault.reason}")
 
 
 def failure_of(error: GatewayError) -> Failure:

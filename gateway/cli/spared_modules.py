@@ -6,6 +6,7 @@ its own imports.
 
 import sys
 import threading
+from collections.abc import Collection
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
@@ -49,12 +50,14 @@ class _Package(ModuleType):
             object.__setattr__(self, "__class__", ModuleType)
 
 
-def spare_modules() -> None:
+def spare_modules(libraries: Collection[str] = (*_PACKAGES, *_OPTIONAL)) -> None:
     """Import the libraries without their optional modules; later imports of those modules still work."""
     for name in _PACKAGES:
-        _postpone(name)
+        if name in libraries:
+            _postpone(name)
     for library, optional in _OPTIONAL.items():
-        _import_without(library, optional)
+        if library in libraries:
+            _import_without(library, optional)
 
 
 def _postpone(name: str) -> None:

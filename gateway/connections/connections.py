@@ -1,9 +1,9 @@
 """Connections of clients to tenants, and the delivery of catalog changes to long-lived clients.
 
-A request uses one registry until its end. A long-lived client subscribes as a follower, and adopts each newer snapshot
-as a whole. Events announce new revisions. Because events can be lost, the followed revisions are compared with the
-database every `repair_s` seconds, and at once after a gap. The keys of followers are checked at each new revision,
-because every change of a key creates one. The timer checks the keys as well, and so finds expired ones.
+A request uses one registry until its end. A long-lived client subscribes, and adopts each newer snapshot as a whole.
+Events announce new revisions. Because events can be lost, the followed revisions are compared with the database every
+`repair_s` seconds, and at once after a gap. The keys of subscribers are checked at each new revision, because every
+change of a key creates one. The timer checks the keys as well, and so finds expired ones.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ import anyio
 import structlog
 
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.connections.subscribers import Listener, Subscriber, SubscriberIndex, TenantSubscribers
+from gateway.connections.subscriber_index import Listener, Subscriber, SubscriberIndex, TenantSubscribers
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
@@ -65,7 +65,7 @@ class _Connection:
 class Connections:
     """All connections of this replica; open it with `async with`, once, while the store and the bus are open.
 
-    `dismissed` is called with each principal whose followers a key check removed: its key may have ended without an
+    `dismissed` is called with each principal whose subscribers a key check removed: its key may have ended without an
     event.
     """
 
@@ -87,7 +87,7 @@ class Connections:
         self._subscribers = SubscriberIndex()
         self.open_count = 0
         """Number of connections that are open now."""
-        self._doubt = anyio.Event()
+        self._comparison_due = anyio.Event()
         self._tasks = TaskSupervisor()
         self._dismissed = dismissed
 
@@ -99,7 +99,7 @@ class Connections:
         await self._tasks.close()
 
     @property
-    def follower_count(self) -> int:
+    def subscriber_count(self) -> int:
         """Number of connections that follow their tenant's catalog."""
         return len(self._subscribers)
 
@@ -116,7 +116,7 @@ class Connections:
         """Return the current registry, without counting a connection; raises like `open`."""
         snapshots, tenant = self._snapshots, principal.tenant
         snapshot = snapshots.current(tenant) or await snapshots.latest(tenant)
-        self.refresh(tenant, snapshot.revision)  # followers adopt a revision as soon as a request finds it
+        self.refresh(tenant, snapshot.revision)  # subscribers adopt a revision as soon as a request finds it
         view = self._views.of(snapshot)
         if not view.has_profile(profile):
             raise NotFound("not found")
@@ -145,47 +145,48 @@ class Connections:
         return self._snapshots.has_new_code
 
     def refresh(self, tenant: TenantId, revision: int) -> None:
-        """Load the tenant's catalog once, in a background task, if a follower has an older revision than this one."""
-        room = self._subscribers.find(tenant)
-        if room is None:
+        """Load the tenant's catalog once, in a background task, if a subscriber has an older revision than this one."""
+        subscribers = self._subscribers.find(tenant)
+        if subscribers is None:
             return
-        room.wanted = max(room.wanted, revision)
-        room.code = max(room.code, self._snapshots.generation)  # code may have been registered before the entry existed
-        self._bring_up(tenant, room)
+        subscribers.wanted = max(subscribers.wanted, revision)
+        # code may have been registered before the entry existed
+        subscribers.code = max(subscribers.code, self._snapshots.generation)
+        self._bring_up(tenant, subscribers)
 
     def renew(self, code: int) -> None:
-        """Let every follower of every tenant adopt this generation of the Python primitives."""
+        """Let every subscriber of every tenant adopt this generation of the Python primitives."""
         for tenant in self._subscribers:
-            room = self._subscribers.find(tenant)
-            if room is not None:
-                room.code = max(room.code, code)
-                self._bring_up(tenant, room)
+            subscribers = self._subscribers.find(tenant)
+            if subscribers is not None:
+                subscribers.code = max(subscribers.code, code)
+                self._bring_up(tenant, subscribers)
 
     def forget(self, tenant: TenantId) -> None:
-        """Notify and remove the followers of a tenant that is gone."""
-        room = self._subscribers.remove(tenant)
-        if room is not None:
-            for follower in tuple(room.followers.values()):
-                follower.lose()
+        """Notify and remove the subscribers of a tenant that is gone."""
+        subscribers = self._subscribers.remove(tenant)
+        if subscribers is not None:
+            for subscriber in tuple(subscribers.by_token.values()):
+                subscriber.end()
 
     def recheck_all(self) -> None:
         """Compare the followed revisions with the database now, because events may have been lost."""
-        self._doubt.set()
+        self._comparison_due.set()
 
-    def _bring_up(self, tenant: TenantId, room: TenantSubscribers) -> None:
-        if room.is_behind and not room.is_refreshing and self._tasks.is_open:
-            room.is_refreshing = True
-            self._tasks.spawn(self._refresh, tenant, room)
+    def _bring_up(self, tenant: TenantId, subscribers: TenantSubscribers) -> None:
+        if subscribers.is_behind and not subscribers.is_refreshing and self._tasks.is_open:
+            subscribers.is_refreshing = True
+            self._tasks.spawn(self._refresh, tenant, subscribers)
 
-    async def _refresh(self, tenant: TenantId, room: TenantSubscribers) -> None:
+    async def _refresh(self, tenant: TenantId, subscribers: TenantSubscribers) -> None:
         try:
-            while room.is_behind:
-                wanted, code = room.wanted, room.code
+            while subscribers.is_behind:
+                wanted, code = subscribers.wanted, subscribers.code
                 snapshot = await self._snapshots.latest(tenant)
-                room.show(self._views.of(snapshot))
+                subscribers.show(self._views.of(snapshot))
                 # the database is unavailable and an older snapshot remains in use; the repair retries
                 is_stuck = snapshot.revision < wanted or snapshot.code < code
-                await self._examine(tenant, room)
+                await self._examine(tenant, subscribers)
                 if is_stuck:
                     return
         except NotFound:
@@ -195,27 +196,27 @@ class Connections:
         except Exception:
             log.exception("refresh_failed", tenant_id=tenant)
         finally:
-            room.is_refreshing = False
+            subscribers.is_refreshing = False
 
-    async def _examine(self, tenant: TenantId, room: TenantSubscribers) -> None:
-        """Remove the followers whose credential is no longer valid."""
-        for principal in room.principals:
+    async def _examine(self, tenant: TenantId, subscribers: TenantSubscribers) -> None:
+        """Remove the subscribers whose credential is no longer valid."""
+        for principal in subscribers.principals:
             try:
-                is_good = await self._still_valid(principal)
+                is_valid = await self._still_valid(principal)
             except Unavailable as error:  # the timer retries
                 log.warning("examination_failed", tenant_id=tenant, reason=str(error))
                 return
-            if not is_good:
+            if not is_valid:
                 log.info("follower_dismissed", tenant_id=tenant, principal=principal.name)
-                room.lose(principal)
+                subscribers.drop(principal)
                 self._dismissed(principal)
-        self._subscribers.tidy(tenant, room)
+        self._subscribers.remove_if_empty(tenant, subscribers)
 
     async def _repair(self) -> None:
         while True:
             with anyio.move_on_after(self._repair_s):
-                await self._doubt.wait()
-            self._doubt = anyio.Event()
+                await self._comparison_due.wait()
+            self._comparison_due = anyio.Event()
             try:
                 await self._compare()
             except Unavailable as error:
@@ -224,12 +225,12 @@ class Connections:
                 log.exception("repair_failed")
 
     async def _compare(self) -> None:
-        """Compare every followed tenant with the database, and check the credentials of its followers."""
+        """Compare every followed tenant with the database, and check the credentials of its subscribers."""
         for tenant in self._subscribers:
             try:
                 self.refresh(tenant, await self._snapshots.reread(tenant))
             except NotFound:
                 self.forget(tenant)
-            room = self._subscribers.find(tenant)
-            if room is not None:
-                await self._examine(tenant, room)
+            subscribers = self._subscribers.find(tenant)
+            if subscribers is not None:
+                await self._examine(tenant, subscribers)

@@ -1,6 +1,6 @@
 """Numbers among untrusted JSON values, and short forms of values for messages."""
 
-_SHOWN = 80
+_SHOWN_CHARACTERS = 80
 
 
 def is_number(value: object) -> bool:
@@ -13,7 +13,7 @@ def quote(value: object) -> str:
     return f"'{shorten(str(value))}'"
 
 
-def shorten(text: str, most: int = _SHOWN) -> str:
+def shorten(text: str, most: int = _SHOWN_CHARACTERS) -> str:
     """Return the text, printable and shortened for a message."""
     shown = "".join(character if character.isprintable() else "�" for character in text[: most + 1])
     return shown if len(shown) <= most else shown[: most - 1] + "…"

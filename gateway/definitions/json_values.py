@@ -6,9 +6,9 @@ from typing import cast
 
 from gateway.domain.json_access import point
 
-_DEEPEST = 128
-_MOST = 200_000
-_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+_MAX_DEPTH = 128
+_MOST_VALUES = 200_000
+_SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
 _OBJECTS = (dict, Mapping)
 
 
@@ -48,42 +48,42 @@ class _Copier:
     def __init__(self) -> None:
         self._count = 0
 
-    def copy(self, value: object, place: tuple[str | int, ...]) -> object:
+    def copy(self, value: object, path: tuple[str | int, ...]) -> object:
         self._count += 1
-        if self._count > _MOST or len(place) > _DEEPEST:
-            raise NotJson(f"has more than {_DEEPEST} levels or {_MOST} values", point(*place[:_DEEPEST]))
+        if self._count > _MOST_VALUES or len(path) > _MAX_DEPTH:
+            raise NotJson(f"has more than {_MAX_DEPTH} levels or {_MOST_VALUES} values", point(*path[:_MAX_DEPTH]))
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
-            return _text(value, place)
+            return _text(value, path)
         if isinstance(value, int | float):
-            return _number(value, place)
+            return _number(value, path)
         if isinstance(value, _OBJECTS):
             members = cast("Mapping[object, object]", value)
-            return {_name(name, place): self.copy(member, (*place, str(name))) for name, member in members.items()}
+            return {_name(name, path): self.copy(member, (*path, str(name))) for name, member in members.items()}
         if isinstance(value, list | tuple):
             elements = cast("list[object]", value)
-            return [self.copy(element, (*place, index)) for index, element in enumerate(elements)]
-        raise NotJson(f"is a {type(value).__name__}, which JSON does not have", point(*place))
+            return [self.copy(element, (*path, index)) for index, element in enumerate(elements)]
+        raise NotJson(f"is a {type(value).__name__}, which JSON does not have", point(*path))
 
 
-def _name(name: object, place: tuple[str | int, ...]) -> str:
+def _name(name: object, path: tuple[str | int, ...]) -> str:
     if not isinstance(name, str):
-        raise NotJson("has a name that is no text", point(*place))
-    return _text(name, place)
+        raise NotJson("has a name that is not text", point(*path))
+    return _text(name, path)
 
 
-def _text(text: str, place: tuple[str | int, ...]) -> str:
+def _text(text: str, path: tuple[str | int, ...]) -> str:
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise NotJson("is not valid Unicode", point(*place)) from None
+            raise NotJson("is not valid Unicode", point(*path)) from None
     return str.__str__(text)  # the plain text, also for a member of a `StrEnum`
 
 
-def _number(number: float, place: tuple[str | int, ...]) -> float:
-    is_json = _SMALLEST <= number <= _LARGEST if isinstance(number, int) else math.isfinite(number)
+def _number(number: float, path: tuple[str | int, ...]) -> float:
+    is_json = _SMALLEST_INTEGER <= number <= _LARGEST_INTEGER if isinstance(number, int) else math.isfinite(number)
     if not is_json:
-        raise NotJson("is a number that JSON readers do not agree on", point(*place))
+        raise NotJson("is a number that JSON readers do not agree on", point(*path))
     return int(number) if isinstance(number, int) else float(number)

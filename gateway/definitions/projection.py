@@ -12,7 +12,7 @@ from gateway.definitions.json_access import quote
 from gateway.domain.json_access import as_list, as_object
 from gateway.errors import HandlerFailed
 
-LONGEST = 512
+LONGEST_POINTER = 512
 MOST_PATHS = 100
 
 _POINTER = re.compile(r"(?:/(?:[^~/]|~0|~1)*)*")
@@ -22,7 +22,7 @@ _EVERY = "*"
 Marks: TypeAlias = "dict[str, Marks]"
 """Paths as a tree of tokens; an empty node is the end of a path."""
 
-Places: TypeAlias = tuple[Marks, ...]
+MarkNodes: TypeAlias = tuple[Marks, ...]
 """The nodes of `Marks` that match one part of the value; several if both `*` and a name match."""
 
 
@@ -33,7 +33,7 @@ def is_path(text: str) -> bool:
 
 def is_pointer(text: str) -> bool:
     """True if the text is a JSON Pointer within the length limit."""
-    return len(text) <= LONGEST and _POINTER.fullmatch(text) is not None
+    return len(text) <= LONGEST_POINTER and _POINTER.fullmatch(text) is not None
 
 
 def point(value: object, pointer: str) -> object:
@@ -91,33 +91,33 @@ def _has_parts(value: object) -> bool:
     return isinstance(value, dict | list | tuple)
 
 
-def _step(places: Places, name: str) -> Places:
-    return tuple(place[token] for place in places for token in (name, _EVERY) if token in place)
+def _step(nodes: MarkNodes, name: str) -> MarkNodes:
+    return tuple(node[token] for node in nodes for token in (name, _EVERY) if token in node)
 
 
-def _ends(places: Places) -> bool:
-    return not all(places)
+def _ends(nodes: MarkNodes) -> bool:
+    return not all(nodes)
 
 
-def _kept(value: object, places: Places) -> object:
-    if _ends(places):
+def _kept(value: object, nodes: MarkNodes) -> object:
+    if _ends(nodes):
         return value
     if not _has_parts(value):
         return None
     found = [
         (name, _kept(part, below))
         for name, part in _parts(value)
-        if (below := _step(places, name)) and (_ends(below) or _has_parts(part))
+        if (below := _step(nodes, name)) and (_ends(below) or _has_parts(part))
     ]
     return dict(found) if isinstance(value, dict) else [part for _, part in found]
 
 
-def _without(value: object, places: Places) -> object:
+def _without(value: object, nodes: MarkNodes) -> object:
     if not _has_parts(value):
         return value
     left = [
         (name, _without(part, below) if below else part)
         for name, part in _parts(value)
-        if not (below := _step(places, name)) or not _ends(below)
+        if not (below := _step(nodes, name)) or not _ends(below)
     ]
     return dict(left) if isinstance(value, dict) else [part for _, part in left]

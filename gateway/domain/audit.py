@@ -4,11 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
-from gateway.domain.identifiers import AuditId, TenantId
+from gateway.domain.identifiers import AuditId, AuditSinkId, TenantId
 from gateway.domain.tenancy.policy import Levels
+
+
+class CountedRefusal(NamedTuple):
+    """A refusal that is counted: equal ones of a minute become one entry of the audit trail."""
+
+    principal: str
+    action: str
+    outcome: str
 
 
 class AuditKind(StrEnum):
@@ -42,6 +51,8 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     action: str = "call"
     levels: Levels | None = None
     """Declared and assessed safety level, if the tenant declared a different level."""
+    detail: dict[str, object] | None = None
+    """Further members of the entry's detail, as JSON values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +119,8 @@ class Chain:
     faults: int = 0
     fault: ChainFault | None = None
     """The first fault found."""
+    cut: int = 0
+    """The number of the last entry that retention removed; the chain begins behind it."""
 
     @property
     def is_whole(self) -> bool:
@@ -201,3 +214,77 @@ class AuditTrail:
         """True if the chains and the anchor are whole, and no reached store contradicts the database."""
         chains_hold = all(chain.is_whole for chain in self.chains)
         return chains_hold and self.anchor.is_whole and not any(store.is_contradicted for store in self.stores)
+
+
+class SinkKind(StrEnum):
+    """Kind of a sink."""
+
+    HTTPS = "https"
+    """Signed POST requests with lines of JSON."""
+    SYSLOG = "syslog"
+    """RFC 5424 messages over TCP or TLS."""
+    FILE = "file"
+    """A file in the folder that the operator set; only the operator declares it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkStatus:
+    """The progress of a sink."""
+
+    delivered: int = 0
+    delivered_at: datetime | None = None
+    failures: int = 0
+    """Failed deliveries in a row."""
+    fault: str | None = None
+    waiting_since: datetime | None = None
+    """Time of the oldest entry that was not delivered; read for one sink only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailSink:
+    """One sink; `target` is an https URL, `tcp://host:port` or `tls://host:port`, or the name of a file."""
+
+    id: AuditSinkId
+    name: str
+    kind: SinkKind
+    target: str
+    credential: str | None
+    enabled: bool
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    status: SinkStatus = SinkStatus()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRetention:
+    """Days for which a tenant's audit entries are kept; None: forever."""
+
+    days: int | None = None
+    version: int = 1
+    fault: str | None = None
+    """The reason for which the last cut left a chain alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removable:
+    """Entries that a cut would remove now; `is_partial` if there are more than were counted."""
+
+    entries: int = 0
+    chains: int = 0
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    is_partial: bool = False
+    held_by: Sequence[str] = ()
+    """Names of the sinks that have not delivered some older entries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionStatus:
+    """A tenant's retention, what was removed, and what a cut would remove now."""
+
+    retention: AuditRetention
+    minimum_days: int
+    removable: Removable
+    removed: int = 0
+    cut_at: datetime | None = None

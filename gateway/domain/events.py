@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import ApprovalId, KeyId, LiveSourceId, TaskId, TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,4 +63,39 @@ class TemplateChanged:
     template: str
 
 
-Event = CatalogMoved | KeyChanged | SessionEnded | TenantRemoved | ResourceUpdated | TemplateChanged | RequestCancelled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveSourceChanged:
+    """A live source was created, changed or removed, or has to be attached again."""
+
+    tenant: TenantId
+    source: LiveSourceId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalChanged:
+    """An approval was created or has another state; calls that wait for it read it again."""
+
+    tenant: TenantId
+    approval: ApprovalId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskChanged:
+    """The state of a task has changed."""
+
+    tenant: TenantId
+    task: TaskId
+
+
+Event = (
+    CatalogMoved
+    | KeyChanged
+    | SessionEnded
+    | TenantRemoved
+    | ResourceUpdated
+    | TemplateChanged
+    | RequestCancelled
+    | LiveSourceChanged
+    | ApprovalChanged
+    | TaskChanged
+)

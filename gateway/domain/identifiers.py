@@ -15,6 +15,13 @@ CredentialId = NewType("CredentialId", str)
 WebhookId = NewType("WebhookId", str)
 WatchId = NewType("WatchId", str)
 OverrideId = NewType("OverrideId", str)
+LiveSourceId = NewType("LiveSourceId", str)
+ApprovalId = NewType("ApprovalId", str)
+GuardrailId = NewType("GuardrailId", str)
+TaskId = NewType("TaskId", str)
+WebhookEndpointId = NewType("WebhookEndpointId", str)
+DeliveryId = NewType("DeliveryId", str)
+AuditSinkId = NewType("AuditSinkId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
@@ -64,3 +71,32 @@ def new_watch_id() -> WatchId:
 
 def new_override_id() -> OverrideId:
     return OverrideId(mint("ovr"))
+
+
+def new_live_source_id() -> LiveSourceId:
+    return LiveSourceId(mint("liv"))
+
+
+def new_audit_sink_id() -> AuditSinkId:
+    return AuditSinkId(mint("snk"))
+
+
+def new_approval_id() -> ApprovalId:
+    return ApprovalId(mint("apr"))
+
+
+def new_guardrail_id() -> GuardrailId:
+    return GuardrailId(mint("grd"))
+
+
+def new_task_id() -> TaskId:
+    """Return a new id with 192 random bits, because clients present it to read a result."""
+    return TaskId(f"tsk_{secrets.token_urlsafe(24)}")
+
+
+def new_webhook_endpoint_id() -> WebhookEndpointId:
+    return WebhookEndpointId(mint("whe"))
+
+
+def new_delivery_id() -> DeliveryId:
+    return DeliveryId(mint("msg"))

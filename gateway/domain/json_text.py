@@ -125,12 +125,12 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):  # guard: json-duplicates
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
-        raise _NotStrict(f"the key {twice[:64]!a} is there twice")
+        raise _NotStrict(f"the key {twice[:64]!a} occurs twice")
     return members
 
 
 def _twice(key: str) -> str:
-    return f"the key {key[:64]!a} is there twice"
+    return f"the key {key[:64]!a} occurs twice"
 
 
 def _integer(text: str) -> int:

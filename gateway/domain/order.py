@@ -18,14 +18,14 @@ KEYED = Order()
 """The default order of a list."""
 
 
-def join_place(*parts: str) -> str:
+def join_position(*parts: str) -> str:
     """Return the position of an item: its key, or the value of the `by` column and the item's id."""
     return _BETWEEN.join(parts)
 
 
-def split_place(place: str) -> tuple[str, ...]:
-    """Return the parts that were given to `join_place`."""
-    return tuple(place.split(_BETWEEN))
+def split_position(position: str) -> tuple[str, ...]:
+    """Return the parts that were given to `join_position`."""
+    return tuple(position.split(_BETWEEN))
 
 
 def write_moment(moment: datetime | None) -> str:
@@ -37,4 +37,4 @@ def follows(parts: tuple[str, ...], after: str | None, order: Order) -> bool:
     """True if the position `parts` comes after the position `after`, or `after` is None."""
     if after is None:
         return True
-    return parts < split_place(after) if order.is_descending else parts > split_place(after)
+    return parts < split_position(after) if order.is_descending else parts > split_position(after)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from gateway.domain.identifiers import OverrideId, SourceId
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tools import Tool
 
 ALIAS_LIFETIME = timedelta(days=30)
 """Time during which a renamed tool can be called by its old name."""
@@ -73,3 +74,16 @@ class OverrideReport:
     applies: bool
     tool: str | None = None
     reasons: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedOperation:
+    """An operation with its tool as the document defines it, and its override.
+
+    `is_listed` is False if the source is query-only.
+    """
+
+    tool: Tool
+    operation_id: str | None
+    is_listed: bool
+    override: Override | None = None

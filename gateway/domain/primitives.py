@@ -28,7 +28,7 @@ class Primitive:
 
     `safety` is the level in force: `override` (declared by the tenant) if it is set, else `assessed`, which the gateway
     derives from the handler. `refers` names the dependencies of the handler: `tool:NAME`, `operation:SOURCE:KEY` or
-    `credential:NAME`.
+    `credential:NAME`. `source_name` is the live source of a discovered primitive.
     """
 
     id: PrimitiveId
@@ -47,6 +47,7 @@ class Primitive:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     counted: Safety | None = None
+    source_name: str = ""
 
     @property
     def level(self) -> Safety:

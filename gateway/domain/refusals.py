@@ -1,4 +1,4 @@
-"""Errors of the admin API for idempotent requests and source changes; subclasses of errors in `gateway.errors`.
+"""Errors of idempotent requests, approvals, source changes, guardrails and live sources; see `gateway.errors`.
 
 BadInput
 └── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
@@ -6,9 +6,18 @@ Conflict
 ├── RequestInProgress       the request with this Idempotency-Key is running
 ├── AnswerNotKept           the request was done, and its response cannot be repeated
 └── RemovalsRefused         a change that would remove tools, without the permission to
+PolicyDenied
+├── ApprovalRequired        another person has to approve the call, or has denied it
+├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
+└── ResultBlocked           a guardrail withholds the result; the call has run
+UpstreamError
+└── LiveSourceFailed        a live source refused the request, or sent something invalid, too large or too late
+    └── LiveSourceDetached  the live source is not attached, or its attachment ended before the result
 """
 
-from gateway.errors import BadInput, Conflict
+from collections.abc import Mapping
+
+from gateway.errors import BadInput, Conflict, PolicyDenied, UpstreamError
 
 
 class IdempotencyKeyReused(BadInput):
@@ -33,3 +42,37 @@ class RemovalsRefused(Conflict):
     """The change of a source would remove tools, and was sent without `allow_removals`."""
 
     code = "source.removals_refused"
+
+
+class ApprovalRequired(PolicyDenied):
+    """Another person has to approve the call, or has denied it; `approval` has its id, state, expiry and page."""
+
+    code = "approval.required"
+
+    def __init__(self, message: str, *, approval: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.approval = approval
+
+
+class CallBlocked(PolicyDenied):
+    """A guardrail of the tenant does not allow the arguments of the call; nothing was sent."""
+
+    code = "policy.call_blocked"
+
+
+class ResultBlocked(PolicyDenied):
+    """A guardrail of the tenant withholds the result; the call itself has run."""
+
+    code = "policy.result_blocked"
+
+
+class LiveSourceFailed(UpstreamError):
+    """A live source refused the request, or its result is invalid, too large or too late."""
+
+    code = "live_source.failed"
+
+
+class LiveSourceDetached(LiveSourceFailed):
+    """The live source is not attached, or its attachment ended before the result."""
+
+    code = "live_source.detached"

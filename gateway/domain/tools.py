@@ -1,11 +1,14 @@
 """Effective tools of a tenant, from any origin."""
 
+import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
 from gateway.domain.tenancy.policy import Levels, Safety
 
+_ODD_NUMBER = re.compile(rb"0\.0000|[0-9][eE]-?[0-9]")
 _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
 
 
@@ -24,7 +27,8 @@ class Tool:
     """One effective tool: its definition as listed (JSON bytes of the protocol's Tool) and the data to run it.
 
     An imported operation has `operation`, `source`, `identity` and `plan`. A custom tool has `primitive` and `handler`
-    (the declared handler as JSON bytes). A tool of code or a built-in tool has neither; its handler is found by name.
+    (the declared handler as JSON bytes); that of a live source also has `source_name`. A tool of code or a built-in
+    tool has neither; its handler is found by name.
     """
 
     name: str
@@ -54,3 +58,12 @@ class Tool:
     def level(self) -> Safety:
         """The level for policy decisions."""
         return self.counted or self.safety
+
+
+def served_bytes(definition: bytes) -> int:
+    """Return the number of bytes sent to a client.
+
+    The stored form may encode floats with an exponent differently from the JSON that clients receive."""
+    if _ODD_NUMBER.search(definition) is None:
+        return len(definition)
+    return len(json.dumps(json.loads(definition), ensure_ascii=False, separators=(",", ":")).encode())

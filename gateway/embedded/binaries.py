@@ -39,11 +39,11 @@ def postgres_programs(account: Account | None, cache: Path) -> Path:
     if failure is None:
         return programs
     if account is not None:
-        for place in _places(package, cache):
-            copied = _copy(package, place)
+        for folder in _cache_folders(package, cache):
+            copied = _copy(package, folder)
             if _try(copied, account) is None:
                 return copied
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
     raise EmbeddedServerFailed(f"The PostgreSQL in {programs} cannot be run: {failure}")
 
 
@@ -86,7 +86,7 @@ def _try(programs: Path, account: Account | None) -> str | None:
     return None
 
 
-def _places(package: Path, cache: Path) -> Iterator[Path]:
+def _cache_folders(package: Path, cache: Path) -> Iterator[Path]:
     """Return folders for the copy; only our account can write to them."""
     yield cache
     # The name is the same in all runs, so crashes do not add folders. The folder is used only if our account owns it.
@@ -100,15 +100,15 @@ def _places(package: Path, cache: Path) -> Iterator[Path]:
     yield Path(tempfile.mkdtemp(prefix="gateway-postgres-"))
 
 
-def _copy(package: Path, place: Path) -> Path:
+def _copy(package: Path, folder: Path) -> Path:
     """Copy the programs and their libraries; the target folder appears only when the copy is complete."""
-    target = place / f"{_POSTGRES_FOLDER}-{package.stat().st_mtime_ns}"
+    target = folder / f"{_POSTGRES_FOLDER}-{package.stat().st_mtime_ns}"
     programs = target / package.name / _POSTGRES_FOLDER / "bin"
     if programs.exists():
         return programs
-    place.mkdir(parents=True, exist_ok=True)
-    place.chmod(0o755)
-    partial = Path(tempfile.mkdtemp(prefix="partial-", dir=place))
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    partial = Path(tempfile.mkdtemp(prefix="partial-", dir=folder))
     partial.chmod(0o755)
     (partial / package.name).mkdir()
     (partial / package.name).chmod(0o755)  # regardless of the umask

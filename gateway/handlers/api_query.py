@@ -9,32 +9,31 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.domain.queries import Queried
+from gateway.domain.queries import Queried, QueriedSource
 from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
-from gateway.openapi.query.answers import ANSWERS, Answering, QueryCall, Unfound, choose_views, find_named
-from gateway.openapi.query.api import ApiView
+from gateway.openapi.query.answers import ANSWERS, Answering, QueryCall, QueryRefused, choose_views, find_named
+from gateway.openapi.query.api import ApiView, DocumentIndex
 from gateway.openapi.query.tools import CALL
 from gateway.openapi.query.truncation import render
 
 log = structlog.get_logger(__name__)
 
-_PLACE = "query"
+_CURSOR_SCOPE = "query"
 _THREADS = 16
-_WAITING = 1024
+_LONGEST_QUEUE = 1024
 _PAGING = frozenset({"cursor", "offset", "limit"})
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class CursorSigner(Protocol):
-    """Signs and opens positions in lists."""
+    """Signs list positions as cursors, and verifies them."""
 
     def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
         """Return the cursor of the next page."""
@@ -45,13 +44,21 @@ class CursorSigner(Protocol):
         ...
 
 
+class Outlines(Protocol):
+    """The outlines of sources."""
+
+    async def of(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
+        """Return the outline of one version of a source, or raise NotFound."""
+        ...
+
+
 class Queries:
     """Shared dependencies of the query tools of all tenants."""
 
-    def __init__(self, outlines: OutlineCache, cursors: CursorSigner) -> None:
+    def __init__(self, outlines: Outlines, cursors: CursorSigner) -> None:
         self._outlines = outlines
         self._cursors = cursors
-        self.places = FairSlotPool("query threads", places=_THREADS, queue=_WAITING)
+        self.places = FairSlotPool("query threads", slots=_THREADS, queue=_LONGEST_QUEUE)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """Return the handler of one query tool."""
@@ -62,7 +69,7 @@ class QueryHandler:
     """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
     def __init__(
-        self, tenant: TenantId, tool: Tool, *, outlines: OutlineCache, cursors: CursorSigner, places: FairSlotPool
+        self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: CursorSigner, places: FairSlotPool
     ) -> None:
         self._tenant = tenant
         self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
@@ -89,23 +96,23 @@ class QueryHandler:
         Raises:
             InvalidCursor: the cursor does not belong to the current list.
             GatewayError: the operation was refused, no query thread is free, or the database is unavailable.
-            InputRequired: the called operation needs an answer of the client first.
+            InputRequired: the called operation needs input from the client first.
         """
         arguments = prepared.arguments
-        seen = call.queried()
-        views = await self._views(seen)
+        visible_sources = call.queried()
+        views = await self._views(visible_sources)
         try:
             if self._answer is None:
-                return await self._call(views, seen, arguments, call)
-            asked = self._asked(arguments, seen)
+                return await self._call(views, visible_sources, arguments, call)
+            query = self._build_query(arguments, visible_sources)
             async with self._places.hold(self._tenant):
-                return await anyio.to_thread.run_sync(_render, self._answer, views, asked)
-        except Unfound as unfound:
-            return _refuse(unfound)
+                return await anyio.to_thread.run_sync(_render, self._answer, views, query)
+        except QueryRefused as refused:
+            return _refuse(refused)
 
-    async def _views(self, seen: Sequence[Queried]) -> Sequence[ApiView]:
+    async def _views(self, visible_sources: Sequence[Queried]) -> Sequence[ApiView]:
         found: list[ApiView] = []
-        for one in seen:
+        for one in visible_sources:
             try:
                 api = await self._outlines.of(self._tenant, one.source)
             except NotFound:  # replaced since the snapshot was loaded; the other sources remain
@@ -114,55 +121,55 @@ class QueryHandler:
             found.append(ApiView(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
         return found
 
-    def _asked(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> QueryCall:
+    def _build_query(self, arguments: Mapping[str, object], visible_sources: Sequence[Queried]) -> QueryCall:
         cursor = arguments.get("cursor")
-        listing = cache(lambda: self._listing(arguments, seen))
+        listing = cache(lambda: self._listing(arguments, visible_sources))
 
         def mint(offset: int) -> str:
-            return self._cursors.mint(self._tenant, _PLACE, listing(), str(offset))
+            return self._cursors.mint(self._tenant, _CURSOR_SCOPE, listing(), str(offset))
 
         if isinstance(cursor, str):
-            offset = int(self._cursors.open(self._tenant, _PLACE, listing(), cursor))
+            offset = int(self._cursors.open(self._tenant, _CURSOR_SCOPE, listing(), cursor))
         else:
             offset = cast("int", arguments.get("offset", 0))
         return QueryCall(arguments=arguments, offset=offset, mint=mint)
 
-    def _listing(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> str:
+    def _listing(self, arguments: Mapping[str, object], visible_sources: Sequence[Queried]) -> str:
         """Return the scope of a cursor: tool, arguments, and the visible operations of each document version."""
         wanted = {name: value for name, value in arguments.items() if name not in _PAGING}
         source = arguments.get("source")
-        chosen = [one for one in seen if source is None or one.source.name == source]
+        chosen = [one for one in visible_sources if source is None or one.source.name == source]
         versions = [(one.source.id, one.source.version, sorted(one.tools)) for one in chosen]
         digest = hashlib.blake2b(_encode([self._subject.name, wanted, versions]), digest_size=16)
-        return f"{_PLACE}:{digest.hexdigest()}"
+        return f"{_CURSOR_SCOPE}:{digest.hexdigest()}"
 
     async def _call(
-        self, views: Sequence[ApiView], seen: Sequence[Queried], arguments: Mapping[str, object], call: Call
+        self, views: Sequence[ApiView], visible_sources: Sequence[Queried], arguments: Mapping[str, object], call: Call
     ) -> Result:
         chosen = choose_views(views, _text(arguments, "source"))
         async with self._places.hold(self._tenant):
             view, endpoint = await anyio.to_thread.run_sync(find_named, chosen, arguments)
-        tools = next(one.tools for one in seen if one.source.name == view.source)
+        tools = next(one.tools for one in visible_sources if one.source.name == view.source)
         tool = tools.get(endpoint.identity)
         if tool is None:
-            raise Unfound(f"{endpoint.identity} cannot be called; see the report of its import")
+            raise QueryRefused(f"{endpoint.identity} cannot be called; see the report of its import")
         given = cast("Mapping[str, object]", arguments.get("arguments", {}))
         return _result(await call.call_operation(tool, given))
 
 
-def _render(answer: Answering, views: Sequence[ApiView], asked: QueryCall) -> Result:
-    content = answer(choose_views(views, asked.text("source")), asked)
+def _render(answer: Answering, views: Sequence[ApiView], query: QueryCall) -> Result:
+    content = answer(choose_views(views, query.text("source")), query)
     return Result(content=[{"type": "text", "text": render(content)}], structured=content)
 
 
-def _refuse(unfound: Unfound) -> Result:
-    detail: dict[str, object] = {"error": unfound.message}
-    if unfound.suggestions:
-        detail["suggestions"] = list(unfound.suggestions)
+def _refuse(refused: QueryRefused) -> Result:
+    detail: dict[str, object] = {"error": refused.message}
+    if refused.suggestions:
+        detail["suggestions"] = list(refused.suggestions)
     return Result(content=[{"type": "text", "text": render(detail)}], is_error=True)
 
 
-class _Answered(msgspec.Struct):
+class _EncodedResult(msgspec.Struct):
     """A result whose structured content stays encoded, so that numbers keep all digits."""
 
     content: list[dict[str, Any]]
@@ -171,7 +178,7 @@ class _Answered(msgspec.Struct):
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
 
 
-_read = msgspec.json.Decoder(_Answered).decode
+_read = msgspec.json.Decoder(_EncodedResult).decode
 
 
 def _result(members: bytes) -> Result:

@@ -2,23 +2,26 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.primitive_policies import guardrails_of, policy_of
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.definitions.policy.primitive_policy import PrimitivePolicy
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.identifiers import TenantId
+from gateway.domain.mcp_tasks import TaskSupport
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.tenancy.policy import Decision, Limits
+from gateway.domain.tenancy.guardrails import Guardrail
+from gateway.domain.tenancy.policy import Limits
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
-from gateway.handlers.api_query import Queries
 from gateway.handlers.factory import HandlerDependencies, HandlerFactory
 from gateway.handlers.interfaces import Completer, PromptHandler, ResourceHandler, SecretReader, ToolHandler
-from gateway.handlers.python.registry import PythonHandlers
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ToolForm
-from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 
 
@@ -27,17 +30,19 @@ class BoundTool:
     """A tool ready to be called; nothing in it depends on the arguments.
 
     `output` is set if results have to conform to a declared schema. `is_interactive` is True if a call may send the
-    client notifications or questions before it ends.
+    client notifications or questions before it ends. `task_support` is the definition's rule for tasks.
     """
 
     tenant: TenantId
     tool: Tool
     validator: Validator
     handler: ToolHandler
-    decision: Decision
+    policy: PrimitivePolicy
     limits: Limits
     output: Validator | None = None
     is_interactive: bool = False
+    guardrails: tuple[Guardrail, ...] = ()
+    task_support: TaskSupport | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +53,12 @@ class BoundResource:
     primitive: Primitive
     uri: str
     handler: ResourceHandler
-    decision: Decision
+    policy: PrimitivePolicy
     limits: Limits
     mime_type: str | None = None
     variables: Mapping[str, str]
     is_interactive: bool = False
+    guardrails: tuple[Guardrail, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +70,13 @@ class BoundTemplate:
     template: UriTemplate
     handler_at: Callable[[str], ResourceHandler]
     completer: Completer | None
-    decision: Decision
+    policy: PrimitivePolicy
+    policy_at: Callable[[str], PrimitivePolicy] | None = None
+    """The policy of one of its URIs; unset if the tenant has no rules."""
     limits: Limits
     mime_type: str | None = None
     is_interactive: bool = False
+    guardrails: tuple[Guardrail, ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -79,16 +88,18 @@ class BoundTemplate:
         variables = self.template.match(uri)
         if variables is None:
             return None
+        policy = self.policy if self.policy_at is None else self.policy_at(uri)  # guard: policy-of-the-uri
         return BoundResource(
             tenant=self.tenant,
             primitive=self.primitive,
             uri=uri,
             handler=self.handler_at(uri),
-            decision=self.decision,
+            policy=policy,
             limits=self.limits,
             mime_type=self.mime_type,
             variables=variables,
-            is_interactive=self.is_interactive,
+            is_interactive=self.is_interactive or policy.needs_person,
+            guardrails=self.guardrails,
         )
 
 
@@ -102,10 +113,11 @@ class BoundPrompt:
     required: frozenset[str]
     handler: PromptHandler
     completer: Completer | None
-    decision: Decision
+    policy: PrimitivePolicy
     limits: Limits
     description: str | None = None
     is_interactive: bool = False
+    guardrails: tuple[Guardrail, ...] = ()
 
 
 class _Argument(msgspec.Struct):
@@ -126,6 +138,26 @@ class _Listed(msgspec.Struct, rename="camel"):
 _decode_listed = msgspec.json.Decoder(_Listed).decode
 
 
+class _Execution(msgspec.Struct, rename="camel"):
+    """The member of a tool definition about tasks."""
+
+    task_support: TaskSupport | None = None
+
+
+class _Executed(msgspec.Struct):
+    """The field of a listed tool definition about its execution."""
+
+    execution: _Execution = msgspec.field(default_factory=_Execution)
+
+
+_decode_executed = msgspec.json.Decoder(_Executed).decode
+
+
+def _task_support(definition: bytes) -> TaskSupport | None:
+    # most definitions have no such member, and some are large
+    return _decode_executed(definition).execution.task_support if b'"taskSupport"' in definition else None
+
+
 class Binder:
     """Binds primitives to their handlers."""
 
@@ -134,73 +166,80 @@ class Binder:
         upstream: UpstreamClient,
         secrets: SecretReader,
         validators: Validators,
-        code: PythonHandlers | None = None,
-        tokens: Tokens | None = None,
-        queries: Queries | None = None,
+        parts: HandlerDependencies | None = None,
     ) -> None:
         self._validators = validators
-        self._kinds = HandlerFactory(
-            upstream, secrets, validators, HandlerDependencies(code=code, tokens=tokens, queries=queries)
-        )
+        self._kinds = HandlerFactory(upstream, secrets, validators, parts)
 
-    async def bind(self, snapshot: Snapshot, tool: Tool) -> BoundTool:
-        """Return the tool with its validators, its handler and the policy's decision.
+    async def bind(self, snapshot: Snapshot, tool: Tool, profile: str = DEFAULT_PROFILE) -> BoundTool:
+        """Return the tool with its validators, its handler and its policy in the profile.
 
         Raises:
             NotYetSupported: this version cannot write the requests of the operation.
         """
-        decision = snapshot.policy.decision_for(tool.level)  # guard: counted-level
+        policy = policy_of(snapshot, tool, profile)
         handler, talks = await self._tool_handler(snapshot, tool)
         return BoundTool(
             tenant=snapshot.tenant,
             tool=tool,
             validator=await self._validators.of(tool.definition),
             handler=handler,
-            decision=decision,
+            policy=policy,
             limits=snapshot.policy.limits,
             output=await self._validators.of_output(tool.definition),
-            is_interactive=talks or decision is Decision.CONFIRM,
+            is_interactive=talks or policy.needs_person,
+            guardrails=guardrails_of(snapshot, tool),
+            task_support=_task_support(tool.definition),
         )
 
-    async def bind_resource(self, snapshot: Snapshot, primitive: Primitive) -> BoundResource:
-        """Return the resource with its handler and the policy's decision."""
+    async def bind_resource(
+        self, snapshot: Snapshot, primitive: Primitive, profile: str = DEFAULT_PROFILE
+    ) -> BoundResource:
+        """Return the resource with its handler and its policy in the profile."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.RESOURCE)
-        decision = snapshot.policy.decision_for(primitive.level)
+        policy = policy_of(snapshot, primitive, profile)
         return BoundResource(
             tenant=snapshot.tenant,
             primitive=primitive,
             uri=primitive.name,
             handler=behind.handler(ResourceForm(primitive.name, listed.mime_type)),
-            decision=decision,
+            policy=policy,
             limits=snapshot.policy.limits,
             mime_type=listed.mime_type,
             variables={},
-            is_interactive=behind.is_interactive or decision is Decision.CONFIRM,
+            is_interactive=behind.is_interactive or policy.needs_person,
+            guardrails=guardrails_of(snapshot, primitive),
         )
 
-    async def bind_template(self, snapshot: Snapshot, primitive: Primitive) -> BoundTemplate:
-        """Return the resource template with the factory of its handlers and the policy's decision."""
+    async def bind_template(
+        self, snapshot: Snapshot, primitive: Primitive, profile: str = DEFAULT_PROFILE
+    ) -> BoundTemplate:
+        """Return the resource template with the factory of its handlers and its policy in the profile."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.TEMPLATE)
-        decision = snapshot.policy.decision_for(primitive.level)
+        policy = policy_of(snapshot, primitive, profile)
         return BoundTemplate(
             tenant=snapshot.tenant,
             primitive=primitive,
             template=UriTemplate.parse(primitive.name),
             handler_at=lambda uri: behind.handler(ResourceForm(uri, listed.mime_type)),
             completer=behind.completer,
-            decision=decision,
+            policy=policy,
+            policy_at=partial(policy_of, snapshot, primitive, profile) if snapshot.policy.rules else None,
             limits=snapshot.policy.limits,
             mime_type=listed.mime_type,
-            is_interactive=behind.is_interactive or decision is Decision.CONFIRM,
+            is_interactive=behind.is_interactive or policy.needs_person,
+            guardrails=guardrails_of(snapshot, primitive),
         )
 
-    async def bind_prompt(self, snapshot: Snapshot, primitive: Primitive) -> BoundPrompt:
-        """Return the prompt with its handler and the policy's decision."""
+    async def bind_prompt(
+        self, snapshot: Snapshot, primitive: Primitive, profile: str = DEFAULT_PROFILE
+    ) -> BoundPrompt:
+        """Return the prompt with its handler and its policy in the profile."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.PROMPT)
-        decision = snapshot.policy.decision_for(primitive.level)
+        policy = policy_of(snapshot, primitive, profile)
         return BoundPrompt(
             tenant=snapshot.tenant,
             primitive=primitive,
@@ -208,10 +247,11 @@ class Binder:
             required=frozenset(argument.name for argument in listed.arguments or () if argument.required),
             handler=behind.handler(PromptForm(listed.description)),
             completer=behind.completer,
-            decision=decision,
+            policy=policy,
             limits=snapshot.policy.limits,
             description=listed.description,
-            is_interactive=behind.is_interactive or decision is Decision.CONFIRM,
+            is_interactive=behind.is_interactive or policy.needs_person,
+            guardrails=guardrails_of(snapshot, primitive),
         )
 
     async def _tool_handler(self, snapshot: Snapshot, tool: Tool) -> tuple[ToolHandler, bool]:

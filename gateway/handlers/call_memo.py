@@ -12,8 +12,8 @@ import msgspec
 from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.interfaces import Peer
 
-_LARGEST = 8 * 1024
-_LARGEST_SUM = 32 * 1024
+_LARGEST_ENTRY = 8 * 1024
+_MEMO_BYTES = 32 * 1024
 
 
 class CallMemo:
@@ -21,7 +21,7 @@ class CallMemo:
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
-        self._left = _LARGEST_SUM
+        self._left = _MEMO_BYTES
 
     async def once(self, key: str, act: Callable[[], Awaitable[Any]], *, repeatable: bool) -> Any:
         """Return the action's result, a JSON value. A result stored in an earlier round is returned without running it.
@@ -48,14 +48,14 @@ class CallMemo:
         if "failed" in kept:
             raise UpstreamError(str(kept["failed"]))
         if "value" not in kept:
-            raise HandlerFailed("an answer was too large to be kept while the client was asked")
+            raise HandlerFailed("an answer is too large to store while the client answers a question")
         self._left -= _size(kept)
         return kept["value"]
 
     def _keep(self, key: str, value: Any, *, repeatable: bool) -> None:
         kept: dict[str, Any] = {"value": value}
         size = _size(kept)
-        if size <= min(_LARGEST, self._left):
+        if size <= min(_LARGEST_ENTRY, self._left):
             self._left -= size
             self._peer.remember(key, kept)
         elif not repeatable:  # guard: rounds-lost
@@ -66,4 +66,4 @@ def _size(value: object) -> int:
     try:
         return len(msgspec.json.encode(value))
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
-        return _LARGEST_SUM + 1
+        return _MEMO_BYTES + 1

@@ -1,11 +1,11 @@
-"""Completion of prompt arguments and of template variables."""
+"""CompletionSpec of prompt arguments and of template variables."""
 
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from gateway.definitions.handlers.specs import Completion, FetchedValues, ListedValues
+from gateway.definitions.handlers.specs import CompletionSpec, FetchedValues, ListedValues
 from gateway.domain.results import Completions
 from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.http_request import EgressContext, HttpRequester
@@ -17,7 +17,7 @@ from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.response_body.reading import read_json
 
 _COMPLETION_S = 10.0
-_MOST = 100
+_MOST_VALUES = 100
 _FIRST_ERROR = 300
 
 
@@ -25,7 +25,7 @@ _FIRST_ERROR = 300
 class DeclaredCompleter:
     """Completes the arguments for which a handler declares completions."""
 
-    declared: Mapping[str, Completion]
+    declared: Mapping[str, CompletionSpec]
     way: EgressContext
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
@@ -37,7 +37,7 @@ class DeclaredCompleter:
         match self.declared.get(argument):
             case ListedValues() as listed:
                 found = listed.matching(value)
-                return Completions(values=found[:_MOST], total=len(found), has_more=len(found) > _MOST)
+                return Completions(values=found[:_MOST_VALUES], total=len(found), has_more=len(found) > _MOST_VALUES)
             case FetchedValues(http=http):
                 requester = HttpRequester(http, self.way)
                 with call.within(_COMPLETION_S):
@@ -73,9 +73,9 @@ async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str]
         raise UpstreamError(f"The upstream answered with status {answer.status}.")
     found = read_json(answer)
     if not isinstance(found, list):
-        raise HandlerFailed("the upstream answered with something that is no list of values")
+        raise HandlerFailed("the upstream answered with something that is not a list of values")
     values = [_text(each) for each in cast("list[object]", found)]
-    return Completions(values=tuple(values[:_MOST]), total=len(values), has_more=len(values) > _MOST)
+    return Completions(values=tuple(values[:_MOST_VALUES]), total=len(values), has_more=len(values) > _MOST_VALUES)
 
 
 def _text(value: object) -> str:
@@ -83,4 +83,4 @@ def _text(value: object) -> str:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise HandlerFailed("the upstream answered with something that is no list of values")
+    raise HandlerFailed("the upstream answered with something that is not a list of values")

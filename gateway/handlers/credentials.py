@@ -9,7 +9,7 @@ from gateway.errors import CredentialMissing
 from gateway.upstream.auth.credentials import apply
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_PLACES = {
+_KINDS = {
     "header": SchemeKind.API_KEY_HEADER,
     "query": SchemeKind.API_KEY_QUERY,
     "bearer": SchemeKind.BEARER,
@@ -23,9 +23,9 @@ def with_credential(request: UpstreamRequest, named: NamedCredential) -> Upstrea
     Raises:
         CredentialMissing: this version does not know the position, or the value cannot be sent there.
     """
-    kind = _PLACES.get(named.place)
+    kind = _KINDS.get(named.place)
     if kind is None:
-        raise CredentialMissing("The credential goes to a place that this version does not know.")
+        raise CredentialMissing("This version does not know the location of the credential in the request.")
     scheme = SchemePlan(name="credential", kind=kind, field=named.field)
     return apply(request, ((scheme,),), {"credential": named.credential})
 

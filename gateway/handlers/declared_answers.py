@@ -62,5 +62,5 @@ def fill(spec: TemplateSpec, variables: Mapping[str, object], form: ResultForm[_
     tree = spec.content or spec.contents or spec.messages
     blocks = None if tree is None else tree.render(variables)
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in cast("list[object]", blocks)):
-        raise HandlerFailed("the template makes no list of contents")
+        raise HandlerFailed("the template does not render to a list of contents")
     return form.of_blocks([with_text(block) for block in cast("Blocks", blocks)], is_error=spec.is_error)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.definitions.handlers.specs import AskStep, RootsStep, SampleStep
-from gateway.definitions.handlers.specs import Question as QuestionStep
+from gateway.definitions.handlers.specs import AskStep, QuestionStep, RootsStep, SampleStep
 from gateway.errors import HandlerFailed
 from gateway.handlers.interfaces import Question
 

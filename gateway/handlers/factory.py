@@ -6,7 +6,7 @@ from typing import TypeVar
 import anyio.to_thread
 import msgspec
 
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.specs import (
     HandlerSpec,
@@ -22,15 +22,18 @@ from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
+from gateway.domain.live_sources import LiveKind
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import BadInput
 from gateway.handlers.api_query import Queries, is_interactive
 from gateway.handlers.completion import DeclaredCompleter, PythonCompleter
+from gateway.handlers.credentials import is_among
 from gateway.handlers.declared_answers import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Completer, Handler, SecretReader, ToolHandler
+from gateway.handlers.live_source import LiveAction, LiveCompleter, LivePlace, LiveRequests, decode_live
 from gateway.handlers.local_handler import HandlerSubject, LocalHandler, UnavailableHandler
 from gateway.handlers.openapi_operation import OperationHandler
 from gateway.handlers.overridden_operation import OverriddenHandler
@@ -59,7 +62,7 @@ class Pinned:
     fixed: Tree
 
 
-Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | PythonHandler | UnavailableHandler
+Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | PythonHandler | LivePlace | UnavailableHandler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ class ResolvedHandler:
     @property
     def is_interactive(self) -> bool:
         """True if a call may send the client notifications or questions before it ends."""
-        return isinstance(self.runs, StepsSpec | PythonHandler)
+        return isinstance(self.runs, StepsSpec | PythonHandler | LivePlace)
 
     def handler(self, form: ResultForm[_Answer]) -> Handler[_Answer]:
         """Return the handler, with answers of this form."""
@@ -97,17 +100,20 @@ class ResolvedHandler:
             case PythonHandler() as code:
                 work = PythonAction(code=code, form=form, upstream=self.way.upstream, threads=self.threads)
                 return LocalHandler(self.subject, work)
+            case LivePlace() as place:
+                return LocalHandler(self.subject, LiveAction(place=place, form=form))
             case UnavailableHandler() as broken:
                 return broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerDependencies:
-    """Optional dependencies. Without `code` or `queries` such handlers are unavailable; `tokens` has a default."""
+    """Optional dependencies. Without `code`, `queries` or `live` such handlers are unavailable."""
 
     code: PythonHandlers | None = None
     tokens: Tokens | None = None
     queries: Queries | None = None
+    live: LiveRequests | None = None
 
 
 class HandlerFactory:
@@ -126,6 +132,7 @@ class HandlerFactory:
         self._validators = validators
         self._code = parts.code
         self._queries = parts.queries
+        self._live = parts.live
         self._tokens = parts.tokens or Tokens(upstream)
         self._threads = ThreadPool()
 
@@ -161,6 +168,9 @@ class HandlerFactory:
             runs = UnavailableHandler("the code behind this is not part of this gateway") if code is None else code
             if code is not None and code.complete is not None:
                 completer = PythonCompleter(code, code.complete, self._threads)
+        elif item.origin is PrimitiveOrigin.LIVE:
+            runs = self._live_place(snapshot, item, family)
+            completer = LiveCompleter(runs) if isinstance(runs, LivePlace) else None
         else:
             if len(item.handler) > _LARGE:
                 spec = await anyio.to_thread.run_sync(_read_spec, item.handler, family)
@@ -172,6 +182,16 @@ class HandlerFactory:
                 runs = await self._declared(snapshot, spec)
                 completer = DeclaredCompleter(spec.completions, way) if spec.completions else None
         return ResolvedHandler(subject=subject, runs=runs, way=way, threads=self._threads, completer=completer)
+
+    def _live_place(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Runs:
+        named = decode_live(item.handler)
+        source = snapshot.live_sources.get(named.source)
+        if self._live is None or source is None:
+            return UnavailableHandler("the live source behind this is not part of this gateway")
+        origins = snapshot.http_origins if source.kind is LiveKind.MCP else None
+        if origins is not None and not is_among(str(source.settings.get("url")), origins):  # guard: live-origin-called
+            return UnavailableHandler("the tenant's policy does not allow requests to the origin of the live source")
+        return LivePlace(requests=self._live, source=source, family=family, remote=named.remote)
 
     async def _declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:
         action = spec.action

@@ -1,4 +1,4 @@
-"""Interfaces of handlers and calls: a call is prepared first and run later, with the pipeline's checks between."""
+"""Interfaces of handlers and calls: the pipeline prepares a call, checks it, and then runs it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -60,7 +60,12 @@ class InputRequired(Exception):  # not an error: the call continues when the cli
 
 
 class Peer(Protocol):
-    """The client of a call: sends notifications and questions to the client in any protocol revision."""
+    """The client of a call as its handler sees it: sends notifications and questions in any protocol revision."""
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds that a request may wait for a person who is not its client; 0 if it may not wait."""
+        ...
 
     def can(self, kind: str) -> bool:
         """True if the client declared this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
@@ -71,7 +76,7 @@ class Peer(Protocol):
         ...
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Send a log message, if the client subscribed to that level."""
+        """Send a log message, if the client requested that log level."""
         ...
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
@@ -83,7 +88,7 @@ class Peer(Protocol):
         Raises:
             InputRequired: the answers come with a later request; the handler must not catch this.
             CapabilityMissing: the client did not declare the capability that the question needs.
-            ClientSilent: no answer in time, one that does not match the form, or the session has ended.
+            ClientSilent: no valid answer in time, or the session has ended.
             HandlerFailed: the schema of a form is not valid.
         """
         ...
@@ -94,6 +99,14 @@ class Peer(Protocol):
 
     def remember(self, key: str, value: object) -> None:
         """Store a JSON value for later rounds of this call. It must be small: the client may store it, sealed."""
+        ...
+
+    async def note_intent(self) -> None:
+        """Learn that the call may have effects from now on; called before the intent is recorded.
+
+        Raises:
+            Conflict: the call is a task that was cancelled, or that another replica runs.
+        """
         ...
 
     async def end_stream(self) -> None:
@@ -120,10 +133,10 @@ class Call(Protocol):
         ...
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
-        """Limit the time of a block, without the time in which questions wait for the client.
+        """Limit the duration of a block; the time in which a question waits for the client does not count.
 
         Raises:
-            HandlerFailed: at the end of the block, which was cancelled because it took longer.
+            HandlerFailed: the block exceeded the limit and was cancelled; raised when the block ends.
         """
         ...
 
@@ -176,7 +189,8 @@ class Handler(Protocol[Answer_co]):
         """Return the call for these valid arguments.
 
         Raises:
-            ArgumentsInvalid, EgressDenied, HandlerFailed, TemplateFailed: these arguments make no call.
+            ArgumentsInvalid, EgressDenied, HandlerFailed, TemplateFailed: no call can be built from these
+                arguments.
         """
         ...
 
@@ -193,8 +207,8 @@ class Handler(Protocol[Answer_co]):
         """Run the call.
 
         Raises:
-            CallError, NotFound, TemplateFailed, UpstreamError: there is no answer.
-            InputRequired: the client has to answer first.
+            CallError, NotFound, TemplateFailed, UpstreamError: the call failed.
+            InputRequired: the call needs input from the client first.
         """
         ...
 

@@ -10,6 +10,8 @@ from gateway.handlers.interfaces import LogLevel, Peer, Question
 class _NullPeer:
     """Ignores every notification and answers no question."""
 
+    patience_s = 0.0
+
     def can(self, kind: str) -> bool:
         """Always False: the client cannot receive questions."""
         del kind
@@ -28,7 +30,7 @@ class _NullPeer:
             CapabilityMissing: always, unless there is no question.
         """
         for question in questions.values():
-            raise CapabilityMissing("this client cannot be asked anything here", capability=question.kind)
+            raise CapabilityMissing("this client cannot receive questions here", capability=question.kind)
         return {}
 
     def recall(self, key: str) -> Any:
@@ -37,6 +39,9 @@ class _NullPeer:
 
     def remember(self, key: str, value: object) -> None:
         """Do nothing: there will be no later round."""
+
+    async def note_intent(self) -> None:
+        """Do nothing: the call ends with its request."""
 
     async def end_stream(self) -> None:
         """Do nothing: there is no stream."""

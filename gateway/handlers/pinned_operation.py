@@ -49,7 +49,7 @@ class PinnedHandler(Generic[_Answer]):
         """
         fixed = self._fixed.render(variables_of(arguments))
         if not isinstance(fixed, dict):
-            raise HandlerFailed("the fixed arguments are no object")
+            raise HandlerFailed("the fixed arguments are not an object")
         given = {name: value for name, value in arguments.items() if name in self._known}
         merged = self._handler.settle({**given, **cast("dict[str, object]", fixed)})  # guard: pinned-arguments
         faults = find_faults(self._validator, merged)

@@ -181,7 +181,7 @@ class ResourceForm:
 
     def of_nothing(self) -> Contents:
         """Raise HandlerFailed: a resource requires contents."""
-        raise HandlerFailed("the handler came to its end without an answer")
+        raise HandlerFailed("the handler ended without an answer")
 
     def _named(self, block: Mapping[str, object]) -> Mapping[str, object]:
         """Return the content with the URI that was read. The call pipeline refuses a value that is no mapping."""
@@ -223,7 +223,7 @@ class PromptForm:
         """
         text = _text_of(answer)
         if text is None:
-            raise HandlerFailed("the upstream answered with something that is no text")
+            raise HandlerFailed("the upstream answered with something that is not text")
         if is_json(kind_of(answer)):
             value = read_json(answer)
             members = cast("dict[str, object]", value) if isinstance(value, dict) else {}
@@ -248,7 +248,7 @@ class PromptForm:
 
     def of_nothing(self) -> Messages:
         """Raise HandlerFailed: a prompt requires messages."""
-        raise HandlerFailed("the handler came to its end without an answer")
+        raise HandlerFailed("the handler ended without an answer")
 
 
 def to_json(value: object) -> str:

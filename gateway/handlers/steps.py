@@ -24,7 +24,7 @@ from gateway.definitions.handlers.specs import (
     IfStep,
     LogStep,
     ProgressStep,
-    Question,
+    QuestionStep,
     ReturnStep,
     RootsStep,
     SampleStep,
@@ -131,7 +131,7 @@ class _Run(Generic[_Answer]):
                 message = None if step.message is None else step.message.render(self._variables)
                 await self._peer.progress(_number(step.progress.render(self._variables)), total, message)
 
-    async def _ask(self, steps: tuple[Question, ...]) -> None:
+    async def _ask(self, steps: tuple[QuestionStep, ...]) -> None:
         self._peer.remember(_DONE, self._taken)
         questions = {step.key: question_of(step, self._variables) for step in steps}
         answers = await self._peer.ask(questions)
@@ -141,7 +141,7 @@ class _Run(Generic[_Answer]):
     async def _call_tool(self, step: CallStep, path: str) -> _Ended[_Answer] | None:
         arguments = step.arguments.render(self._variables)
         if not isinstance(arguments, dict):
-            raise HandlerFailed(f"the arguments for {step.tool!r} are no object")
+            raise HandlerFailed(f"the arguments for {step.tool!r} are not an object")
         given = cast("dict[str, object]", arguments)
 
         async def act() -> dict[str, Any]:
@@ -182,7 +182,7 @@ class _Run(Generic[_Answer]):
         try:
             self._left -= len(msgspec.json.encode(value))
         except (TypeError, ValueError, RecursionError):
-            raise HandlerFailed(f"what is to be kept as {name!r} is no JSON") from None
+            raise HandlerFailed(f"the value to store as {name!r} is not valid JSON") from None
         if self._left < 0:  # guard: steps-kept
             raise HandlerFailed(f"the steps keep more than {_MOST_KEPT} bytes")
         self._variables[name] = value
@@ -197,7 +197,7 @@ def _value(answer: UpstreamAnswer) -> object:
         return read_json(answer)
     text = read_text(answer)
     if text is None:
-        raise HandlerFailed("the upstream answered with something that steps cannot use: it is no text")
+        raise HandlerFailed("the upstream answered with something that steps cannot use: it is not text")
     return text
 
 

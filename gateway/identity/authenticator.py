@@ -18,15 +18,25 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
+from gateway.domain.audit import CountedRefusal
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, digest_key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
-from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
+from gateway.errors import (
+    BrokenSetting,
+    DatabaseUnavailable,
+    Forbidden,
+    GatewayError,
+    LimitExceeded,
+    Unauthenticated,
+)
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
 from gateway.identity.single_flight import SingleFlight
 
 OPERATOR = Operator()
+SIGN_IN = "sign-in"
+"""Action of the entries of failed sign-ins."""
 
 REFUSED = (
     "the credential is missing or not valid; send the header `Authorization: Bearer KEY` with a key that is neither"
@@ -41,7 +51,7 @@ lookup."""
 _TAKEN_ALONG_S = _REMEMBERED_S / 2
 """The age from which a cached result is renewed together with another one."""
 
-_KEPT_S = 60.0
+_STALE_S = 60.0
 _MAX_REMEMBERED = 20_000
 _MOST_ALONG = 256
 _MAX_HEADER = 1024
@@ -54,6 +64,14 @@ class KeyFinder(Protocol):
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
         """Return the keys that exist, each with its tenant's slug; a `hurried` caller has a cached result instead."""
+        ...
+
+
+class RefusalCounter(Protocol):
+    """The audit trail of refused requests."""
+
+    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
+        """Count a refusal of a key of this tenant."""
         ...
 
 
@@ -82,6 +100,7 @@ class Authenticator:
         peppers: Sequence[bytes],
         operator_key: str,
         failures: FailureLimit | None = None,
+        refusals: RefusalCounter | None = None,
     ) -> None:
         if len(operator_key) < _MIN_OPERATOR_KEY:  # guard: operator-key-length
             raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
@@ -97,6 +116,7 @@ class Authenticator:
         self._failures = failures or FailureLimit()
         self._batched = BatchedLookups(lookup.find, interval_s=self._failures.interval_s)
         self._changes = 0
+        self._refusals = refusals
 
     @property
     def remembered(self) -> int:
@@ -188,6 +208,15 @@ class Authenticator:
         self.forget(principal.key)
         return False
 
+    async def principal_of(self, key: KeyId) -> Principal | None:
+        """Return the principal of a key that is valid now; None if it is deleted, expired or revoked.
+
+        Raises:
+            DatabaseUnavailable: the key cannot be looked up now.
+        """
+        found = (await self._finder.find([key])).get(key)
+        return None if found is None or _lifetime_of(found[0]) <= 0 else _principal_of(*found)
+
     async def has_ended(self, key: KeyId) -> bool:
         """True if this key is deleted, expired or revoked, rather than changed.
 
@@ -228,15 +257,33 @@ class Authenticator:
         stored = _NO_DIGEST if found is None else found[0].digest  # guard: key-same-work
         is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
         if found is None or not is_good or found[0].id != wanted:  # guard: key-digest
+            self._count(found, "wrong")
             raise _refusal()
         key, slug = found
         lifetime = _lifetime_of(key)
         if lifetime <= 0:
+            self._count(found, "ended")
             raise _refusal()  # guard: key-constant-answer
         principal = _known_as(kept, _principal_of(key, slug))
         if changes == self._changes:  # no result was dropped while the key was being read
             self._remember(mark, principal, stored, lifetime, asked_at=asked_at)
         return principal
+
+    def note_refusal(self, caller: Caller | None, error: GatewayError) -> None:
+        """Count a request of a tenant's key that was refused for its scope or for a limit."""
+        if (
+            self._refusals is not None
+            and isinstance(caller, Principal)
+            and isinstance(error, Forbidden | LimitExceeded)
+        ):
+            action = "request" if isinstance(error, LimitExceeded) else SIGN_IN
+            self._refusals.count(caller.tenant, CountedRefusal(caller.name, action, error.code))
+
+    def _count(self, found: tuple[Key, str] | None, reason: str) -> None:
+        """Count a failed sign-in of a known key; an unknown key costs the same, and is dropped."""
+        if self._refusals is not None:
+            tenant, key = (TenantId(""), "") if found is None else (found[0].tenant, found[0].id)
+            self._refusals.count(tenant, CountedRefusal(f"key:{key}", SIGN_IN, f"{Unauthenticated.code}.{reason}"))
 
     def _take_along(self, now: float) -> dict[bytes, KeyId]:
         """Return results in use that expire soon or have expired, by mark: the current lookup renews them as well.
@@ -266,12 +313,12 @@ class Authenticator:
         self._remember(mark, principal, known.digest, lifetime, asked_at=asked_at)
 
     def _remember(
-        self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = _KEPT_S, *, asked_at: float
+        self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = _STALE_S, *, asked_at: float
     ) -> None:
         self._known.pop(mark, None)  # keeps the results in the order of their lookups
         while len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
-        until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, _KEPT_S)
+        until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, _STALE_S)
         self._known[mark] = _Known(caller, asked_at, until, kept_until, digest)
         self._renewable.append((asked_at, mark))
 
@@ -321,7 +368,7 @@ def _lifetime_of(key: Key) -> float:
     now = datetime.now(UTC)
     # guard: key-expiry, key-revocation
     ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
-    return min([_KEPT_S, *ends])
+    return min([_STALE_S, *ends])
 
 
 def _key_of(caller: Caller) -> KeyId | None:

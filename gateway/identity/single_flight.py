@@ -11,7 +11,7 @@ import anyio
 
 from gateway.errors import DatabaseUnavailable, GatewayError
 
-_AT_ONCE = 4  # guard: key-lookups-at-once
+_CONCURRENT_LOOKUPS = 4  # guard: key-lookups-at-once
 _PATIENCE_S = 5.0
 _RETRY_S = 1.0
 
@@ -36,7 +36,7 @@ class SingleFlight(Generic[_Name, _Answer]):
 
     def __init__(self) -> None:
         self._under_way: dict[_Name, _Flight[_Answer]] = {}
-        self._places = anyio.Semaphore(_AT_ONCE)
+        self._slots = anyio.Semaphore(_CONCURRENT_LOOKUPS)
 
     async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
         """Return the result of the lookup of this name.
@@ -77,10 +77,10 @@ class SingleFlight(Generic[_Name, _Answer]):
 
     async def _in_place(self, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
         with anyio.move_on_after(_PATIENCE_S) as patience:
-            await self._places.acquire()
+            await self._slots.acquire()
         if patience.cancelled_caught:
             raise DatabaseUnavailable("Too many keys are being looked up.", retry_after_s=_RETRY_S)
         try:
             return await look_up()
         finally:
-            self._places.release()
+            self._slots.release()

@@ -17,7 +17,7 @@ from gateway.catalog.updates.resource_updates import publish_updates
 from gateway.catalog.updates.watches import Poll, begin_poll, end_poll
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.watches import Sighting, Watch
+from gateway.domain.updates.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
 from gateway.store.jobs import Job

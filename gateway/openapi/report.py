@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from gateway.domain.served_size import served_bytes
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status
+from gateway.domain.tools import served_bytes
 from gateway.openapi.operation.operations import Operation
 
 _MOST_REASONS = 20

@@ -107,7 +107,7 @@ def _decode(text: bytes) -> bytes:
     try:
         return binascii.a2b_base64(text.translate(None, _WHITE_SPACE), strict_mode=True)
     except binascii.Error as error:
-        raise InvalidDocument(f"The archive is no base64: {error}.") from error
+        raise InvalidDocument(f"The archive is not valid base64: {error}.") from error
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from typing import Self
 
 from mcp_types import SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from gateway.calls.pipeline import CallPipeline
 from gateway.connections.connections import Connections
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.identity.authenticator import Authenticator
@@ -27,6 +26,7 @@ from gateway.protocol.stateless.request_state import request_state_middleware
 from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
 from gateway.protocol.stateless.subscriptions import SubscriptionHub
 from gateway.protocol.stateless.transport import StatelessTransport
+from gateway.protocol.tasks.runs import TaskRunner
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.stores import SessionStores
 from gateway.telemetry.traces import Traces
@@ -43,19 +43,21 @@ class McpApp:
         self,
         credentials: Authenticator,
         connections: Connections,
-        calls: CallPipeline,
         stores: SessionStores,
+        tasks: TaskRunner,
         *,
         state_keys: Sequence[bytes],
         traces: Traces | None,
     ) -> None:
         self._stores = stores
+        self.tasks = tasks
+        calls = tasks.calls
         self.running = RunningRequests()
         self.subscriptions = SubscriptionHub(connections, stores.places)
         self.streams = OpenStreams(stores.places, keep_alive_s=min(KEEP_ALIVE_S, stores.idle_s / 3))
         settings = SessionSettings(stores)
-        listen_streams = SubscriptionStreams(self.subscriptions)
-        server = build_server(calls, listen_streams, stores.overflow, spawn=stores.spawn)
+        listen_streams = SubscriptionStreams(self.subscriptions, tasks.records)
+        server = build_server(tasks, listen_streams, stores.overflow, spawn=stores.spawn)
         server.add_request_handler("resources/subscribe", SubscribeRequestParams, settings.subscribe)
         server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, settings.unsubscribe)
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, settings.set_level)
@@ -88,6 +90,7 @@ class McpApp:
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(ReplicaHeartbeat(self._stores.bus))
+        await self._stack.enter_async_context(self.tasks)
         await self._stack.enter_async_context(self._modern)
         return self
 

@@ -36,6 +36,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.in_flight import InFlightLimiter
+from gateway.protocol.message_limits import MOST_CONTAINERS, MOST_VALUES
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 from gateway.protocol.request_rate import RequestRateLimiter
 from gateway.protocol.sessions.http_sse import HttpSseTransport
@@ -50,10 +51,6 @@ from gateway.web.problems import status_of
 
 BODY_DEADLINE_S = 30.0
 _MAX_USERS = 10_000
-_MOST_VALUES = 100_000
-_MOST_CONTAINERS = 20_000
-"""The most JSON values of one message, and the most objects and lists among these values. Parsing such a message takes
-at most 30 ms on the event loop."""
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": ("GET", "POST", "DELETE"),
     "sse": ("GET",),
@@ -112,6 +109,7 @@ class McpEndpoint:
                 finally:
                     self.in_flight.release(principal)
         except GatewayError as error:
+            self._credentials.note_refusal(scope.get("caller"), error)
             await _refuse(request, error, correlation_id)
 
     async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
@@ -169,7 +167,7 @@ class McpEndpoint:
             return
         declared = declared_length(request.scope)
         raw = await read_body(request.receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared)
-        refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_CONTAINERS)  # guard: body-values
+        refuse_many_values(raw, values=MOST_VALUES, containers=MOST_CONTAINERS)  # guard: body-values
         message = _one_object(load_json(raw))
         if message is None:
             text = "the body must be one JSON-RPC message; batches are refused"

@@ -12,6 +12,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from gateway.domain.refusals import ApprovalRequired
 from gateway.errors import (
     BadInput,
     CapabilityMissing,
@@ -23,6 +24,9 @@ from gateway.errors import (
     Unauthenticated,
     Unavailable,
 )
+
+TASKS: Final = "io.modelcontextprotocol/tasks"
+"""The extension by which a call may become a task."""
 
 LIMITED = 42900
 FORBIDDEN = 40300
@@ -45,9 +49,12 @@ _SDK_CODES: Final[Mapping[int, str]] = {METHOD_NOT_FOUND: NotFound.code, INTERNA
 """`data.code` by the SDK's error code; an error code not listed here gets `BadInput.code`."""
 
 _SHOWN_FAULTS: Final = 3
-_SHOWN: Final = 200
+_MOST_ECHOED: Final = 200
 
-_CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {"elicitation.url": {"elicitation": {"url": {}}}}
+_CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {
+    "elicitation.url": {"elicitation": {"url": {}}},
+    "tasks": {"extensions": {TASKS: {}}},
+}
 
 
 def code_of(error: GatewayError) -> int:
@@ -56,10 +63,12 @@ def code_of(error: GatewayError) -> int:
 
 
 def details_of(error: GatewayError, correlation_id: str) -> dict[str, Any]:
-    """The `data` member: stable code, correlation id, and the delay before a retry if the error has one."""
+    """The `data` member: stable code, correlation id, and the delay before a retry or the approval, if any."""
     data: dict[str, Any] = {"code": error.code, "correlation_id": correlation_id}
     if error.retry_after_s is not None:
         data["retry_after_s"] = error.retry_after_s
+    if isinstance(error, ApprovalRequired):
+        data["approval"] = dict(error.approval)
     return data
 
 
@@ -105,12 +114,12 @@ def with_code(error: MCPError, correlation_id: str) -> MCPError:
     if "code" in data:
         return error
     if text.code == METHOD_NOT_FOUND and isinstance(found, str):
-        data = {"method": found[:_SHOWN]}
+        data = {"method": found[:_MOST_ECHOED]}
     code = _SDK_CODES.get(text.code, BadInput.code)
     return MCPError(text.code, text.message, {**data, "code": code, "correlation_id": correlation_id})
 
 
-def _fault(place: tuple[int | str, ...], kind: str, text: str) -> str:
+def _fault(path: tuple[int | str, ...], kind: str, text: str) -> str:
     """Format one fault without the names of the SDK's classes."""
-    named = "/".join(str(part) for part in place)[:_SHOWN]
-    return f"/{named}: {'Input should be an object' if kind == 'model_type' else text[:_SHOWN]}"
+    named = "/".join(str(part) for part in path)[:_MOST_ECHOED]
+    return f"/{named}: {'Input should be an object' if kind == 'model_type' else text[:_MOST_ECHOED]}"

@@ -6,7 +6,7 @@ in the SDK's handlers (`gateway.calls.pipeline`), and an error of the pipeline b
 of a result, or of a list page, are copied into the response and never decoded.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -20,14 +20,20 @@ from mcp_types import (
 from mcp_types import methods as surface
 from pydantic import ValidationError
 
+from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.fairness.bounded_cache import BoundedCache
-from gateway.errors import GatewayError, InvalidCursor
-from gateway.protocol.errors import internal_error, to_mcp
+from gateway.domain.mcp_tasks import TaskSupport
+from gateway.domain.tools import PrimitiveOrigin
+from gateway.errors import CapabilityMissing, GatewayError, InvalidCursor
+from gateway.handlers.binding import BoundTool
+from gateway.handlers.null_peer import NULL_PEER
+from gateway.protocol.errors import TASKS, internal_error, to_mcp, to_mcp_in
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, list_result, tool_result
 from gateway.protocol.methods.lists import LISTS, is_declared, render_list
 from gateway.protocol.request_context import RequestContext
+from gateway.protocol.sessions.peer import SessionPeer
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +52,10 @@ _TOKEN = "progressToken"  # noqa: S105  # a member's name
 _OURS: Final = ("mcp", "modelcontextprotocol", "progress")
 """Substrings that mark a `_meta` member as MCP's own; no other member of `_meta` changes a response."""
 
+_ASKED = frozenset({"elicitation", "sampling", "roots"})
+"""Capabilities of clients that can be asked."""
+
+_REQUIRED = TaskSupport.REQUIRED  # an enum lookup costs more than a function call
 _MAX_ENVELOPES = 1024
 _LARGEST_REMEMBERED = 4096
 """The largest envelope that is cached, in bytes. A client may send a different envelope of 1 MB with each request."""
@@ -54,6 +64,8 @@ _MAX_ID = 1024
 _PARAMETER = b"mcp-param-"
 _encode = msgspec.json.encode
 _Params = Mapping[str, Any]
+OpenPeer = Callable[[Mapping[str, Any]], SessionPeer | None]
+"""Makes the peer of a session's request from its parameters; None before the session is open."""
 
 
 class FastPath:
@@ -79,10 +91,15 @@ class FastPath:
             return None
         if message["method"] != _CALL:
             return _list(message, params, context, MODERN)
-        return await self._call(message["id"], params, context, is_modern=True)
+        return await self._call(message["id"], params, context, None)
 
-    async def handshake(self, message: Mapping[str, Any], context: RequestContext, version: str) -> JsonRpcReply | None:
-        """The response to a plain request in a session; None, without any effect, for all other requests."""
+    async def handshake(
+        self, message: Mapping[str, Any], context: RequestContext, version: str, open_peer: OpenPeer
+    ) -> JsonRpcReply | None:
+        """The response to a plain request in a session; None, without any effect, for all other requests.
+
+        A tool that may send messages has the peer that `open_peer` returns; the response sink decides on a stream.
+        """
         params = _params_of(message)
         if params is None or not _is_bare(params.get("_meta")):
             return None
@@ -90,25 +107,43 @@ class FastPath:
             return _list(message, params, context, version)
         if version not in STRUCTURED:
             return None
-        return await self._call(message["id"], params, context, is_modern=False)
+        return await self._call(message["id"], params, context, open_peer)
 
     async def _call(
-        self, request_id: int | str, params: _Params, context: RequestContext, *, is_modern: bool
+        self, request_id: int | str, params: _Params, context: RequestContext, open_peer: OpenPeer | None
     ) -> JsonRpcReply | None:
+        is_modern, peer = open_peer is None, None
         registry, name, correlation_id = context.registry, params["name"], context.correlation_id
         try:
             bound = await registry.tool(name)
-            if bound is None or bound.is_interactive or registry.mirrored_schema(name) is not None:
+            if bound is None or registry.mirrored_schema(name) is not None:
                 return None
+            if is_modern and _may_be_task(bound, params["_meta"]):  # guard: tasks-not-on-the-fast-path
+                return None
+            if bound.is_interactive:
+                peer = None if open_peer is None else open_peer(params)
+                if peer is None and not (is_modern and _is_silent(bound, params["_meta"])):
+                    return None
             arguments: dict[str, object] = params.get("arguments") or {}
             members = await self._calls.run(
-                context.principal, bound, arguments, correlation_id=correlation_id, lookup=registry
+                context.principal,
+                bound,
+                arguments,
+                correlation_id=correlation_id,
+                peer=peer or NULL_PEER,
+                lookup=registry,
             )
         except GatewayError as error:
-            return error_result(request_id, to_mcp(error, correlation_id).error, is_modern=is_modern)
+            if is_modern or not isinstance(error, CapabilityMissing):
+                found = to_mcp_in(MODERN, error, correlation_id) if is_modern else to_mcp(error, correlation_id)
+                return error_result(request_id, found.error, is_modern=is_modern)
+            members = result_rendering.failure(error, correlation_id)  # handshake revisions have no such error
         except Exception:
             log.exception("method_failed", method=_CALL, correlation_id=correlation_id)
             return error_result(request_id, internal_error(correlation_id), is_modern=is_modern)
+        finally:
+            if peer is not None:
+                await peer.close()
         return tool_result(request_id, members, is_modern=is_modern)
 
     def is_good_envelope(self, meta: object) -> bool:
@@ -129,6 +164,18 @@ class FastPath:
         if len(seen) <= _LARGEST_REMEMBERED:  # guard: small-envelopes-remembered
             self._good[seen] = None
         return True
+
+
+def _is_silent(bound: BoundTool, meta: Mapping[str, Any]) -> bool:
+    """True if no message can precede the result: a live tool, whose client can receive neither questions nor logs."""
+    if bound.tool.origin is not PrimitiveOrigin.LIVE or bound.policy.needs_person:
+        return False
+    return LOG_LEVEL_META_KEY not in meta and _ASKED.isdisjoint(meta[CLIENT_CAPABILITIES_META_KEY])
+
+
+def _may_be_task(bound: BoundTool, meta: Mapping[str, Any]) -> bool:
+    """True if the tool requires tasks, or the client declared them."""
+    return bound.task_support is _REQUIRED or TASKS in (meta[CLIENT_CAPABILITIES_META_KEY].get("extensions") or ())
 
 
 def is_candidate(message: Mapping[str, Any]) -> bool:

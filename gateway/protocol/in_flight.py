@@ -29,7 +29,7 @@ class InFlightLimiter:
 
     def __init__(self, most: int = OPEN) -> None:
         self._open: dict[KeyId, int] = {}
-        self.places = FairSlotPool("open requests", places=most)
+        self.places = FairSlotPool("open requests", slots=most)
 
     def __len__(self) -> int:
         """Number of open requests."""

@@ -1,14 +1,19 @@
 """The current request context, for callbacks of the SDK that receive only a name or parameters."""
 
 from contextvars import ContextVar
+from typing import Any, TypeAlias
 
 import msgspec
+from mcp.server.context import ServerRequestContext
 
 from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Peer
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.registry.registry import Registry
+
+SdkContext: TypeAlias = ServerRequestContext[Any, Any]
+"""The SDK's context of one message; the gateway uses neither its lifespan object nor its HTTP request object."""
 
 
 class RawResult(msgspec.Struct):

@@ -2,7 +2,8 @@
 
 Calls have separate limits. Lists, pings and refused calls have none, and each takes time on the event loop that all
 tenants share. A request above its tenant's rate waits after authentication and before any work, so a flood delays only
-its own tenant. A wait takes at most `MOST_S`; the cap of open requests bounds how many requests of a tenant wait.
+its own tenant. A wait takes at most `LONGEST_DELAY_S`; the cap of open requests bounds how many requests of a tenant
+wait.
 
 When the event loop is late because the machine is busy, requests above the rate start even less often. A tenant that
 stays below its rate never waits.
@@ -19,8 +20,8 @@ from gateway.domain.tenancy.policy import Limits
 LEAST_PER_S: Final = 250.0
 """The lowest rate of a tenant, in requests per second: about a seventh of what one replica serves."""
 
-MOST_S: Final = 5.0
-_SPARE: Final = 1.25
+LONGEST_DELAY_S: Final = 5.0
+_RATE_FACTOR: Final = 1.25
 """The rate as a multiple of the tenant's calls per second; the surplus is for requests that are not calls."""
 
 _BURST_S: Final = 0.25
@@ -28,9 +29,9 @@ _USUAL_LAG_S: Final = 0.002
 _LAG_S: Final = 0.004
 """The lateness of a timer, above `_USUAL_LAG_S`, that halves the rate at which waiting requests start."""
 
-_MOST_SLOWED: Final = 2.5
-_WEIGHT: Final = 0.1
-_TENANTS: Final = 4096
+_MOST_SLOWDOWN: Final = 2.5
+_LAG_WEIGHT: Final = 0.1
+_MOST_SCHEDULES: Final = 4096
 """Stored schedules; an evicted tenant gets at most one extra burst."""
 
 
@@ -47,7 +48,7 @@ class RequestRateLimiter:
     """One virtual-scheduling leaky bucket (GCRA) per tenant of this replica, stored as one number."""
 
     def __init__(self) -> None:
-        self._schedules = BoundedCache[TenantId, _Schedule](_TENANTS)
+        self._schedules = BoundedCache[TenantId, _Schedule](_MOST_SCHEDULES)
         self._find = self._schedules.get  # bound once: a lookup then costs what a dictionary's costs
         self._lag = 0.0
         self.waited = 0
@@ -59,7 +60,7 @@ class RequestRateLimiter:
 
     def delay(self, tenant: TenantId, limits: Limits, now: float) -> float:
         """Schedule one request and return the seconds that it has to wait; 0 if it can start now."""
-        rate = limits.calls_per_second * _SPARE
+        rate = limits.calls_per_second * _RATE_FACTOR
         if rate < LEAST_PER_S:
             rate = LEAST_PER_S
         schedule = self._find(tenant)
@@ -70,7 +71,7 @@ class RequestRateLimiter:
         if wait <= 0:
             schedule.next_at = begins + 1 / rate
             return 0.0
-        schedule.next_at = min(begins + self._slowed / rate, now + _BURST_S + MOST_S)
+        schedule.next_at = min(begins + self._slowed / rate, now + _BURST_S + LONGEST_DELAY_S)
         return wait
 
     async def sleep(self, seconds: float) -> None:
@@ -82,8 +83,8 @@ class RequestRateLimiter:
 
     def note_lag(self, seconds: float) -> None:
         """Add the lateness of one timer to the moving average."""
-        self._lag += _WEIGHT * (seconds - self._lag)
+        self._lag += _LAG_WEIGHT * (seconds - self._lag)
 
     @property
     def _slowed(self) -> float:
-        return min(_MOST_SLOWED, 1 + max(0.0, self._lag - _USUAL_LAG_S) / _LAG_S)
+        return min(_MOST_SLOWDOWN, 1 + max(0.0, self._lag - _USUAL_LAG_S) / _LAG_S)

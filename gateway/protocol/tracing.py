@@ -15,10 +15,10 @@ from starlette.types import Message, Send
 
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.request_context import RequestContext
-from gateway.telemetry.traces import CARRIED, Traces, fail
+from gateway.telemetry.traces import TRACE_HEADERS, Traces, fail
 
-_LONGEST: Final = 128
-_LARGEST: Final = 1 << 16
+_LONGEST_ATTRIBUTE: Final = 128
+_LARGEST_SCANNED_BODY: Final = 1 << 16
 """The largest part of a response that is searched for errors, in bytes; longer parts are skipped."""
 
 _NAMED: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
@@ -50,10 +50,10 @@ def _describe(
     }
     for key, value in request.headers.raw:
         if key in _HEADERS:
-            attributes[_HEADERS[key]] = value.decode("latin-1")[:_LONGEST]
+            attributes[_HEADERS[key]] = value.decode("latin-1")[:_LONGEST_ATTRIBUTE]
     request_id = message.get("id")
     if isinstance(request_id, str | int):
-        attributes["jsonrpc.request.id"] = str(request_id)[:_LONGEST]
+        attributes["jsonrpc.request.id"] = str(request_id)[:_LONGEST_ATTRIBUTE]
     if method == "tools/call":
         attributes["gen_ai.operation.name"] = "execute_tool"
     named = _text(_member(message, "params").get("name")) if method in _NAMED else ""
@@ -66,9 +66,9 @@ def _describe(
 def _carried(request: McpRequest, message: Mapping[str, Any]) -> Mapping[str, object]:
     """The client's trace context: from `_meta` if it contains a `traceparent`, otherwise from the headers."""
     meta = _member(_member(message, "params"), "_meta")
-    if CARRIED[0] in meta:
+    if TRACE_HEADERS[0] in meta:
         return meta
-    wanted = {name.encode(): name for name in CARRIED}
+    wanted = {name.encode(): name for name in TRACE_HEADERS}
     return {wanted[key]: value.decode("latin-1") for key, value in request.headers.raw if key in wanted}
 
 
@@ -87,7 +87,9 @@ def _observe_send(send: Send, span: Span) -> Send:
 
 def _record_errors(span: Span, body: bytes) -> None:
     """Mark the span as failed if a part of the response contains an error."""
-    if len(body) > _LARGEST or (b'"error"' not in body and b'"isError":true' not in body.replace(b" ", b"")):
+    if len(body) > _LARGEST_SCANNED_BODY:
+        return
+    if b'"error"' not in body and b'"isError":true' not in body.replace(b" ", b""):
         return
     for line in body.split(b"\n"):
         try:
@@ -112,4 +114,4 @@ def _member(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value[:_LONGEST] if isinstance(value, str) else ""
+    return value[:_LONGEST_ATTRIBUTE] if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""Heads of the audit hash chains in Redis: the newest sealed head of each tenant.
+"""Heads of the audit hash chains in Redis: the newest signed head of each tenant.
 
 The value contains its own MAC (`gateway.store.audit.outside_heads`); this module only stores and loads it.
 """
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from gateway.domain.identifiers import TenantId
 from gateway.redis.event_bus import EventBus
 
-_KEPT_MS = 400 * 24 * 3600 * 1000
-"""More than a year after the last write, so that heads of removed tenants expire eventually."""
+_TTL_MS = 400 * 24 * 3600 * 1000
+"""Heads of removed tenants expire 400 days after the last write."""
 
 _PUT = """
 for index, key in ipairs(KEYS) do redis.call('SET', key, ARGV[index + 1], 'PX', ARGV[1]) end
@@ -22,7 +22,7 @@ class RedisHeadStore:
     """The heads of all tenants in this Redis."""
 
     name = "redis"
-    is_memory = True
+    is_memory = True  # a starting signer may continue from these heads
 
     def __init__(self, bus: EventBus) -> None:
         self._namespace = bus.namespace
@@ -33,9 +33,9 @@ class RedisHeadStore:
         """Store these heads in place of older ones.
 
         Raises:
-            RedisUnavailable: the heads may or may not be stored.
+            RedisUnavailable: Redis did not confirm; the heads may have been stored.
         """
-        await self._put([self._key(tenant) for tenant in heads], _KEPT_MS, *heads.values())
+        await self._put([self._key(tenant) for tenant in heads], _TTL_MS, *heads.values())
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
         """Return the tenant's head, or an empty sequence.

@@ -17,7 +17,7 @@ from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
-MOST = 500_000
+MOST_ENTRIES = 500_000
 _MAC_BYTES = 16
 _TURN_MS = 15_000
 
@@ -80,7 +80,7 @@ class AuditSpool:
         stream = self._stream
         sealed = [_mac(self._secrets[0], stream, entry) + entry for entry in entries]
         with self._counting():
-            waiting: int | None = await self._keep((stream,), MOST, *sealed)
+            waiting: int | None = await self._keep((stream,), MOST_ENTRIES, *sealed)
         if waiting is None:
             raise RedisUnavailable("no room for more entries of the audit trail")
         self.waiting = waiting
@@ -100,19 +100,19 @@ class AuditSpool:
         good = self._ours(stream, found)
         if len(good) < len(found):
             log.error("audit_overflow_refused", entries=len(found) - len(good))
-            believed = {place for place, _ in good}
-            await self.forget([place.decode() for place, _ in found if place.decode() not in believed])
+            believed = {entry_id for entry_id, _ in good}
+            await self.forget([entry_id.decode() for entry_id, _ in found if entry_id.decode() not in believed])
         return good
 
-    async def forget(self, places: Sequence[str]) -> None:
+    async def forget(self, entry_ids: Sequence[str]) -> None:
         """Delete these entries.
 
         Raises:
             RedisUnavailable: the entries may still be stored.
         """
-        if places:
+        if entry_ids:
             with self._counting():
-                self.waiting = await self._forget((self._stream,), *places)
+                self.waiting = await self._forget((self._stream,), *entry_ids)
 
     async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
         """Read entries that replicas of the previous release left in a stream shared by all installations.
@@ -125,14 +125,14 @@ class AuditSpool:
         found: _Found = await self._peek_shared((self._shared,), after, limit)
         return found[-1][0].decode() if found else after, self._ours(self._shared, found)
 
-    async def forget_shared(self, places: Sequence[str]) -> None:
+    async def forget_shared(self, entry_ids: Sequence[str]) -> None:
         """Delete these entries of the shared stream.
 
         Raises:
             RedisUnavailable: the entries may still be stored.
         """
-        if places:
-            await self._forget((self._shared,), *places)
+        if entry_ids:
+            await self._forget((self._shared,), *entry_ids)
 
     @property
     def _stream(self) -> str:
@@ -149,8 +149,8 @@ class AuditSpool:
             raise
 
     def _ours(self, stream: str, found: _Found) -> Sequence[tuple[str, bytes]]:
-        waiting = [(place.decode(), fields[1]) for place, fields in found]
-        return [(place, sealed[_MAC_BYTES:]) for place, sealed in waiting if self._is_ours(stream, sealed)]
+        waiting = [(entry_id.decode(), fields[1]) for entry_id, fields in found]
+        return [(entry_id, sealed[_MAC_BYTES:]) for entry_id, sealed in waiting if self._is_ours(stream, sealed)]
 
     def _is_ours(self, stream: str, sealed: bytes) -> bool:
         mac, entry = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]

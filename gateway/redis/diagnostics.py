@@ -44,7 +44,7 @@ async def examine_redis(url: str) -> RedisFacts:
             retry=Retry(NoBackoff(), 0),
         )
         try:
-            asked = time.time()
+            sent_at = time.time()
             seconds, micros = await client.time()
             answered_at = time.time()
             info: Mapping[str, object] = await client.info()
@@ -53,7 +53,7 @@ async def examine_redis(url: str) -> RedisFacts:
     return RedisFacts(
         version=str(info.get("redis_version", "unknown")),
         number=_number(str(info.get("redis_version", ""))),
-        clock_skew_s=seconds + micros / 1e6 - (asked + answered_at) / 2,
+        clock_skew_s=seconds + micros / 1e6 - (sent_at + answered_at) / 2,
         keeps_log=info.get("aof_enabled") == 1,
         log_is_written=info.get("aof_last_write_status") == "ok",
         max_bytes=int(str(info.get("maxmemory", 0))),

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from gateway.redis.event_bus import EventBus
 
-SESSIONS, ANSWERS, RESULTS = "session records", "session answers", "kept results"
-"""The purposes for which `PlaceMac` derives keys."""
+SESSIONS, ANSWERS, RESULTS, MESSAGES = "session records", "session answers", "kept results", "messages"
+"""The purposes for which `ValueMac` derives keys."""
 
 UPDATE = b"u"
 """The kind of a stream entry that reports a resource update."""
@@ -38,25 +38,25 @@ class EntryMac:
         return any(hmac.compare_digest(_digest(fresh.copy(), log, kind, text), mac) for fresh in self._fresh)
 
 
-class PlaceMac:
+class ValueMac:
     """Makes and verifies the MACs of values, each bound to its name in Redis."""
 
     def __init__(self, bus: EventBus, purpose: str) -> None:
         self._bus = bus
         self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES) for key in bus.derive_all(purpose)]
 
-    def make(self, place: str, *parts: bytes) -> bytes:
+    def make(self, name: str, *parts: bytes) -> bytes:
         """Return the MAC of these parts under this name."""
-        return _digest_parts(self._fresh[0].copy(), (place.encode(), *parts))
+        return _digest_parts(self._fresh[0].copy(), (name.encode(), *parts))
 
-    def holds(self, place: str, *parts: bytes, mac: bytes | None) -> bool:
+    def holds(self, name: str, *parts: bytes, mac: bytes | None) -> bool:
         """True if this is the MAC of these parts under this name.
 
         Without a MAC, True only while the bus accepts unsealed state, because the previous release made no MACs.
         """
         if mac is None:
             return self._bus.accepts_unsealed
-        named = (place.encode(), *parts)
+        named = (name.encode(), *parts)
         return any(hmac.compare_digest(_digest_parts(fresh.copy(), named), mac) for fresh in self._fresh)
 
 

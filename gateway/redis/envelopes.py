@@ -8,19 +8,23 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from typing import cast
+from dataclasses import asdict, fields
+from typing import Any, cast
 
 from gateway.domain.events import (
+    ApprovalChanged,
     CatalogMoved,
     Event,
     KeyChanged,
+    LiveSourceChanged,
     RequestCancelled,
     ResourceUpdated,
     SessionEnded,
+    TaskChanged,
     TemplateChanged,
     TenantRemoved,
 )
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import TenantId
 
 _MAC_BYTES = 16
 
@@ -46,7 +50,7 @@ class Envelope:
     def seal(self, event: Event) -> tuple[str, bytes]:
         """Return the channel of an event, and its bytes with the MAC."""
         channel = f"{self._prefix}{event.tenant}{self._suffix}"
-        payload = json.dumps({"tenant": event.tenant, **_fields_of(event)}, separators=(",", ":")).encode()
+        payload = json.dumps(_fields_of(event), separators=(",", ":")).encode()
         return channel, _mac(self._secrets[0], channel.encode(), payload) + payload
 
     def open(self, channel: bytes, message: bytes) -> Event | None:
@@ -60,20 +64,20 @@ class Envelope:
         if not any(hmac.compare_digest(mac, _mac(secret, channel, payload)) for secret in self._secrets):
             raise MessageRefused("mac")
         try:
-            fields: object = json.loads(payload)
+            received: object = json.loads(payload)
         except ValueError as error:
             raise MessageRefused("form") from error
-        if not isinstance(fields, dict):
+        if not isinstance(received, dict):
             raise MessageRefused("form")
-        return self._read(channel, cast(dict[str, object], fields))
+        return self._read(channel, cast(dict[str, object], received))
 
-    def _read(self, channel: bytes, fields: Mapping[str, object]) -> Event | None:
-        tenant = fields.get("tenant")
+    def _read(self, channel: bytes, received: Mapping[str, object]) -> Event | None:
+        tenant = received.get("tenant")
         # guard: event-tenant
         if not isinstance(tenant, str) or channel != f"{self._prefix}{tenant}{self._suffix}".encode():
             raise MessageRefused("tenant")
         try:
-            return _event_of(TenantId(tenant), fields)
+            return _event_of(TenantId(tenant), received)
         except (KeyError, TypeError) as error:
             raise MessageRefused("form") from error
 
@@ -83,44 +87,42 @@ def _mac(secret: bytes, channel: bytes, payload: bytes) -> bytes:
     return hmac.digest(secret, channel + b"\0" + payload, hashlib.sha256)[:_MAC_BYTES]
 
 
+_KINDS: Mapping[str, type[Event]] = {
+    "catalog_moved": CatalogMoved,
+    "key_changed": KeyChanged,
+    "session_ended": SessionEnded,
+    "tenant_removed": TenantRemoved,
+    "request_cancelled": RequestCancelled,
+    "resource_updated": ResourceUpdated,
+    "template_changed": TemplateChanged,
+    "live_source_changed": LiveSourceChanged,
+    "approval_changed": ApprovalChanged,
+    "task_changed": TaskChanged,
+}
+_NAMES = {event: kind for kind, event in _KINDS.items()}
+
+
 def _fields_of(event: Event) -> dict[str, object]:
-    match event:
-        case CatalogMoved(revision=revision):
-            return {"kind": "catalog_moved", "revision": revision}
-        case KeyChanged(key=key, is_ended=is_ended):
-            return {"kind": "key_changed", "key": key, "is_ended": is_ended}
-        case SessionEnded(session=session):
-            return {"kind": "session_ended", "session": session}
-        case TenantRemoved():
-            return {"kind": "tenant_removed"}
-        case RequestCancelled(session=session, request=request):
-            return {"kind": "request_cancelled", "session": session, "request": request}
-        case ResourceUpdated(uri=uri):
-            return {"kind": "resource_updated", "uri": uri}
-        case TemplateChanged(template=template):
-            return {"kind": "template_changed", "template": template}
+    return {"kind": _NAMES[type(event)], **asdict(event)}
 
 
-def _event_of(tenant: TenantId, fields: Mapping[str, object]) -> Event | None:
-    match fields["kind"]:
-        case "catalog_moved":
-            return CatalogMoved(tenant=tenant, revision=_number(fields["revision"]))
-        case "key_changed":
-            is_ended = fields.get("is_ended") is True
-            return KeyChanged(tenant=tenant, key=KeyId(_text(fields["key"])), is_ended=is_ended)
-        case "session_ended":
-            return SessionEnded(tenant=tenant, session=_text(fields["session"]))
-        case "tenant_removed":
-            return TenantRemoved(tenant=tenant)
-        case "request_cancelled":
-            session, request = _text(fields["session"]), _text(fields["request"])
-            return RequestCancelled(tenant=tenant, session=session, request=request)
-        case "resource_updated":
-            return ResourceUpdated(tenant=tenant, uri=_text(fields["uri"]))
-        case "template_changed":
-            return TemplateChanged(tenant=tenant, template=_text(fields["template"]))
-        case _:
-            return None
+def _event_of(tenant: TenantId, received: Mapping[str, object]) -> Event | None:
+    """Read the fields that this release knows; a flag that is missing is not set."""
+    kind = _KINDS.get(_text(received["kind"]))
+    if kind is None:
+        return None
+    read: dict[str, Any] = {"tenant": tenant}
+    for known in fields(kind):
+        match known.name:
+            case "tenant":
+                pass
+            case "revision":
+                read["revision"] = _number(received["revision"])
+            case "is_ended":
+                read["is_ended"] = received.get("is_ended") is True
+            case name:
+                read[name] = _text(received[name])
+    return kind(**read)
 
 
 def _text(value: object) -> str:

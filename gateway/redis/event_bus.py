@@ -20,7 +20,7 @@ from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.client import Client, PubSub, Script, translated
 from gateway.redis.envelopes import Envelope, MessageRefused
-from gateway.redis.rejected_events import RejectedEvents
+from gateway.redis.refused_events import RefusedEvents
 from gateway.redis.wakeups import Wakeups
 
 log = structlog.get_logger(__name__)
@@ -49,7 +49,7 @@ class EventBus:
         self._listeners: dict[object, Callable[[Event], None]] = {}
         self._gap_listeners: dict[object, Callable[[], None]] = {}
         self._channels = Wakeups()
-        self._refusals = RejectedEvents()
+        self._refusals = RefusedEvents()
         self._tasks = TaskSupervisor()
         self._subscribed = anyio.Event()
         self._is_live = False

@@ -15,7 +15,7 @@ from gateway.redis.event_bus import EventBus
 log = structlog.get_logger(__name__)
 
 _BEAT_S = 1.0
-_LIFE_MS = 3500
+_TTL_MS = 3500
 _BEAT = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
 _EXISTS = "return redis.call('EXISTS', KEYS[1])"
 _END = "return redis.call('DEL', KEYS[1])"
@@ -71,6 +71,6 @@ class ReplicaHeartbeat:
 
     async def _write(self) -> None:
         try:
-            await self._beat((self._key,), _LIFE_MS)
+            await self._beat((self._key,), _TTL_MS)
         except RedisUnavailable:
             log.debug("life_not_said")

@@ -1,10 +1,15 @@
-"""The primitives of one snapshot bound to their handlers, each on its first use; all profiles share them."""
+"""The primitives of one snapshot bound to their handlers, each on its first use.
+
+All profiles share them, unless the policy has rules for a profile: then each profile has its own.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.primitives import Primitive
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.binding import Binder
 from gateway.registry.handler_kinds import kind_of
@@ -39,12 +44,14 @@ class BindingCache(Generic[_Item, _Bound]):
 class Bindings:
     """The primitives of one snapshot that are bound so far."""
 
-    def __init__(self, snapshot: Snapshot, binder: Binder, previous: "Bindings | None" = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, binder: Binder, previous: "Bindings | None" = None, *, profile: str = DEFAULT_PROFILE
+    ) -> None:
         self.snapshot = snapshot
-        self.tools = BindingCache(binder.bind, snapshot)
-        self.resources = BindingCache(binder.bind_resource, snapshot)
-        self.templates = BindingCache(binder.bind_template, snapshot)
-        self.prompts = BindingCache(binder.bind_prompt, snapshot)
+        self.tools = BindingCache(partial(binder.bind, profile=profile), snapshot)
+        self.resources = BindingCache(partial(binder.bind_resource, profile=profile), snapshot)
+        self.templates = BindingCache(partial(binder.bind_template, profile=profile), snapshot)
+        self.prompts = BindingCache(partial(binder.bind_prompt, profile=profile), snapshot)
         if previous is not None and _is_alike(previous.snapshot, snapshot):
             self._take(previous)
 
@@ -62,8 +69,9 @@ class Bindings:
 
 
 def _is_alike(then: Snapshot, now: Snapshot) -> bool:
-    """True if policy, HTTP origins and slug, which bound primitives use, are equal in both snapshots."""
-    return then.policy == now.policy and then.http_origins == now.http_origins and then.slug == now.slug
+    """True if policy, guardrails, HTTP origins and slug, which bound primitives use, are equal in both snapshots."""
+    is_alike = then.policy == now.policy and then.http_origins == now.http_origins and then.slug == now.slug
+    return is_alike and then.guardrails == now.guardrails  # guard: guardrail-rebound
 
 
 def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:

@@ -30,6 +30,11 @@ class Registry(msgspec.Struct, frozen=True):
         return self.view.snapshot.revision
 
     @property
+    def policy_version(self) -> int:
+        """The version of the tenant's policy in that revision."""
+        return self.view.snapshot.policy.version
+
+    @property
     def shown(self) -> VisiblePrimitives:
         """The primitives that the profile shows, shared by all connections with the same view."""
         return self.view.shown(self.profile)
@@ -38,13 +43,13 @@ class Registry(msgspec.Struct, frozen=True):
         """Return the tool with this current or not yet expired old name, bound to its handler; None if absent."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.renamed(name)
-        return None if found is None else await self.view.bindings.tools.get(found)
+        return None if found is None else await self.view.bound(self.profile).tools.get(found)
 
     async def inner_tool(self, name: str) -> BoundTool | None:
         """Return a tool like `tool`, for a handler, which may also call tools that an override hides from clients."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.unlisted(name)
-        return await self.tool(name) if found is None else await self.view.bindings.tools.get(found)
+        return await self.tool(name) if found is None else await self.view.bound(self.profile).tools.get(found)
 
     def queried(self) -> Sequence[Queried]:
         """The sources of the query tools, with the operations that the profile shows."""
@@ -52,11 +57,11 @@ class Registry(msgspec.Struct, frozen=True):
 
     async def operation(self, tool: Tool) -> BoundTool:
         """Return an operation of `queried`, bound to its handler."""
-        return await self.view.bindings.tools.get(tool)
+        return await self.view.bound(self.profile).tools.get(tool)
 
     async def resource(self, uri: str) -> BoundResource | None:
         """Return the resource at this URI, otherwise that of the first matching template; None if nothing matches."""
-        shown, bindings = self.shown, self.view.bindings
+        shown, bindings = self.shown, self.view.bound(self.profile)
         found = shown.resources.by_name.get(uri)
         if found is not None:
             return await bindings.resources.get(found)
@@ -69,12 +74,12 @@ class Registry(msgspec.Struct, frozen=True):
     async def template(self, uri_template: str) -> BoundTemplate | None:
         """Return the resource template, bound to its handler; None if absent."""
         found = self.shown.templates.by_name.get(uri_template)
-        return None if found is None else await self.view.bindings.templates.get(found)
+        return None if found is None else await self.view.bound(self.profile).templates.get(found)
 
     async def prompt(self, name: str) -> BoundPrompt | None:
         """Return the prompt with this name, bound to its handler; None if absent."""
         found = self.shown.prompts.by_name.get(name)
-        return None if found is None else await self.view.bindings.prompts.get(found)
+        return None if found is None else await self.view.bound(self.profile).prompts.get(found)
 
     def page(self, family: Family, cursor: str | None) -> ListPage[Tool] | ListPage[Primitive]:
         """Return one page of a family, sorted by name; without a cursor, or with an empty one, the first page.
@@ -82,9 +87,9 @@ class Registry(msgspec.Struct, frozen=True):
         Raises:
             InvalidCursor: the cursor was not issued for this tenant, profile and list.
         """
-        place = self.principal.tenant, self.profile, family.value
-        last = self.cursors.open(*place, cursor) if cursor else None
-        return self.shown.of(family).page(last, lambda name: self.cursors.mint(*place, name))
+        scope = self.principal.tenant, self.profile, family.value
+        last = self.cursors.open(*scope, cursor) if cursor else None
+        return self.shown.of(family).page(last, lambda name: self.cursors.mint(*scope, name))
 
     def has(self, family: Family) -> bool:
         """True if the profile shows a primitive of the family."""

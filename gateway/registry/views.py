@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
@@ -27,15 +27,31 @@ class SnapshotView:
         self, snapshot: Snapshot, binder: Binder, code: PythonHandlers | None, previous: "SnapshotView | None" = None
     ) -> None:
         self.snapshot = snapshot
-        self.bindings: Bindings = Bindings(snapshot, binder, None if previous is None else previous.bindings)
+        self._binder = binder
         self._code = code
+        self._has_profile_rules = any(rule.profile is not None for rule in snapshot.policy.rules)
+        older = {} if previous is None else previous.bindings
+        profiles = {DEFAULT_PROFILE, *older} if self._has_profile_rules else {DEFAULT_PROFILE}
+        self.bindings: dict[str, Bindings] = {
+            profile: Bindings(snapshot, binder, older.get(profile), profile=profile) for profile in profiles
+        }
+        self._bound = self.bindings[DEFAULT_PROFILE]
         self._shown: dict[str, VisiblePrimitives] = {}
         self._mirrored: dict[str, dict[str, Any] | None] = {}
 
     @property
     def compiled_count(self) -> int:
         """Number of primitives that are bound so far."""
-        return len(self.bindings)
+        return sum(len(bindings) for bindings in self.bindings.values())
+
+    def bound(self, profile: str) -> Bindings:
+        """The bound primitives of a profile: one set for all profiles, unless the policy has rules for one."""
+        if not self._has_profile_rules:
+            return self._bound
+        found = self.bindings.get(profile)  # guard: policy-profile
+        if found is None:
+            found = self.bindings[profile] = Bindings(self.snapshot, self._binder, profile=profile)
+        return found
 
     def has_profile(self, name: str) -> bool:
         """True if the tenant has a profile of this name."""
@@ -60,10 +76,13 @@ class SnapshotView:
 
     def _show(self, profile: str) -> VisiblePrimitives:
         if profile == DEFAULT_PROFILE:
-            return VisiblePrimitives(self.snapshot, self._code)
+            return VisiblePrimitives(self.snapshot, self._code, profile=profile)
         known = self.snapshot.profiles.get(profile)
         return VisiblePrimitives(
-            self.snapshot, self._code, _shows_nothing if known is None else compile_selection(known)
+            self.snapshot,
+            self._code,
+            _shows_nothing if known is None else compile_selection(known),
+            profile=profile,
         )
 
 

@@ -1,17 +1,19 @@
 """The part of a snapshot that one profile shows: four lists, the readable URIs, and the capabilities to declare."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 import structlog
 
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.primitive_policies import policy_of
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
 from gateway.domain.tenancy.policy import Decision
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tenancy.selection import Selection
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ResourceValidationError
@@ -22,6 +24,7 @@ from gateway.registry.paging import PagedList
 log = structlog.get_logger(__name__)
 
 _TALKING = "steps"
+_TALKING_ORIGINS = frozenset({PrimitiveOrigin.CODE, PrimitiveOrigin.LIVE})
 _EXPRESSION = re.compile(r"\{[^}]*\}")
 _Any = TypeVar("_Any", bound=Tool | Primitive)
 
@@ -29,16 +32,24 @@ _Any = TypeVar("_Any", bound=Tool | Primitive)
 class VisiblePrimitives:
     """The selected primitives of a snapshot; all primitives if there is no selection."""
 
-    def __init__(self, snapshot: Snapshot, code: PythonHandlers | None, selection: Selection | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        code: PythonHandlers | None,
+        selection: Selection | None = None,
+        *,
+        profile: str = DEFAULT_PROFILE,
+    ) -> None:
         self.tools = PagedList(_chosen(snapshot.tools, selection))
         self.resources = PagedList(_chosen(snapshot.resources, selection))
         self.templates = PagedList(_chosen(snapshot.templates, selection))
         self.prompts = PagedList(_chosen(snapshot.prompts, selection))
         self._snapshot = snapshot
         self._selection = selection
-        self._policy = snapshot.policy
+        self._profile = profile
         self._code = code
-        self._routes = [_Route(primitive) for primitive in self.templates.items]
+        # guard: live-template-last
+        self._routes = [_Route(primitive) for primitive in sorted(self.templates.items, key=_is_live)]
 
     def of(self, family: Family) -> PagedList[Tool] | PagedList[Primitive]:
         """The list of a family."""
@@ -73,13 +84,19 @@ class VisiblePrimitives:
         return found if self._selection is None or self._selection(found) else None
 
     def templates_for(self, uri: str) -> Iterator[Primitive]:
-        """The resource templates that match this URI, sorted by name."""
+        """The resource templates that match this URI, sorted by name; those of live sources come last."""
         return (route.primitive for route in self._routes if route.fits(uri))
 
     def can_read(self, uri: str) -> bool:
         """True if the URI names a shown resource, or matches a shown template, that the policy does not deny."""
-        found = self.resources.by_name.get(uri) or next(self.templates_for(uri), None)
-        return found is not None and self._policy.decision_for(found.level) is not Decision.DENY
+        found = self.resources.by_name.get(uri)
+        if found is not None:
+            return self._allows(found, None, {})
+        route = next((route for route in self._routes if route.fits(uri)), None)
+        return route is not None and self._allows(route.primitive, uri, route.variables(uri))
+
+    def _allows(self, primitive: Primitive, uri: str | None, variables: Mapping[str, object]) -> bool:
+        return policy_of(self._snapshot, primitive, self._profile, uri).judge(variables).decision is not Decision.DENY
 
     @cached_property
     def queried(self) -> Sequence[Queried]:
@@ -94,8 +111,8 @@ class VisiblePrimitives:
 
     @cached_property
     def is_interactive(self) -> bool:
-        """True if a shown primitive may send log messages, because it is code or a list of steps."""
-        return any(item.origin is PrimitiveOrigin.CODE or kind_of(item) == _TALKING for item in self._own())
+        """True if a shown primitive may send log messages: it is code, a list of steps, or of a live source."""
+        return any(item.origin in _TALKING_ORIGINS or kind_of(item) == _TALKING for item in self._own())
 
     @cached_property
     def completes(self) -> bool:
@@ -103,6 +120,8 @@ class VisiblePrimitives:
         return any(self._is_completed(item) for item in (*self.prompts.items, *self.templates.items))
 
     def _is_completed(self, item: Primitive) -> bool:
+        if item.origin is PrimitiveOrigin.LIVE:  # its source completes arguments, or answers with no values
+            return True
         if item.origin is not PrimitiveOrigin.CODE or self._code is None:
             return completes(item)
         found = self._code.find(item.family, item.name, self._snapshot.slug)
@@ -138,6 +157,10 @@ class _Route:
             self._template = self._read()
         return self._template is not None and self._template.match(uri) is not None
 
+    def variables(self, uri: str) -> Mapping[str, str]:
+        """The values for which the template expands to a URI that fits."""
+        return {} if self._template is None else self._template.match(uri) or {}
+
     def _read(self) -> UriTemplate | None:
         try:
             return UriTemplate.parse(self.primitive.name)
@@ -145,6 +168,10 @@ class _Route:
             log.warning("template_unreadable", template=self.primitive.name, reason=error.message)
             self._begins = None
             return None
+
+
+def _is_live(primitive: Primitive) -> bool:
+    return primitive.origin is PrimitiveOrigin.LIVE
 
 
 def _chosen(items: Iterable[_Any], selection: Selection | None) -> Sequence[_Any]:

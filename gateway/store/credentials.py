@@ -17,11 +17,11 @@ from gateway.domain.order import KEYED, Order
 from gateway.errors import NotFound
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
-from gateway.store.pagination import select_part
+from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys
 
-_SHOWN = (
+_PUBLIC_COLUMNS = (
     credentials.c.id,
     credentials.c.name,
     credentials.c.place,
@@ -43,8 +43,8 @@ async def insert(
         NotFound: there is no such tenant.
     """
     sealed = await _seal(tenant, db, sealer, credential, secret)
-    place = {"tenant_id": tenant, "id": credential.id, "created_at": credential.created_at}
-    await db.execute(insert_into(credentials).values(**place, **sealed))
+    key = {"tenant_id": tenant, "id": credential.id, "created_at": credential.created_at}
+    await db.execute(insert_into(credentials).values(**key, **sealed))
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | None:
@@ -59,7 +59,7 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
     """One page of the tenant's credentials without their secrets, by default in order of names."""
-    wanted = select_part(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
+    wanted = select_page(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
     return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 
 
@@ -75,7 +75,8 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
     Raises:
         SecretUnreadable: it was changed, or no configured key opens it.
     """
-    wanted = select(*_SHOWN, credentials.c.sealed, data_keys.c.wrapped).join_from(credentials, data_keys, _of_key())
+    columns = (*_PUBLIC_COLUMNS, credentials.c.sealed, data_keys.c.wrapped)
+    wanted = select(*columns).join_from(credentials, data_keys, _of_key())
     rows = await db.execute(wanted.where(credentials.c.tenant_id == tenant, credentials.c.name == name))
     row = rows.mappings().one_or_none()
     if row is None:
@@ -141,7 +142,7 @@ def _bound(credential: StoredCredential) -> tuple[str, ...]:
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
-    return select(*_SHOWN).where(credentials.c.tenant_id == tenant)
+    return select(*_PUBLIC_COLUMNS).where(credentials.c.tenant_id == tenant)
 
 
 def _of_key() -> ColumnElement[bool]:

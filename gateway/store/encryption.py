@@ -66,15 +66,15 @@ class EnvelopeCipher:
         """True if the first secret key wrapped the data key, so that older secret keys are not needed for it."""
         return wrapped[1 : 1 + _NAME_BYTES] == self._first
 
-    def seal(self, tenant: TenantId, wrapped: bytes, value: bytes, *place: str) -> bytes:
-        """Seal a value with the tenant's data key, bound to the context `place`.
+    def seal(self, tenant: TenantId, wrapped: bytes, value: bytes, *context: str) -> bytes:
+        """Seal a value with the tenant's data key, bound to `context`.
 
         Raises:
             SecretUnreadable: no configured key opens the data key.
         """
-        return _FORM + _encrypt(self._unwrap(tenant, wrapped), value, _bound(tenant, *place))
+        return _FORM + _encrypt(self._unwrap(tenant, wrapped), value, _bound(tenant, *context))
 
-    def open(self, tenant: TenantId, wrapped: bytes, sealed: bytes, *place: str) -> bytes:
+    def open(self, tenant: TenantId, wrapped: bytes, sealed: bytes, *context: str) -> bytes:
         """Open a sealed value.
 
         Raises:
@@ -83,7 +83,7 @@ class EnvelopeCipher:
         key = self._unwrap(tenant, wrapped)
         if sealed[:1] != _FORM:
             raise _unreadable()
-        return _decrypt(key, sealed[1:], _bound(tenant, *place))
+        return _decrypt(key, sealed[1:], _bound(tenant, *context))
 
     def _wrap(self, tenant: TenantId, data_key: bytes) -> bytes:
         return _FORM + self._first + _encrypt(self._wrapping[self._first], data_key, _bound(tenant, _WRAPPING))

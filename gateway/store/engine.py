@@ -6,8 +6,8 @@ is refused at once.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Literal, Self
 
@@ -25,13 +25,13 @@ from gateway.store.database.errors import RETRY_S, see_our_errors
 Db = AsyncConnection
 """One open transaction, as the functions of the store's modules receive it."""
 
-SCHEMA = "0016"
+SCHEMA = "0024"
 """The revision that this code requires; a test compares it with the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """Isolation level of a transaction."""
 
-_WAITING = 1024
+_LONGEST_QUEUE = 1024
 _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")  # guard: tenant-of-the-transaction
 
 
@@ -47,7 +47,9 @@ class Store:
         self._url = url
         self._pool_size = pool_size
         self._patience_s = patience_s
-        self.places = FairSlotPool("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
+        self.places = FairSlotPool(
+            "connections to PostgreSQL", slots=pool_size, queue=_LONGEST_QUEUE, patience_s=patience_s
+        )
         """Bulkhead for transactions of tenants. `upkeep` and `unscoped` transactions do not take its slots."""
         self._silence = DatabaseBreaker() if silence is None else silence
         self._stack = AsyncExitStack()
@@ -152,7 +154,8 @@ class Store:
             async with self._share(party, within_s):  # guard: share-of-postgresql
                 try:
                     if within_s is None:
-                        await _begin(db, tenant, level)
+                        with _translated_timeout():
+                            await _begin(db, tenant, level)
                     else:
                         await self._begin_within(within_s, db, tenant, level)
                     yield db
@@ -176,7 +179,7 @@ class Store:
             except (LimitExceeded, TimeoutError):
                 raise DatabaseUnavailable(
                     f"The tenant uses its share of the connections to PostgreSQL ({self.places.share} of"
-                    f" {self.places.places} per replica), or all are in use.",
+                    f" {self.places.slots} per replica), or all are in use.",
                     retry_after_s=RETRY_S,
                 ) from None
         try:
@@ -214,6 +217,15 @@ async def _begin(db: Db, tenant: TenantId | None, level: Level) -> None:
         await db.execution_options(isolation_level=level)
     if tenant is not None:
         await db.execute(_SET_TENANT, {"tenant": tenant})
+
+
+@contextmanager
+def _translated_timeout() -> Generator[None]:
+    """Translate the timeout of the check of a pooled connection, an error of the driver that passes SQLAlchemy."""
+    try:
+        yield
+    except TimeoutError:
+        raise _silent() from None
 
 
 def _silent() -> DatabaseUnavailable:

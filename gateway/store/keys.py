@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ARRAY, RowMapping, Text, bindparam, delete, func, select, true, update
+from sqlalchemy import ARRAY, RowMapping, Text, any_, bindparam, delete, func, literal, or_, select, true, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import KeyId, TenantId
@@ -11,7 +11,7 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.keys import Key, Scope
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.pagination import select_part
+from gateway.store.pagination import select_page
 from gateway.store.tables import keys
 
 _FOUND = (*(column.name for column in keys.c), "slug")
@@ -59,7 +59,7 @@ async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
     """One page of the tenant's keys, by default in order of ids."""
-    wanted = select_part(
+    wanted = select_page(
         select(keys).where(keys.c.tenant_id == tenant), keys.c, "id", after=after, limit=limit, order=order
     )
     return [_key(row) for row in (await db.execute(wanted)).mappings()]
@@ -69,6 +69,17 @@ async def count(tenant: TenantId, db: Db) -> int:
     """Number of keys of the tenant, expired and revoked ones included."""
     rows = await db.execute(select(func.count()).select_from(keys).where(keys.c.tenant_id == tenant))
     return int(rows.scalar_one())
+
+
+async def is_granted(tenant: TenantId, db: Db, scope: Scope) -> bool:
+    """True if a key of the tenant that is neither revoked nor expired has the scope."""
+    wanted = select(keys.c.id).where(
+        keys.c.tenant_id == tenant,
+        literal(scope.value) == any_(keys.c.scopes),
+        keys.c.revoked_at.is_(None),
+        or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()),
+    )
+    return (await db.execute(wanted.limit(1))).one_or_none() is not None
 
 
 async def bound_to(tenant: TenantId, db: Db, profile: str) -> Sequence[str]:

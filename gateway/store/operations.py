@@ -5,7 +5,6 @@ document gives, with the document's name, even if an override changes the tool.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, or_, select, update
@@ -13,14 +12,14 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.overrides import Override
+from gateway.domain.overrides import LoadedOperation
 from gateway.domain.sources import Exposure, StoredOperation
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.overrides import read_override
-from gateway.store.pagination import select_part
+from gateway.store.pagination import select_page
 from gateway.store.tables import operations, overrides, primitives, sources
 
 _OVERRIDE = "override_"
@@ -31,19 +30,6 @@ class _Named(msgspec.Struct):
 
 
 _decode_name = msgspec.json.Decoder(_Named).decode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedOperation:
-    """An operation with its tool as the document defines it, and its override.
-
-    `is_listed` is False if the source is query-only.
-    """
-
-    tool: Tool
-    operation_id: str | None
-    is_listed: bool
-    override: Override | None = None
 
 
 async def insert_all(tenant: TenantId, db: Db, added: Sequence[StoredOperation]) -> None:
@@ -151,7 +137,7 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LoadedOperation]:
     """One page of the operations of sources that are not query-only, by default in order of tool names."""
-    wanted = select_part(
+    wanted = select_page(
         _selected(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
     )
     return [_loaded(row) for row in (await db.execute(wanted)).mappings()]

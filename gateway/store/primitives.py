@@ -11,7 +11,7 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.pagination import select_part
+from gateway.store.pagination import select_page
 from gateway.store.tables import primitives
 
 
@@ -46,7 +46,7 @@ async def page(
     tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Primitive]:
     """One page of the primitives of a family, by default in order of names."""
-    wanted = select_part(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
+    wanted = select_page(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
     return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
 
 

@@ -11,7 +11,7 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.pagination import select_part
+from gateway.store.pagination import select_page
 from gateway.store.tables import profiles
 
 
@@ -47,7 +47,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Profile]:
     """One page of the tenant's profiles, by default in order of names."""
-    wanted = select_part(
+    wanted = select_page(
         select(profiles).where(profiles.c.tenant_id == tenant),
         profiles.c,
         "name",

@@ -29,8 +29,8 @@ async def save(
     sealed = sealer.seal(tenant, wrapped, value, source, scheme, str(version))
     facts = {"version": version, "data_key_id": key_id, "sealed": sealed}
     if found is None:
-        place = {"tenant_id": tenant, "id": new_secret_id(), "source_id": source, "scheme": scheme}
-        await db.execute(insert_into(secrets).values(**place, **facts))
+        key = {"tenant_id": tenant, "id": new_secret_id(), "source_id": source, "scheme": scheme}
+        await db.execute(insert_into(secrets).values(**key, **facts))
     else:
         await db.execute(update(secrets).where(*is_it).values(**facts))
 

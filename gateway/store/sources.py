@@ -15,7 +15,7 @@ from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure, OperationRule, Source
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.pagination import select_part
+from gateway.store.pagination import select_page
 from gateway.store.tables import secrets, source_versions, sources
 
 
@@ -55,7 +55,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Source]:
     """One page of the tenant's sources, by default in order of names."""
-    wanted = select_part(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
+    wanted = select_page(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
     return [_source(row) for row in (await db.execute(wanted)).mappings()]
 
 

@@ -1,14 +1,11 @@
-"""The tables as SQLAlchemy statements use them; the migrations define them.
-
-A test compares the two, so it finds a column that is missing on either side.
-"""
+"""The tables as SQLAlchemy statements use them; the migrations define them, and a test compares the two."""
 
 from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Double, Integer, LargeBinary, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 metadata = MetaData()
 
-_moment = DateTime(timezone=True)
+_timestamp = DateTime(timezone=True)
 
 tenants = Table(
     "tenants",
@@ -17,7 +14,7 @@ tenants = Table(
     Column("slug", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("revision", BigInteger, nullable=False),
-    Column("created_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
 )
 
 keys = Table(
@@ -30,9 +27,9 @@ keys = Table(
     Column("subject", Text, nullable=False),
     Column("profile", Text),
     Column("digest", LargeBinary, nullable=False),
-    Column("created_at", _moment, nullable=False),
-    Column("expires_at", _moment),
-    Column("revoked_at", _moment),
+    Column("created_at", _timestamp, nullable=False),
+    Column("expires_at", _timestamp),
+    Column("revoked_at", _timestamp),
     Column("version", BigInteger, nullable=False),
 )
 
@@ -49,8 +46,8 @@ sources = Table(
     Column("url", Text),
     Column("active_version", Integer, nullable=False),
     Column("version", BigInteger, nullable=False),
-    Column("created_at", _moment, nullable=False),
-    Column("updated_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
     Column("include", JSONB, nullable=False),
     Column("exclude", JSONB, nullable=False),
     Column("output_schemas", Boolean, nullable=False),
@@ -65,7 +62,7 @@ source_versions = Table(
     Column("document", LargeBinary, nullable=False),
     Column("report", LargeBinary, nullable=False),
     Column("outline", LargeBinary),
-    Column("created_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
 )
 
 operations = Table(
@@ -93,8 +90,8 @@ overrides = Table(
     Column("name", Text),
     Column("body", LargeBinary, nullable=False),
     Column("version", BigInteger, nullable=False),
-    Column("created_at", _moment, nullable=False),
-    Column("updated_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
 )
 
 aliases = Table(
@@ -104,7 +101,7 @@ aliases = Table(
     Column("name", Text, primary_key=True),
     Column("source_id", Text, nullable=False),
     Column("identity", Text, nullable=False),
-    Column("expires_at", _moment, nullable=False),
+    Column("expires_at", _timestamp, nullable=False),
 )
 
 primitives = Table(
@@ -117,13 +114,13 @@ primitives = Table(
     Column("definition", LargeBinary, nullable=False),
     Column("handler", LargeBinary, nullable=False),
     Column("safety", Text),
-    Column("assessed", Text, nullable=False),
+    Column("assessed", Text, nullable=False),  # derived by the gateway; `safety` is declared by the tenant
     Column("reasons", ARRAY(Text), nullable=False),
-    Column("refers", ARRAY(Text), nullable=False),
+    Column("refers", ARRAY(Text), nullable=False),  # tools, operations and credentials that the handler references
     Column("enabled", Boolean, nullable=False),
     Column("version", BigInteger, nullable=False),
-    Column("created_at", _moment, nullable=False),
-    Column("updated_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
 )
 
 profiles = Table(
@@ -135,8 +132,8 @@ profiles = Table(
     Column("description", Text, nullable=False),
     Column("rules", LargeBinary, nullable=False),
     Column("version", BigInteger, nullable=False),
-    Column("created_at", _moment, nullable=False),
-    Column("updated_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
 )
 
 policies = Table(
@@ -153,6 +150,7 @@ policies = Table(
     Column("streams", Integer, nullable=False),
     Column("primitives", Integer, nullable=False),
     Column("http_origins", ARRAY(Text)),
+    Column("rules", JSONB, nullable=False),
     Column("version", BigInteger, nullable=False),
 )
 
@@ -183,7 +181,7 @@ data_keys = Table(
     Column("tenant_id", Text, primary_key=True),
     Column("id", Text, primary_key=True),
     Column("wrapped", LargeBinary, nullable=False),
-    Column("created_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
 )
 
 secrets = Table(
@@ -210,8 +208,8 @@ credentials = Table(
     Column("version", BigInteger, nullable=False),
     Column("data_key_id", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
-    Column("created_at", _moment, nullable=False),
-    Column("updated_at", _moment, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
 )
 
 webhooks = Table(
@@ -223,9 +221,9 @@ webhooks = Table(
     Column("version", BigInteger, nullable=False),
     Column("data_key_id", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
-    Column("retires_at", _moment),
-    Column("created_at", _moment, nullable=False),
-    Column("updated_at", _moment, nullable=False),
+    Column("retires_at", _timestamp),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
 )
 
 watches = Table(
@@ -243,10 +241,10 @@ watches = Table(
     Column("digest", LargeBinary),
     Column("failures", Integer, nullable=False),
     Column("fault", Text),
-    Column("checked_at", _moment),
-    Column("changed_at", _moment),
-    Column("created_at", _moment, nullable=False),
-    Column("updated_at", _moment, nullable=False),
+    Column("checked_at", _timestamp),
+    Column("changed_at", _timestamp),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
 )
 
 due_work = Table(
@@ -255,7 +253,54 @@ due_work = Table(
     Column("tenant_id", Text, primary_key=True),
     Column("id", Text, primary_key=True),
     Column("kind", Text, nullable=False),
-    Column("due_at", _moment, nullable=False),
+    Column("due_at", _timestamp, nullable=False),
+)
+
+live_sources = Table(
+    "live_sources",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("settings", JSONB, nullable=False),
+    Column("prefix", Text, nullable=False),
+    Column("credential", Text),
+    Column("include", ARRAY(Text), nullable=False),
+    Column("exclude", ARRAY(Text), nullable=False),
+    Column("safety", JSONB, nullable=False),
+    Column("accepts_changes", Boolean, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attachment", Text, nullable=False),
+    Column("replica", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("since", _timestamp),
+    Column("fault", Text),
+    Column("failures", Integer, nullable=False),
+    Column("retry_at", _timestamp),
+    Column("notices", ARRAY(Text), nullable=False),
+    Column("can_subscribe", Boolean, nullable=False),
+)
+
+live_primitives = Table(
+    "live_primitives",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("source_id", Text, primary_key=True),
+    Column("family", Text, primary_key=True),
+    Column("remote", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("definition", LargeBinary, nullable=False),
+    Column("safety", Text, nullable=False),
+    Column("reasons", ARRAY(Text), nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("accepted_digest", Text),
+    Column("accepted_definition", LargeBinary),
+    Column("is_present", Boolean, nullable=False),
 )
 
 idempotency_records = Table(
@@ -263,14 +308,14 @@ idempotency_records = Table(
     metadata,
     Column("tenant_id", Text, primary_key=True),
     Column("id", Text, primary_key=True),
-    Column("is_operators", Boolean, nullable=False),
+    Column("is_operators", Boolean, nullable=False),  # the request was sent by an operator, not by the tenant
     Column("wrapped", LargeBinary, nullable=False),
     Column("request", LargeBinary, nullable=False),
     Column("attempt", Text, nullable=False),
-    Column("leased_until", _moment, nullable=False),
+    Column("leased_until", _timestamp, nullable=False),
     Column("is_done", Boolean, nullable=False),
     Column("answer", LargeBinary),
-    Column("expires_at", _moment, nullable=False),
+    Column("expires_at", _timestamp, nullable=False),
 )
 
 audit_entries = Table(
@@ -280,7 +325,7 @@ audit_entries = Table(
     Column("id", Text, primary_key=True),
     Column("writer", Text, nullable=False),
     Column("seq", BigInteger, nullable=False),
-    Column("at", _moment, nullable=False),
+    Column("at", _timestamp, nullable=False),
     Column("kind", Text, nullable=False),
     Column("principal", Text, nullable=False),
     Column("subject", Text, nullable=False),
@@ -294,6 +339,34 @@ audit_entries = Table(
     Column("result_bytes", BigInteger, nullable=False),
     Column("detail", Text, nullable=False),
     Column("mac", LargeBinary, nullable=False),
+)
+
+audit_sinks = Table(
+    "audit_sinks",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("credential", Text),
+    Column("enabled", Boolean, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
+    Column("delivered", BigInteger, nullable=False),
+    Column("delivered_at", _timestamp),
+    Column("failures", Integer, nullable=False),
+    Column("fault", Text),
+)
+
+audit_places = Table(
+    "audit_places",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("sink_id", Text, primary_key=True),
+    Column("writer", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
 )
 
 audit_heads = Table(

@@ -11,7 +11,7 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.pagination import select_part
+from gateway.store.pagination import select_page
 from gateway.store.tables import tenants
 
 _COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)
@@ -51,7 +51,7 @@ async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -
     if order == KEYED:
         return await _list(db, None, after, limit)
     columns = _function(None, None, None)
-    wanted = select_part(select(*columns.values()), columns, "slug", after=after, limit=limit, order=order)
+    wanted = select_page(select(*columns.values()), columns, "slug", after=after, limit=limit, order=order)
     return [_tenant(row) for row in (await db.execute(wanted)).mappings()]
 
 
@@ -91,6 +91,12 @@ async def advance(tenant: TenantId, db: Db) -> int:
     if risen is None:
         raise _missing()
     return int(risen)
+
+
+async def lock(tenant: TenantId, db: Db) -> int | None:
+    """Lock the row as `advance` does, and return the current revision; None if there is no such tenant."""
+    wanted = select(tenants.c.revision).where(tenants.c.id == tenant).with_for_update()
+    return (await db.execute(wanted)).scalar_one_or_none()
 
 
 async def revision(tenant: TenantId, db: Db) -> int | None:

@@ -64,9 +64,7 @@ async def resolve(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[s
 
 async def _drop_oldest(tenant: TenantId, db: Db, source: SourceId) -> None:
     newest_first = [aliases.c.expires_at.desc(), aliases.c.name]
-    place = func.row_number().over(partition_by=aliases.c.identity, order_by=newest_first).label("place")
-    ranked = (
-        select(aliases.c.name, place).where(aliases.c.tenant_id == tenant, aliases.c.source_id == source).subquery()
-    )
-    beyond = select(ranked.c.name).where(ranked.c.place > _MOST_OF_ONE)
+    rank = func.row_number().over(partition_by=aliases.c.identity, order_by=newest_first).label("rank")
+    ranked = select(aliases.c.name, rank).where(aliases.c.tenant_id == tenant, aliases.c.source_id == source).subquery()
+    beyond = select(ranked.c.name).where(ranked.c.rank > _MOST_OF_ONE)
     await db.execute(delete(aliases).where(aliases.c.tenant_id == tenant, aliases.c.name.in_(beyond)))

@@ -15,11 +15,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from gateway.telemetry.prometheus import Callback, Counter, Gauge, Histogram, MetricFamily
 
-TENANTS = 100
-SOURCES = 10
-OUTCOMES = 60
+MOST_TENANTS = 100
+MOST_SOURCES = 10
+MOST_OUTCOMES = 60
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_FOUND = "Findings of guardrails; a hook without a valid answer counts as `failed`."
 
 
 class Metrics:
@@ -29,9 +30,9 @@ class Metrics:
         self.calls = Counter(
             "gateway_calls_total",
             "Calls that came to an end, by tenant, source (its name; `custom`, `code` or `builtin` for other tools; "
-            "`read`, `get` or `complete` for what is no tool) and outcome (`ok`, `limited`, an error's code).",
+            "`read`, `get` or `complete` for what is not a tool) and outcome (`ok`, `limited`, an error's code).",
             ("tenant", "source", "outcome"),
-            most=(TENANTS, SOURCES, OUTCOMES),
+            most=(MOST_TENANTS, MOST_SOURCES, MOST_OUTCOMES),
         )
         self.call_seconds = Histogram(
             "gateway_call_seconds",
@@ -40,14 +41,14 @@ class Metrics:
             parts=("gateway", "upstream"),
             bounds=_SECONDS,
         )
+        self.guardrails = Counter("gateway_guardrail_findings_total", _FOUND, ("tenant", "check", "done"))
         self.answers = Counter("gateway_http_answers_total", "HTTP answers that were begun, by status.", ("status",))
         self.requests = Gauge("gateway_http_requests_open", "HTTP requests being served now, streams included.")
         self.streams = Gauge("gateway_streams_open", "Event streams that are open now.")
         self.sessions = Callback("gateway_sessions_served", "Sessions of the handshake era this replica served lately.")
         self.events_live = Callback("gateway_events_live", "1 while events of other replicas arrive, else 0.")
         self.event_lag = Callback("gateway_event_lag_seconds", "How long the last event to ourselves was under way.")
-        loaded = "Catalogs of tenants that were loaded from PostgreSQL."
-        self.snapshots = Callback("gateway_snapshots_loaded_total", loaded, kind="counter")
+        self.snapshots = Callback("gateway_snapshots_loaded_total", "Catalogs loaded from PostgreSQL.", kind="counter")
         self.audit_waiting = Callback("gateway_audit_waiting", "Audit entries that wait to be committed.")
         self.audit_entries = Callback("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
         failed = "Audit entries that could not be committed."
@@ -55,23 +56,40 @@ class Metrics:
         self.audit_overflow = Callback(
             "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
         )
-        lost = "Deliveries of audit heads to a store outside the database that failed."
-        self.audit_heads_failures = Callback("gateway_audit_heads_failures_total", lost, ("store",), kind="counter")
-        self.pool_busy = Callback("gateway_pool_busy", "Places of a replica-wide pool that are held now.", ("pool",))
+        self._add_audit_deliveries()
+        self.pool_busy = Callback("gateway_pool_busy", "Slots of a replica-wide pool that are in use now.", ("pool",))
         self.pool_refusals = Callback(
             "gateway_pool_refusals_total",
-            "Requests for a place of a replica-wide pool that were refused, mostly above a tenant's share.",
+            "Requests for a slot of a replica-wide pool that were refused, mostly above a tenant's share.",
             ("pool",),
             kind="counter",
         )
-        paced = "Requests that waited because of their tenant's pace."
-        self.paced = Callback("gateway_requests_paced_total", paced, kind="counter")
+        self.paced = Callback("gateway_requests_paced_total", "Requests that waited for their pace.", kind="counter")
+        self.live_held, self.live_failures, self.live_forwarded = _live_metrics()
+        self.webhook_attempts, self.webhook_lag = _webhook_metrics()
+        self.tasks_running = Callback("gateway_tasks_running", "Tasks of clients that run on this replica.")
+        ended = "Tasks of clients that this replica ended, by state: `completed`, `failed` or `cancelled`."
+        self.tasks_ended = Callback("gateway_tasks_ended_total", ended, ("state",), kind="counter")
         self.draining = Callback("gateway_draining", "1 from the first sign of the end, else 0.")
         self._version = Callback("gateway_build", "1, with the version that runs.", ("version",))
         self._version.follow(lambda: {(version,): 1})
         self._own = _own_readings()
         self._gateway_seconds, self._upstream_seconds = self.call_seconds.parts.values()
         self._registry = _registry_of(self.families)
+
+    def _add_audit_deliveries(self) -> None:
+        """Add what leaves with the audit trail: heads and entries."""
+        lost = "Deliveries of audit heads to a store outside the database that failed."
+        self.audit_heads_failures = Callback("gateway_audit_heads_failures_total", lost, ("store",), kind="counter")
+        self.audit_delivered = Callback(
+            "gateway_audit_delivered_total", "Audit entries that sinks of tenants accepted.", kind="counter"
+        )
+        self.audit_delivery_failures = Callback(
+            "gateway_audit_delivery_failures_total", "Deliveries to sinks of audit entries that failed.", kind="counter"
+        )
+        self.audit_delivery_lag = Callback(
+            "gateway_audit_delivery_lag_seconds", "Age of the oldest audit entry that waits for a sink of this replica."
+        )
 
     @property
     def families(self) -> tuple[MetricFamily, ...]:
@@ -95,6 +113,28 @@ def _registry_of(families: Iterable[MetricFamily]) -> CollectorRegistry:
     for family in families:
         registry.register(family)
     return registry
+
+
+def _live_metrics() -> tuple[Callback, Callback, Callback]:
+    """Return the metrics of live sources: attachments, their failures, and forwarded requests."""
+    ended = "Attachments of live sources that failed or were lost."
+    sent = "Requests to live sources that another replica ran."
+    return (
+        Callback("gateway_live_attachments", "Live sources attached to this replica.", ("kind",)),
+        Callback("gateway_live_failures_total", ended, ("kind",), kind="counter"),
+        Callback("gateway_live_forwarded_total", sent, kind="counter"),
+    )
+
+
+def _webhook_metrics() -> tuple[Counter, Histogram]:
+    """Return the metrics of outbound webhooks: attempts by outcome, and their lag."""
+    made = "Attempts of outbound webhooks, by what the delivery became: `delivered`, `retried` or `failed`."
+    late = "Seconds by which an attempt of an outbound webhook was late: the `first` of a delivery, or a `later` one."
+    bounds = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
+    return (
+        Counter("gateway_webhook_attempts_total", made, ("outcome",)),
+        Histogram("gateway_webhook_lag_seconds", late, "attempt", parts=("first", "later"), bounds=bounds),
+    )
 
 
 def _own_readings() -> tuple[Callback, ...]:

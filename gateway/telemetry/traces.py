@@ -22,14 +22,14 @@ from gateway.errors import GatewayError
 
 log = structlog.get_logger(__name__)
 
-CARRIED = ("traceparent", "tracestate")
+TRACE_HEADERS = ("traceparent", "tracestate")
 """Names of the W3C trace context, as headers and in `_meta`. Baggage is neither read nor sent."""
 
 Attributes = Mapping[str, str | int]
 
 _CLOSE_S = 5.0
 _SCOPE = "gateway"
-_LONGEST = 512
+_LONGEST_HEADER = 512
 
 
 class Exporting(Protocol):
@@ -118,8 +118,8 @@ class Traces:
         """Return the context of the client's span; if it is invalid, an empty context, which begins a trace."""
         usable = {
             name: value
-            for name in CARRIED
-            if isinstance(value := carried.get(name), str) and len(value) <= _LONGEST and value.isascii()
+            for name in TRACE_HEADERS
+            if isinstance(value := carried.get(name), str) and len(value) <= _LONGEST_HEADER and value.isascii()
         }
         found = self._format.extract(usable, Context(), default_getter)
         return found if get_current_span(found).get_span_context().is_valid else Context()

@@ -21,13 +21,13 @@ from gateway.upstream.egress.origins import Origin
 
 log = structlog.get_logger(__name__)
 
-_KEPT = 4096
+_MOST_BULKHEADS = 4096
 _CREDIT_PER_CALL = 0.1
 _CREDIT_PER_S = 0.2
 _RETRY_S = 1.0
 
 _Key: TypeAlias = tuple[str, str]
-_Place: TypeAlias = "asyncio.Future[UpstreamError | None]"
+_Waiter: TypeAlias = "asyncio.Future[UpstreamError | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Bulkhead:
     def __init__(self, rules: BulkheadLimits, key: _Key = ("", "")) -> None:
         self._rules = rules
         self._key = key
-        self._waiting: deque[_Place] = deque()
+        self._waiting: deque[_Waiter] = deque()
         self._failures = 0
         self._rests_until = 0.0
         self._credit, self._asked, self._asked_then, self._then = rules.reserve, 0, 0, 0.0
@@ -102,12 +102,24 @@ class Bulkhead:
         self._asked += 1
         return loop.time() - began
 
+    async def occupy(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Admit a call when a slot is free, whatever the state of the circuit, which it does not report to.
+
+        Raises:
+            UpstreamBusy: too many calls wait already, or the wait timed out.
+            UpstreamSuspended: the circuit opened while the call waited.
+        """
+        if self.running >= self._rules.at_once:
+            await self._queue(loop)
+        else:
+            self.running += 1
+
     def leave(self) -> None:
         """Release the slot of an admitted call, whatever its outcome. The first waiting call gets the slot."""
         while self._waiting:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
                 return
         self.running -= 1
 
@@ -127,9 +139,9 @@ class Bulkhead:
             now = loop.time()
             self._rests_until = now + self._rules.rest_s
             while self._waiting:
-                place = self._waiting.popleft()
-                if not place.done():
-                    place.set_result(self._suspended(now))
+                waiter = self._waiting.popleft()
+                if not waiter.done():
+                    waiter.set_result(self._suspended(now))
 
     def pay(self, now: float) -> bool:
         """Withdraw one retry from the budget; False if the budget is used up or the circuit is open."""
@@ -154,19 +166,19 @@ class Bulkhead:
         """Wait for a slot; the slot stays counted while it passes from one call to the next."""
         if len(self._waiting) >= self._rules.waiting:
             raise _busy()
-        place: _Place = loop.create_future()
-        self._waiting.append(place)
-        timer = loop.call_later(self._rules.wait_s, _give_up, place)
+        waiter: _Waiter = loop.create_future()
+        self._waiting.append(waiter)
+        timer = loop.call_later(self._rules.wait_s, _give_up, waiter)
         try:
-            refusal = await place
+            refusal = await waiter
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.result() is None:
+            if waiter.done() and not waiter.cancelled() and waiter.result() is None:
                 self.leave()
             raise
         finally:
             timer.cancel()
-            if place in self._waiting:
-                self._waiting.remove(place)
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
         if refusal is not None:
             raise refusal
 
@@ -183,12 +195,12 @@ class Bulkhead:
 
 
 class Bulkheads:
-    """The bulkheads of this replica; at `_KEPT` bulkheads, idle ones are dropped."""
+    """The bulkheads of this replica; at `_MOST_BULKHEADS` bulkheads, idle ones are dropped."""
 
     def __init__(self, rules: BulkheadLimits | None = None) -> None:
         self._rules = rules or BulkheadLimits()
         self._bulkheads: dict[_Key, Bulkhead] = {}
-        self._room = _KEPT
+        self._room = _MOST_BULKHEADS
 
     def __len__(self) -> int:
         """Number of bulkheads."""
@@ -205,9 +217,9 @@ class Bulkheads:
         return bulkhead
 
     def _sweep(self, now: float) -> None:
-        """Drop idle bulkheads. The next sweep follows when their number has doubled, but not below `_KEPT`."""
+        """Drop idle bulkheads. The next sweep follows when their number has doubled, from `_MOST_BULKHEADS`."""
         self._bulkheads = {key: bulkhead for key, bulkhead in self._bulkheads.items() if not bulkhead.is_idle(now)}
-        self._room = max(_KEPT, 2 * len(self._bulkheads))
+        self._room = max(_MOST_BULKHEADS, 2 * len(self._bulkheads))
 
 
 def _busy() -> UpstreamBusy:
@@ -217,6 +229,6 @@ def _busy() -> UpstreamBusy:
     )
 
 
-def _give_up(place: _Place) -> None:
-    if not place.done():
-        place.set_result(_busy())
+def _give_up(waiter: _Waiter) -> None:
+    if not waiter.done():
+        waiter.set_result(_busy())

@@ -23,15 +23,17 @@ from gateway.errors import (
 )
 from gateway.telemetry.traces import Traces
 from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits, Bulkheads
+from gateway.upstream.byte_streams import ByteStream, dial_tcp, dial_unix
 from gateway.upstream.deadlines import Deadline, Deadlines, Timeouts
 from gateway.upstream.decompression import Inflater, open_inflater
-from gateway.upstream.egress.allow_list import AllowLists
-from gateway.upstream.egress.guard import Guard
+from gateway.upstream.egress.allow_list import NOTHING, UNIX, AllowEntry, AllowList, AllowLists
+from gateway.upstream.egress.guard import Guard, denied
 from gateway.upstream.egress.resolver import Lookup, SystemLookup
 from gateway.upstream.event_stream import EventStreamReader, is_event_stream
 from gateway.upstream.http.errors import FAULTS, translate
 from gateway.upstream.http.exchange import WireClient, WireRequest, write_request
 from gateway.upstream.http.response import Response
+from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
 from gateway.upstream.tracing import Carried, Carry, run_traced
 
@@ -150,6 +152,66 @@ class UpstreamClient:
         answer, body, _ = await self._whole(request, tenant, limit_bytes)
         return FullResponse(status=answer.status, headers=answer.headers(), body=body)
 
+    async def open_stream(self, entry: AllowEntry, *, tenant: TenantId, is_tls: bool = False) -> ByteStream:
+        """Connect to a socket or host that an allow-list names; a public address must be named as well.
+
+        Raises:
+            EgressDenied: no list of the tenant names it, or it is not at this address.
+            UpstreamUnreachable, UpstreamTimeout: no connection was made.
+            Unavailable: the tenant's allow-list cannot be read.
+        """
+        if self._open is None:
+            raise RuntimeError("the pool is not open")
+        permitted = await self.check_listed(entry, tenant=tenant)
+        try:
+            if str(entry[0]).startswith(UNIX):
+                return await dial_unix(str(entry[0]).removeprefix(UNIX))
+            return await dial_tcp(entry, self._open[1].dial, permitted, is_tls=is_tls)
+        except FAULTS as error:
+            raise translate(error) from None
+
+    async def check_listed(self, entry: AllowEntry, *, tenant: TenantId) -> AllowList:
+        """Return the tenant's allow-list if it, or the list for all tenants, has the entry at this time.
+
+        Raises:
+            EgressDenied: neither has it.
+            Unavailable: the tenant's allow-list cannot be read.
+        """
+        lists, permitted = self._allow_lists, NOTHING
+        if lists is not None:
+            current = lists.current(tenant)
+            permitted = await lists.read(tenant) if current is None else current
+        if not self._guard.is_listed(entry, permitted):  # guard: egress-listed-streams
+            raise denied()
+        return permitted
+
+    async def open_response(self, request: UpstreamRequest, *, tenant: TenantId, limit_bytes: int) -> ResponseStream:
+        """Send one request, once, and return its response when the head has arrived. The caller bounds the time.
+
+        The request has a slot of the bulkhead until then, so that open streams do not keep other calls waiting. The
+        circuit does not concern it: its live source is attached, or has pauses between attempts of its own.
+
+        Raises:
+            UpstreamError, Unavailable: as for `send`.
+        """
+        if self._open is None:
+            raise RuntimeError("the pool is not open")
+        message = write_request(request, tenant)
+        loop, http, _ = self._open
+        bulkhead = self._bulkheads.find(tenant, message.origin)
+        await bulkhead.occupy(loop)
+        try:
+            answer = await http.send(message, self._allow_lists, loop)
+        except FAULTS as error:
+            raise translate(error) from None
+        finally:
+            bulkhead.leave()
+        try:
+            return ResponseStream(answer, limit_bytes=limit_bytes)
+        except UpstreamAnswerBroken:
+            answer.close()
+            raise
+
     async def _whole(self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None) -> Carried:
         carried = await self._run(request, tenant, limit_bytes or self._limit)
         if carried[2] is not None:  # guard: part-of-an-answer
@@ -164,15 +226,15 @@ class UpstreamClient:
         loop, _, _ = self._open
         bulkhead = self._bulkheads.find(tenant or "", message.origin)
         waited_s = 0.0 if bulkhead.admit() else await bulkhead.wait(loop)
-        watch = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
+        deadline = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
         try:
-            carried = await self._send_with_retries(request, message, limit, bulkhead=bulkhead, watch=watch)
+            carried = await self._send_with_retries(request, message, limit, bulkhead=bulkhead, deadline=deadline)
             if is_failure(carried[0].status):
                 bulkhead.fail(loop)
             else:
                 bulkhead.succeed()
         except asyncio.CancelledError:
-            if watch.settle():
+            if deadline.withdraw():
                 bulkhead.fail(loop)
                 raise UpstreamTimeout("The upstream did not answer in time.") from None
             raise
@@ -185,12 +247,12 @@ class UpstreamClient:
                 bulkhead.fail(loop)
             raise ours from None
         finally:
-            self._deadlines.close(watch)
+            self._deadlines.close(deadline)
             bulkhead.leave()
         return carried
 
     async def _send_with_retries(
-        self, request: UpstreamRequest, message: WireRequest, limit: int, *, bulkhead: Bulkhead, watch: Deadline
+        self, request: UpstreamRequest, message: WireRequest, limit: int, *, bulkhead: Bulkhead, deadline: Deadline
     ) -> Carried:
         """Send the request. Retry it while the policy (`retries`), the retry budget and the remaining time allow it."""
         attempt = 0
@@ -202,11 +264,11 @@ class UpstreamClient:
                 answer = await http.send(message, self._allow_lists, loop)
             except FAULTS as error:
                 pause_s = after_fault(error, request, attempt)
-                if not self._may_repeat(pause_s, watch, bulkhead):
+                if not self._may_repeat(pause_s, deadline, bulkhead):
                     raise
             else:
                 try:
-                    body, cut = await self._read(answer, watch, limit)
+                    body, cut = await self._read(answer, deadline, limit)
                 except BaseException:
                     answer.close()
                     raise
@@ -214,23 +276,23 @@ class UpstreamClient:
                 if answer.status < WORTH_A_LOOK:
                     return answer, body, cut
                 pause_s = after_answer(answer.status, answer.field(b"retry-after"), request, attempt)
-                if not self._may_repeat(pause_s, watch, bulkhead):
+                if not self._may_repeat(pause_s, deadline, bulkhead):
                     return answer, body, cut
             attempt += 1
             await asyncio.sleep(pause_s or 0.0)
-            watch.allow(asyncio.get_running_loop().time() + self._first_s)
+            deadline.allow(asyncio.get_running_loop().time() + self._first_s)
 
     @staticmethod
-    def _may_repeat(pause_s: float | None, watch: Deadline, bulkhead: Bulkhead) -> bool:
+    def _may_repeat(pause_s: float | None, deadline: Deadline, bulkhead: Bulkhead) -> bool:
         if pause_s is None:
             return False
         now = asyncio.get_running_loop().time()
-        if now + pause_s + _WORTH_WAITING_S > watch.last or not bulkhead.pay(now):
+        if now + pause_s + _WORTH_WAITING_S > deadline.last or not bulkhead.pay(now):
             return False
-        watch.allow(watch.last)
+        deadline.allow(deadline.last)
         return True
 
-    async def _read(self, answer: Response, watch: Deadline, limit: int) -> tuple[bytes, str | None]:
+    async def _read(self, answer: Response, deadline: Deadline, limit: int) -> tuple[bytes, str | None]:
         """Return the body and, if an event stream was cut, a description of what is missing."""
         if not 200 <= answer.status <= 599:
             raise UpstreamAnswerBroken("The upstream's answer has a status that no answer can have.")
@@ -244,20 +306,20 @@ class UpstreamClient:
         encodings = answer.field(b"content-encoding")
         inflater = None if encodings is None else open_inflater((encodings,), limit=limit)
         if declared is None and is_event_stream(answer.field(b"content-type") or ""):
-            return await self._read_events(answer, watch, inflater, limit)
+            return await self._read_events(answer, deadline, inflater, limit)
         if inflater is None:
             if answer.has_ended and answer.size <= limit:
                 return answer.take(), None
-            return await self._read_plain(answer, watch, limit), None
-        return await self._read_encoded(answer, watch, inflater), None
+            return await self._read_plain(answer, deadline, limit), None
+        return await self._read_encoded(answer, deadline, inflater), None
 
     async def _read_events(
-        self, answer: Response, watch: Deadline, inflater: Inflater | None, limit: int
+        self, answer: Response, deadline: Deadline, inflater: Inflater | None, limit: int
     ) -> tuple[bytes, str | None]:
         """Read the events that arrive within the bounds; the connection of a cut stream is closed."""
         events, now = EventStreamReader(limit), asyncio.get_running_loop().time()
-        until = min(now + self._stream_s, watch.last - 2 * self._tick_s)
-        watch.allow(watch.last)
+        until = min(now + self._stream_s, deadline.last - 2 * self._tick_s)
+        deadline.allow(deadline.last)
         try:
             async with asyncio.timeout_at(until):
                 while not answer.at_eof() and not events.is_full:
@@ -273,25 +335,25 @@ class UpstreamClient:
             events.feed(inflater.finish())
         return events.whole(), None
 
-    async def _read_plain(self, answer: Response, watch: Deadline, limit: int) -> bytes:
-        piece = await self._next_piece(answer, watch)
+    async def _read_plain(self, answer: Response, deadline: Deadline, limit: int) -> bytes:
+        piece = await self._next_piece(answer, deadline)
         if answer.at_eof() and len(piece) <= limit:
             return piece
         whole = bytearray(piece)
         while len(whole) <= limit:  # guard: answer-limit-counted
             if answer.at_eof():
                 return bytes(whole)
-            whole += await self._next_piece(answer, watch)
+            whole += await self._next_piece(answer, deadline)
         raise _too_large()
 
-    async def _read_encoded(self, answer: Response, watch: Deadline, inflater: Inflater) -> bytes:
+    async def _read_encoded(self, answer: Response, deadline: Deadline, inflater: Inflater) -> bytes:
         while not answer.at_eof():
-            inflater.feed(await self._next_piece(answer, watch))
+            inflater.feed(await self._next_piece(answer, deadline))
             await asyncio.sleep(0)  # a small piece may inflate to a large one: yield to other tasks in between
         return inflater.finish()
 
-    async def _next_piece(self, answer: Response, watch: Deadline) -> bytes:
-        watch.allow(asyncio.get_running_loop().time() + self._idle_s)
+    async def _next_piece(self, answer: Response, deadline: Deadline) -> bytes:
+        deadline.allow(asyncio.get_running_loop().time() + self._idle_s)
         return await answer.readany()
 
 

@@ -1,7 +1,7 @@
 """Deadlines of upstream calls, enforced by one timer for all calls.
 
-A timeout for each call would cost more CPU than all other guarding of the call. A deadline is noticed up to one tick
-late.
+One timer per call would cost more CPU than all other checks of the call. An expired deadline is detected at most one
+tick late.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ class Timeouts:
 
     `connect_s` covers the wait for a connection, name resolution, dialling and TLS. A response head must arrive within
     `connect_s` + `first_byte_s`. `total_s` covers everything, including the wait for a slot and retries. Between two
-    pieces of a body at most ten seconds or `first_byte_s` may pass. `stream_s` bounds the reading of an event stream.
+    chunks of a body at most min(10 s, `first_byte_s`) may pass. `stream_s` bounds the reading of an event stream.
     """
 
     connect_s: float = 3.0
@@ -48,8 +48,8 @@ class Deadline:
             self.expired = True
             self._task.cancel()
 
-    def settle(self) -> bool:
-        """Withdraw the cancellation of `expire`; True if the task has no other cancellation."""
+    def withdraw(self) -> bool:
+        """Undo the cancellation by `expire`; True if the task has no other cancellation."""
         return self.expired and self._task.uncancel() <= self._cancelling
 
 
@@ -67,15 +67,15 @@ class Deadlines:
         if task is None:
             raise RuntimeError("a call to an upstream needs a running task")
         now = loop.time()
-        watch = Deadline(task, until=now + first_s, last=now + total_s)
-        self._running.add(watch)
+        deadline = Deadline(task, until=now + first_s, last=now + total_s)
+        self._running.add(deadline)
         if self._timer is None:
             self._timer = loop.call_later(self._tick_s, self._sweep, loop)
-        return watch
+        return deadline
 
-    def close(self, watch: Deadline) -> None:
-        """Stop watching a finished call, whatever its outcome."""
-        self._running.discard(watch)
+    def close(self, deadline: Deadline) -> None:
+        """Stop checking the deadline of a finished call."""
+        self._running.discard(deadline)
 
     def stop(self) -> None:
         """Cancel the timer; the deadlines of open calls are no longer checked."""
@@ -88,7 +88,7 @@ class Deadlines:
             self._timer = None
             return
         now = loop.time()
-        for watch in self._running:
-            if watch.until <= now:
-                watch.expire()
+        for deadline in self._running:
+            if deadline.until <= now:
+                deadline.expire()
         self._timer = loop.call_later(self._tick_s, self._sweep, loop)

@@ -10,27 +10,27 @@ import random
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnected
 
-AT_MOST = 2
+MOST_RETRIES = 2
 """Limit on the retries of one request."""
 
 WORTH_A_LOOK = 429
 """Responses with a status below this one are never retried."""
 
-_LONGEST_S = 2.0
+_LONGEST_DELAY_S = 2.0
 _FIRST_S = 0.1
-_AWAY = frozenset({502, 503, 504})
-_FAILED = _AWAY | frozenset(range(520, 528)) | {530}
+_UNAVAILABLE_STATUSES = frozenset({502, 503, 504})
+_FAILURE_STATUSES = _UNAVAILABLE_STATUSES | frozenset(range(520, 528)) | {530}
 """Statuses by which an upstream, or a proxy in front of it, reports that it cannot serve any request now."""
 
 
 def is_failure(status: int) -> bool:
     """True if the status reports that the upstream is unavailable, rather than that this request failed."""
-    return status in _FAILED
+    return status in _FAILURE_STATUSES
 
 
 def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> float | None:
     """Return the pause in seconds before a retry of a request without a response; None: no retry."""
-    if attempt >= AT_MOST:
+    if attempt >= MOST_RETRIES:
         return None
     if isinstance(error, ConnectedLate):  # seconds have passed already: one retry at most
         return _jitter(attempt) if attempt == 0 else None
@@ -43,12 +43,12 @@ def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> flo
 
 def after_answer(status: int, retry_after: str | None, request: UpstreamRequest, attempt: int) -> float | None:
     """Return the pause in seconds before a retry of a request with this response; None: no retry."""
-    if attempt >= AT_MOST or not request.idempotent:
+    if attempt >= MOST_RETRIES or not request.idempotent:
         return None
     if retry_after is not None and status in {429, 503}:
         seconds = _seconds(retry_after)
-        return None if seconds is None or seconds > _LONGEST_S else seconds + _jitter(attempt)
-    return _jitter(attempt) if status in _AWAY else None
+        return None if seconds is None or seconds > _LONGEST_DELAY_S else seconds + _jitter(attempt)
+    return _jitter(attempt) if status in _UNAVAILABLE_STATUSES else None
 
 
 def _seconds(retry_after: str) -> float | None:

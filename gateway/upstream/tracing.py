@@ -7,26 +7,26 @@ from msgspec.structs import replace
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.telemetry.traces import CARRIED, Traces, fail
+from gateway.telemetry.traces import TRACE_HEADERS, Traces, fail
 from gateway.upstream.http.response import Response
 
 Carried = tuple[Response, bytes, str | None]
 Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]
 
-_FAILED = 400
-_LONGEST = 32
+_FIRST_ERROR_STATUS = 400
+_LONGEST_METHOD = 32
 
 
 async def run_traced(
     traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
 ) -> Carried:
     """Run the request in a span of its own; if forwarding is on, the upstream receives its context."""
-    method = request.method[:_LONGEST]
+    method = request.method[:_LONGEST_METHOD]
     with traces.asking(method, _describe(request, method)) as span:
         response, body, cut = await carry(_telling(request, traces), tenant, limit)
         if span is not None:
             span.set_attribute("http.response.status_code", response.status)
-        if response.status >= _FAILED:
+        if response.status >= _FIRST_ERROR_STATUS:
             fail(span, str(response.status))
         return response, body, cut
 
@@ -47,6 +47,6 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
 def _telling(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
     """Return the request with our trace headers; a request with trace headers from its arguments stays unchanged."""
     carried = traces.headers()
-    if not carried or any(name.lower() in CARRIED for name, _ in request.headers):
+    if not carried or any(name.lower() in TRACE_HEADERS for name, _ in request.headers):
         return request
     return replace(request, headers=(*request.headers, *carried.items()))

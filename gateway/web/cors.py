@@ -13,8 +13,10 @@ from starlette.types import Scope
 Headers = list[tuple[bytes, bytes]]
 
 _METHODS: Final = b"GET, POST, PUT, PATCH, DELETE"
-_SHOWN: Final = b"Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Request-Id, ETag, Location, Idempotency-Replayed"
-_KEPT_S: Final = b"600"
+_EXPOSED_HEADERS: Final = (
+    b"Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Request-Id, ETag, Location, Idempotency-Replayed"
+)
+_PREFLIGHT_MAX_AGE_S: Final = b"600"
 _NAMES: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}")
 
 
@@ -30,13 +32,13 @@ def permission(scope: Scope) -> Headers:
 
     Names in an invalid or overlong `Access-Control-Request-Headers` are not permitted.
     """
-    asked: Mapping[bytes, bytes] = dict(scope["headers"])
-    wanted = asked.get(b"access-control-request-headers", b"")
+    headers: Mapping[bytes, bytes] = dict(scope["headers"])
+    wanted = headers.get(b"access-control-request-headers", b"")
     named = [(b"access-control-allow-headers", wanted)] if _NAMES.fullmatch(wanted) else []
     return [
         (b"access-control-allow-methods", _METHODS),
         *named,
-        (b"access-control-max-age", _KEPT_S),
+        (b"access-control-max-age", _PREFLIGHT_MAX_AGE_S),
     ]
 
 
@@ -44,6 +46,6 @@ def shown_to(origin: bytes) -> Headers:
     """Return the CORS headers of responses to this origin; they permit the page to read body and some headers."""
     return [
         (b"access-control-allow-origin", origin),
-        (b"access-control-expose-headers", _SHOWN),
+        (b"access-control-expose-headers", _EXPOSED_HEADERS),
         (b"vary", b"Origin"),
     ]

@@ -7,12 +7,14 @@ without details.
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.telemetry.log_context import LABELS, LogContext
@@ -24,6 +26,7 @@ from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
 from gateway.web.proxies import Proxies
 from gateway.web.refusal_log import RefusalLog
+from gateway.web.socket_refusals import refuse_handshake
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +35,7 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _UNAUTHORIZED = 401
 _INVALID_TOKEN = b'Bearer error="invalid_token"'
 _STREAM = b"text/event-stream"
-_SHOWN = 200
+_LONGEST_LOGGED_PATH = 200
 _NAME_DIGITS = 24
 _NAMES_AT_ONCE = 64
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
@@ -63,6 +66,12 @@ class EdgeDependencies:
     refusals: RefusalLog = field(default_factory=RefusalLog)
     is_draining: Callable[[], bool] = _never
 
+    def note(self, scope: Scope, status: int) -> None:
+        """Count a response; log the refusal of a credential."""
+        self.metrics.answers.add(str(status))
+        if status == _UNAUTHORIZED:
+            self.refusals.note(client_of(scope), scope["path"][:_LONGEST_LOGGED_PATH])
+
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
@@ -92,8 +101,10 @@ class Edge:
         origins: Iterable[str] = (),
         limits: EdgeLimits | None = None,
         around: EdgeDependencies | None = None,
+        sockets: ASGIApp | None = None,
     ) -> None:
         self._app = app
+        self._sockets = sockets
         self._around = around or EdgeDependencies()
         self._hosts = AllowedHosts(hosts)
         self._origins = AllowedOrigins(origins)
@@ -101,7 +112,7 @@ class Edge:
         self._names = _Names()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve or refuse one HTTP request; close a WebSocket; pass on other scopes."""
+        """Serve or refuse one HTTP request or WebSocket; pass on other scopes."""
         if scope["type"] != "http":
             await self._pass_on(scope, receive, send)
             return
@@ -139,10 +150,39 @@ class Edge:
             answer.close()
             LABELS.reset(labelled)
 
-    def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] == "websocket":
-            return send({"type": "websocket.close", "code": 1008})  # guard: no-websockets
-        return self._app(scope, receive, send)
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await self._app(scope, receive, send)
+        elif self._sockets is None:
+            await send({"type": "websocket.close", "code": 1008})  # guard: no-websockets
+        else:
+            await self._open_socket(self._sockets, scope, receive, send)
+
+    async def _open_socket(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a WebSocket after the checks of HTTP requests."""
+        fields = headers_of(scope)
+        correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
+        if self._around.proxies:
+            _see_through(self._around.proxies, scope)
+        if (refusal := self._judge(scope, fields)) is not None:  # guard: websocket-edge
+            body = problem_bytes(refusal.status, refusal.code, refusal.detail, correlation_id)
+            await refuse_handshake(scope, send, Response(body, refusal.status, media_type=MEDIA_TYPE))
+            return
+
+        async def note(message: Message) -> None:
+            if message["type"] == "websocket.http.response.start":
+                self._around.note(scope, message["status"])
+            await send(message)
+
+        labelled = LABELS.set(LogContext(correlation_id))
+        try:
+            await app(scope, receive, note)
+        except Exception:
+            log.exception("request_failed")
+            with suppress(OSError, RuntimeError):  # how servers report a connection that is gone
+                await send({"type": "websocket.close", "code": 1011})
+        finally:
+            LABELS.reset(labelled)
 
     def _judge(self, scope: Scope, fields: HeaderIndex) -> _Refusal | None:
         limits = self._limits
@@ -205,7 +245,7 @@ class _Answer:
             return
         if message["type"] == "http.response.start":
             self._is_started = True
-            self._note(message["status"])
+            self._around.note(self._scope, message["status"])
             message["headers"] = self._complete(message.get("headers", ()))
         elif not message.get("more_body", False):
             self._is_complete = True
@@ -244,12 +284,6 @@ class _Answer:
         if self._is_stream:
             self._is_stream = False
             self._around.metrics.streams.now -= 1
-
-    def _note(self, status: int) -> None:
-        self._around.metrics.answers.add(str(status))
-        if status == _UNAUTHORIZED:
-            scope = self._scope
-            self._around.refusals.note(client_of(scope), scope["path"][:_SHOWN])
 
     def _complete(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         completed: list[tuple[bytes, bytes]] = []

@@ -5,7 +5,7 @@ from collections.abc import MutableMapping
 from itertools import chain
 from typing import Any, Final
 
-_KEPT: Final = "gateway.fields"
+_SCOPE_KEY: Final = "gateway.fields"
 
 
 class HeaderIndex:
@@ -26,9 +26,9 @@ class HeaderIndex:
 
 def headers_of(scope: MutableMapping[str, Any]) -> HeaderIndex:
     """Return the header index of this ASGI scope."""
-    kept: HeaderIndex | None = scope.get(_KEPT)
+    kept: HeaderIndex | None = scope.get(_SCOPE_KEY)
     if kept is None:
-        kept = scope[_KEPT] = HeaderIndex(scope["headers"])
+        kept = scope[_SCOPE_KEY] = HeaderIndex(scope["headers"])
     return kept
 
 

@@ -35,6 +35,7 @@ _STATUSES: Mapping[type[GatewayError], int] = {
     errors.ReferenceMissing: 422,
     errors.NotYetSupported: 422,
     refusals.IdempotencyKeyReused: 422,
+    refusals.LiveSourceDetached: 503,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,

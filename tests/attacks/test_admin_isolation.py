@@ -17,6 +17,8 @@ from tests.support.servers import TestServers
 
 URL = "https://pets.example"
 RULES = {"include": [{"names": ["x*"]}]}
+GUARDRAIL = {"check": "secrets", "phases": ["call"], "action": "log"}
+SINK = {"kind": "https", "target": URL, "enabled": False}
 SECRET = {"place": "bearer", "value": "planted", "origins": [URL]}
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants"): {"slug": "third"},
@@ -36,11 +38,27 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/credentials"): {"name": "new", **SECRET},
     ("PUT", "/tenants/{t}/credentials/{name}"): SECRET,
     ("POST", "/tenants/{t}/webhooks"): {"name": "new"},
+    ("POST", "/tenants/{t}/webhook-endpoints"): {"name": "new", "url": URL, "kinds": ["approval.requested"]},
+    ("PATCH", "/tenants/{t}/webhook-endpoints/{name}"): {"description": "Taken over"},
+    ("POST", "/tenants/{t}/live-sources"): {"name": "new", "kind": "agent"},
+    ("PUT", "/tenants/{t}/live-sources/{name}"): {"kind": "agent"},
+    ("PATCH", "/tenants/{t}/live-sources/{name}"): {"accepts_changes": True},
+    ("POST", "/tenants/{t}/live-sources/{name}/accept"): {},
     ("PATCH", "/tenants/{t}/watches/{id}"): {"interval_s": 7},
+    ("POST", "/tenants/{t}/audit-sinks"): {"name": "new", **SINK},
+    ("PATCH", "/tenants/{t}/audit-sinks/{name}"): {"enabled": False},
+    ("PUT", "/tenants/{t}/audit/retention"): {"days": 999},
     ("POST", "/tenants/{t}/tools/{name}/try"): {"arguments": {}},
+    ("POST", "/tenants/{t}/tools/{name}/explain"): {"arguments": {}},
+    ("POST", "/tenants/{t}/guardrails"): {"name": "new", **GUARDRAIL},
+    ("PUT", "/tenants/{t}/guardrails/{name}"): GUARDRAIL,
+    ("PATCH", "/tenants/{t}/guardrails/{name}"): {"enabled": False},
     ("POST", "/tenants/{t}/prompts/{name}/try"): {"arguments": {}},
+    ("POST", "/tenants/{t}/approvals/{id}/approve"): {},
+    ("POST", "/tenants/{t}/approvals/{id}/deny"): {},
 }
 """A valid body for every route that has one; those of primitives are made by `_sent`."""
+_OF_AUDITORS = ("/audit", "/audit/verify", "/audit/export", "/audit/tail", "/audit/export-keys", "/audit/retention")
 NOUNS = ("tools", "prompts", "resources", "resource-templates")
 BY_URI = ("resources", "resource-templates")
 ROUTES = [(route.method, route.path) for route in ENDPOINTS]
@@ -113,7 +131,7 @@ class Two:
         asked = path.format(
             t=slug,
             id=self.ids.get((noun, target), "key_00000000000000000000"),
-            name=f"{owner}_{called}" if noun in NOUNS else owner,
+            name=f"{owner}_{called}" if noun in NOUNS else f"{owner}_live" if noun == "live-sources" else owner,
         )
         by_uri = route in NAMED_BY_URI and not path.endswith("/updated")
         params = {"uri": _uri(noun, owner)} if by_uri else {}
@@ -165,12 +183,30 @@ async def _furnished(gateway: RunningGateway) -> Two:
         await add(gateway, slug, "profiles", {"name": source})
         await add(gateway, slug, "credentials", {"name": source, **SECRET})
         await add(gateway, slug, "webhooks", {"name": source})
+        await add(gateway, slug, "webhook-endpoints", {"name": source, "url": URL, "kinds": ["approval.requested"]})
+        tested = await gateway.admin.post(f"/tenants/{slug}/webhook-endpoints/{source}/test")
+        ids["webhook-endpoints", slug] = tested.json()["id"]
+        await add(gateway, slug, "guardrails", {"name": source, **GUARDRAIL})
+        await add(gateway, slug, "audit-sinks", {"name": source, **SINK})
+        await add(gateway, slug, "live-sources", {"name": f"{source}_live", "kind": "agent"})
         for noun in NOUNS:
             ids[noun, slug] = (await add(gateway, slug, noun, _primitive(noun, source)))["id"]
         watched = {"uri": _uri("resources", source), "url": URL, "interval_s": 86_400}
         ids["watches", slug] = (await add(gateway, slug, "watches", watched))["id"]
-    keys = {scope: await gateway.create_key("a", scope) for scope in ("mcp", "admin", "approve", "audit", "provide")}
+        ids["approvals", slug] = await _request_approval(gateway, slug, source, 1)
+    keys = {scope: await gateway.create_key("a", scope) for scope in ("mcp", "approve", "audit", "provide")}
+    keys["admin"] = await gateway.create_key("a", "admin", "approve")
     return Two(gateway, ids, tenants, keys)
+
+
+async def _request_approval(gateway: RunningGateway, slug: str, source: str, number: int) -> str:
+    """The id of a pending approval."""
+    params = {"name": f"{source}_delete_pet", "arguments": {"id": number}}
+    await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "approve"})
+    answer = (await gateway.rpc(slug, await gateway.create_key(slug), "tools/call", params)).json()
+    await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "allow"})
+    found: str = answer["result"]["_meta"]["gateway/approval"]["id"]
+    return found
 
 
 def _shape(answer: httpx.Response) -> object:
@@ -211,7 +247,9 @@ async def test_every_route_about_an_object_answers_for_the_own_one(own_two: Two)
         noun = route[1].split("/")[3]
         if route in NAMED_BY_URI and route in removals:  # it was removed by its id before
             await add(own_two.gateway, "a", noun, _primitive(noun, "pets"))
-        answer = await own_two.ask(route, "a", "a", key)
+        if route[1].endswith("/deny"):  # that before was approved
+            own_two.ids[noun, "a"] = await _request_approval(own_two.gateway, "a", "pets", 2)
+        answer = await own_two.ask(route, "a", "a", own_two.keys["approve"] if noun == "approvals" else key)
         assert answer.is_success, (route, answer.text)
 
 
@@ -229,12 +267,16 @@ async def test_without_a_good_credential_every_route_is_401(two: Two) -> None:
 
 
 async def test_a_key_without_the_scope_may_nothing(two: Two) -> None:
-    """Ours: admin is needed for everything, the audit scope reads the trail and no more (TEN-2)."""
+    """Ours: admin is needed for all but the trail, for which `audit` is enough, and approvals (TEN-2)."""
     before = await two.trail("a")
     for route in OF_TENANT:
         for scope in ("mcp", "approve", "audit", "provide"):
+            decides = scope == "approve" and "/approvals" in route[1]
+            if decides and route[0] == "POST":
+                continue
             answer = await two.ask(route, "a", "a", two.keys[scope])
-            may = scope == "audit" and route[1].endswith(("/audit", "/audit/verify"))
+            reads = route[0] == "GET" and route[1].endswith(_OF_AUDITORS)
+            may = decides or (scope == "audit" and reads)
             assert answer.status_code == (200 if may else 403), (route, scope)
     assert await two.trail("a") == before
 
@@ -272,7 +314,7 @@ async def test_a_tenant_admin_may_everything_of_its_own(two: Two) -> None:
 
 async def test_lists_of_one_tenant_hold_nothing_of_another(two: Two) -> None:
     """Ours: no list of one tenant names a key, source, primitive or entry of the other (TEN-1)."""
-    for noun in ("keys", "sources", *NOUNS, "profiles", "credentials", "audit"):
+    for noun in ("keys", "sources", *NOUNS, "profiles", "credentials", "live-sources", "audit"):
         answer = await two.ask(("GET", f"/tenants/{{t}}/{noun}"), "a", "a", two.keys["admin"])
         assert two.ids["keys", "b"] not in answer.text
         assert "zoo" not in answer.text

@@ -1,14 +1,18 @@
 """Thousands of calls that are left at random moments: nobody is given what is another's, and nothing is used up."""
 
+from collections.abc import AsyncGenerator
+
 import anyio
 import httpx
+import pytest
 
-from tests.support.servers import TestDatabase
+from tests.support.servers import TestServers
 from tests.support.storm import SLUGS, Asks, Rest, Storm, all_answered, rage, settle, storming_gateway
 
 SEED = 20260728
 CLIENTS = 24
-CALLS = 2_000
+CALLS = 800
+"""`tests/soak` makes many more."""
 ADMIN_AT_ONCE = 500
 
 
@@ -36,38 +40,45 @@ async def _baseline(storm: Storm) -> Rest:
             await anyio.sleep(0.1)
 
 
-async def test_calls_left_at_any_moment_mix_nothing_up_and_use_nothing_up(
-    database: TestDatabase, redis_url: str
-) -> None:
+@pytest.fixture(scope="module")
+async def storm(servers: TestServers) -> AsyncGenerator[tuple[Storm, Rest]]:
+    """A gateway with its tenants, and what it uses at rest."""
+    with servers.database() as database:
+        async with storming_gateway(database, servers.empty_redis(), SEED) as storm:
+            baseline = await _baseline(storm)
+            assert storm.broken == []
+            yield storm, baseline
+
+
+async def test_calls_left_at_any_moment_mix_nothing_up_and_use_nothing_up(storm: tuple[Storm, Rest]) -> None:
     """Ours: a dirty connection is never used again, whatever was under way on it (TEN-5, CAL-4)."""
-    async with storming_gateway(database, redis_url, SEED) as storm:
-        baseline = await _baseline(storm)
-        assert storm.broken == []
-        await rage(storm, seed=SEED, calls=CALLS, clients=CLIENTS, make=Asks.next)
-        print(f"seed {SEED}", dict(storm.seen))
+    gateway, baseline = storm
+    gateway.seen.clear()
+    await rage(gateway, seed=SEED, calls=CALLS, clients=CLIENTS, make=Asks.next)
+    print(f"seed {SEED}", dict(gateway.seen))
 
-        assert storm.mixed == []
-        assert storm.broken == []
-        assert storm.seen.total() >= CALLS
-        _assert_rested(await settle(storm, baseline), baseline)
-        await _assert_serving(storm)
-        assert storm.mixed == []
+    assert gateway.mixed == []
+    assert gateway.broken == []
+    assert gateway.seen.total() >= CALLS
+    _assert_rested(await settle(gateway, baseline), baseline)
+    await _assert_serving(gateway)
+    assert gateway.mixed == []
 
 
-async def test_admin_requests_of_many_tenants_at_once_mix_nothing_up(database: TestDatabase, redis_url: str) -> None:
+async def test_admin_requests_of_many_tenants_at_once_mix_nothing_up(storm: tuple[Storm, Rest]) -> None:
     """Ours: what one tenant reads and writes among 500 requests at once is its own (TEN-5, TEN-1)."""
-    async with storming_gateway(database, redis_url, SEED) as storm:
-        baseline = await _baseline(storm)
-        await rage(storm, seed=SEED, calls=ADMIN_AT_ONCE * 2, clients=ADMIN_AT_ONCE, make=Asks.admin)
-        print(f"seed {SEED}", dict(storm.seen))
+    gateway, baseline = storm
+    gateway.broken.clear()
+    await rage(gateway, seed=SEED, calls=ADMIN_AT_ONCE, clients=ADMIN_AT_ONCE, make=Asks.admin)
+    print(f"seed {SEED}", dict(gateway.seen))
 
-        assert storm.mixed == []
-        assert [line for line in storm.broken if "got 503" not in line] == []
-        _assert_rested(await settle(storm, baseline), baseline)
-        for tenant in storm.tenants:
-            names = await _key_names(storm, tenant.slug)
-            assert {name.split("-")[2] for name in names if name != "test"} <= {tenant.slug}
-        await _assert_serving(storm)
+    assert gateway.mixed == []
+    assert [line for line in gateway.broken if "got 503" not in line] == []
+    _assert_rested(await settle(gateway, baseline), baseline)
+    for tenant in gateway.tenants:
+        names = await _key_names(gateway, tenant.slug)
+        assert {name.split("-")[2] for name in names if name != "test"} <= {tenant.slug}
+    await _assert_serving(gateway)
 
 
 async def _key_names(storm: Storm, slug: str) -> list[str]:

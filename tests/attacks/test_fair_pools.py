@@ -1,5 +1,6 @@
 """One tenant takes all that it can of each replica-wide pool: another tenant's next request finds a place."""
 
+import gc
 import re
 import threading
 from collections.abc import AsyncGenerator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from gateway.calls.costly_validation import CostlyValidation
@@ -29,8 +31,10 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.upstream.egress import resolver
 from gateway.upstream.egress.resolver import SystemLookup
-from gateway.web.webhooks import WebhookEndpoint
+from gateway.web.console.endpoint import ApprovalPages
+from gateway.web.webhook_receiver import WebhookReceiver
 from tests.integration.store.samples import append_change, make_tenant
+from tests.support.loops import unseen
 from tests.support.servers import TestServers
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
@@ -40,12 +44,13 @@ def _pools() -> list[FairSlotPool]:
     """Every gate of a replica, as it is built."""
     nothing: Any = None
     store = Store("postgresql://unused")
-    hooks, queries = WebhookEndpoint(nothing, nothing, nothing), Queries(nothing, nothing)
+    hooks, queries = WebhookReceiver(nothing, nothing, nothing), Queries(nothing, nothing)
+    pages = ApprovalPages(nothing, nothing, nothing, keys=[bytes(32)])
     lookup = SystemLookup()
     lookup.close()
     threads, workers, crowds = ThreadPool(), WorkerPool(), InFlightLimiter()
     verifier = TrailVerifier(store, EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"]), nothing)
-    parts = (store, verifier, hooks, queries, lookup, threads, workers, crowds, CostlyValidation())
+    parts = (store, verifier, hooks, pages, queries, lookup, threads, workers, crowds, CostlyValidation())
     return [part.places for part in parts]
 
 
@@ -59,11 +64,11 @@ def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
     said = {name.removesuffix("s"): row for name, row in rows.items()}
     pools = _pools()
 
-    assert len(pools) == 9
+    assert len(pools) == 10
     for pool in pools:
         name = pool.name.replace("verifications", "verifications of audit trails")
         name = name.replace("webhook verifications of audit trails", "webhook verifications")
-        assert said[name.removesuffix("s")] == (pool.places, pool.share), pool.name
+        assert said[name.removesuffix("s")] == (pool.slots, pool.share), pool.name
     assert said["audit queue"] == (16_384, share_of(16_384))
 
 
@@ -89,7 +94,7 @@ async def test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql(store
             await stack.enter_async_context(store.transaction(THIRD))
         await stack.enter_async_context(store.unscoped())
 
-        assert (store.places.places, store.places.held(EVIL), store.places.held(THIRD)) == (8, 2, 2)
+        assert (store.places.slots, store.places.held(EVIL), store.places.held(THIRD)) == (8, 2, 2)
     assert store.places.busy == 0
 
 
@@ -150,7 +155,7 @@ async def test_one_tenant_holds_one_of_two_document_workers() -> None:
     """ISO-3: a tenant whose documents take long keeps one worker; its queue is a quarter of the queue."""
     workers = WorkerPool()
     places = workers.places
-    assert places.places == CONCURRENT_WORKERS == 2
+    assert places.slots == CONCURRENT_WORKERS == 2
     async with anyio.create_task_group() as group:
         for _ in range(5):
             group.start_soon(places.take, EVIL)
@@ -185,3 +190,29 @@ async def test_names_below_one_domain_hold_a_quarter_of_the_lookups(monkeypatch:
         group.cancel_scope.cancel()
         gate.set()
     lookup.close()
+
+
+async def test_a_lookup_that_fails_after_its_caller_has_left_is_no_unhandled_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: the failure of a name that no caller waits for any more is not reported by the event loop (ISO-3)."""
+    gate = threading.Event()
+
+    def ask(host: str, port: int) -> list[str]:
+        gate.wait(30)
+        raise OSError("no such name")
+
+    monkeypatch.setattr(resolver, "_ask_system", ask)
+    lookup = SystemLookup()
+    async with anyio.create_task_group() as group:
+        group.start_soon(lookup.resolve, "gone.example", 1)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    gate.set()
+    with anyio.fail_after(30):
+        while lookup.places.held("gone.example"):
+            await anyio.lowlevel.checkpoint()
+    lookup.close()
+    gc.collect()  # the loop reports an unretrieved error when its future is collected
+
+    assert unseen() == []

@@ -16,7 +16,7 @@ ADMINS = [
     frozenset({Scope.ADMIN, *more}) for count in range(len(_OTHERS) + 1) for more in combinations(_OTHERS, count)
 ] + [frozenset({Scope.ADMIN, Scope.APPROVE}), frozenset({Scope.ADMIN, Scope.APPROVE, Scope.AUDIT})]
 """Every set of scopes that an author may have and that opens the keys' routes; mcp and approve exclude each other."""
-OPERATORS = frozenset({Scope.APPROVE, Scope.PROVIDE})
+OPERATORS = frozenset({Scope.PROVIDE})
 
 
 def _named(scopes: frozenset[Scope]) -> str:
@@ -67,6 +67,18 @@ async def test_a_key_grants_no_scope_that_it_lacks(
             assert "key" not in rotated.json()
 
 
+async def test_no_key_of_a_tenant_makes_a_caller_and_its_approver(gateway: RunningGateway) -> None:
+    """Ours: an owner (`admin` and `approve`) grants both and never `mcp`; who grants `mcp` never grants `approve`."""
+    owner = await gateway.create_key("acme", "admin", "approve")
+    assert (await _as(gateway, owner, "POST", "", {"name": "k", "scopes": ["admin", "approve"]})).status_code == 201
+    assert (await _as(gateway, owner, "POST", "", {"name": "k", "scopes": ["mcp"]})).status_code == 403
+    author = await gateway.create_key("acme", "admin", "mcp")
+    assert (await _as(gateway, author, "POST", "", {"name": "k", "scopes": ["mcp"]})).status_code == 201
+    assert (await _as(gateway, author, "POST", "", {"name": "k", "scopes": ["approve"]})).status_code == 403
+    both = await gateway.admin.post("/tenants/acme/keys", json={"name": "k", "scopes": ["mcp", "approve"]})
+    assert both.status_code == 400
+
+
 async def test_a_mixed_wish_is_refused_whole(gateway: RunningGateway) -> None:
     """Ours: one scope that is not the author's refuses the key, however many are."""
     author = await gateway.create_key("acme", "admin", "mcp")
@@ -91,12 +103,12 @@ async def test_the_operator_grants_every_scope(targets: dict[Scope, str]) -> Non
 
 async def test_a_tenant_has_so_many_keys_and_no_more(gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Security review 8: 2,000 keys were minted in 6 s without a cap; the refusal names it and the way out (ISO-6)."""
-    monkeypatch.setattr(catalog_keys, "MOST", 3)  # a thousand take too long to mint
+    monkeypatch.setattr(catalog_keys, "MOST_KEYS", 3)  # a thousand take too long to mint
     await gateway.create_tenant("small")
     made = [await gateway.admin.post("/tenants/small/keys", json={"name": "k", "scopes": ["mcp"]}) for _ in range(4)]
 
     assert [one.status_code for one in made] == [201, 201, 201, 429]
-    assert "has 3 keys, the most it may have; delete" in made[3].json()["detail"]
+    assert "has 3 keys (the limit); delete" in made[3].json()["detail"]
     revoked = await gateway.admin.post(f"/tenants/small/keys/{made[0].json()['id']}/revoke")
     again = await gateway.admin.post("/tenants/small/keys", json={"name": "k", "scopes": ["mcp"]})
     assert (revoked.status_code, again.status_code) == (200, 429), "a revoked key still has its row"

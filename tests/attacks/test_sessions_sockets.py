@@ -12,7 +12,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from gateway.app.server import http_protocol
-from gateway.app.server.http_protocol import HEADER_S, STALL_BYTES, STALL_S, HardenedHttpProtocol
+from gateway.app.server.http_protocol import HEADER_S, STALL_S, HardenedHttpProtocol
+from gateway.app.server.stalled_reader import STALL_BYTES
 from tests.support.serving import Server
 from tests.support.timers import TimedLoop, Timers
 

@@ -1,4 +1,4 @@
-"""The two fixtures that only code can be, as an operator's package would have them: GATEWAY_EXTRA_TOOLS names them."""
+"""The fixtures that only code can be, as an operator's package would have them: GATEWAY_EXTRA_TOOLS names them."""
 
 import anyio
 
@@ -31,6 +31,12 @@ async def ask_what_can_be_asked(context: Context) -> Answer:
     return text(", ".join(asked) or "There is nothing that this client can be asked.")
 
 
+async def compute(context: Context) -> Answer:
+    """Takes as many seconds as the client says."""
+    await anyio.sleep(context.arguments["seconds"])
+    return text(f"{context.arguments['label']}: computed")
+
+
 TOOLS = (
     ExtraTool(
         definition={
@@ -49,6 +55,21 @@ TOOLS = (
             "inputSchema": _NOTHING,
         },
         handler=ask_what_can_be_asked,
+        safety="safe",
+        tenants=["exam"],
+    ),
+    ExtraTool(
+        definition={
+            "name": "slow_compute",
+            "description": "Computes for some seconds.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"seconds": {"type": "number"}, "label": {"type": "string"}},
+                "required": ["seconds", "label"],
+            },
+            "execution": {"taskSupport": "optional"},
+        },
+        handler=compute,
         safety="safe",
         tenants=["exam"],
     ),

@@ -28,11 +28,13 @@ class Hall:
     tenant: Tenant
     balancer: Balancer
     replicas: Replicas
+    place: str = ""
+    """Where something between the clients and the tenant listens, if there is such a thing."""
 
     @property
     def url(self) -> str:
         """The tenant's."""
-        return f"{self.origin}/t/{self.tenant.slug}/mcp"
+        return self.place or f"{self.origin}/t/{self.tenant.slug}/mcp"
 
 
 @asynccontextmanager

@@ -1,14 +1,18 @@
 """The official suites against a tenant's URL: every floor holds, and nothing of 0.2 warns."""
 
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
+from tests.conformance.federation import NOT_FEDERATED, federate
 from tests.conformance.hall import Hall, open_hall, open_hall_behind_caddy
 from tests.conformance.node import find_packages
+from tests.conformance.stdio_proxy import running_stdio_proxy
 from tests.conformance.suites import RUNS, Run, take
 from tests.support.documents import pets
 from tests.support.primitives import add, text_resource
@@ -71,17 +75,48 @@ async def test_every_floor_holds_on_two_replicas_beside_another_tenant(
         assert not any(name.startswith("test") for name in seen)
 
 
-async def test_what_is_required_holds_after_a_replica_was_killed(
+async def test_what_is_required_holds_through_a_proxy_after_a_replica_was_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Ours: what is left after a power cut speaks the protocol as well as the whole (SRV-5)."""
-    async with open_hall(database_url, redis_url, tmp_path) as hall:
+    """Ours: neither a proxy that knows nothing of the protocol, nor a power cut takes anything from it (SRV-5)."""
+    async with open_hall_behind_caddy(database_url, redis_url, tmp_path) as hall:
         hall.replicas.b.kill()
 
         assert await _sit(REQUIRED, hall, tmp_path / "results") == []
 
 
-async def test_what_is_required_holds_through_a_proxy(database_url: str, redis_url: str, tmp_path: Path) -> None:
-    """Ours: a proxy that knows nothing of the protocol takes nothing from it (SRV-5)."""
-    async with open_hall_behind_caddy(database_url, redis_url, tmp_path) as hall:
-        assert await _sit(REQUIRED, hall, tmp_path / "results") == []
+_OF_HTTP = re.compile(
+    r"sep-2575-.*http.*|localhost-host-rebinding-rejected|sep-2575-request-meta-invalid-missing-.*"
+    r"|tasks-headers-reject-mismatched-method|sep-2663-server-rejects-mismatched-mcp-name-on-tasks-get"
+)
+"""Checks of HTTP itself: statuses, Host and Origin, and a request whose revision is in a header alone."""
+
+
+@pytest.mark.parametrize(("run", "floor"), [*zip(REQUIRED, (78, 133), strict=True)], ids=["2025-11-25", "2026-07-28"])
+async def test_what_is_required_holds_over_standard_streams(
+    run: Run, floor: int, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """MCP: each message of a suite passes through a bridge on pipes; only checks of HTTP itself fail (SRV-1, SRV-5)."""
+    async with (
+        open_hall(database_url, redis_url, tmp_path) as hall,
+        running_stdio_proxy(hall.url, hall.tenant.key) as url,
+    ):
+        outcome = await take(run, replace(hall, place=url), tmp_path / "results")
+
+    assert [str(found) for found in outcome.failures if not _OF_HTTP.fullmatch(found.check)] == []
+    assert outcome.warnings == ()
+    assert outcome.passed >= floor
+
+
+@pytest.mark.parametrize(("run", "floor"), [*zip(REQUIRED, (83, 183), strict=True)], ids=["2025-11-25", "2026-07-28"])
+async def test_what_is_required_holds_through_a_federated_source(
+    run: Run, floor: int, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """MCP: fixtures of another server pass the suites at the URL of the tenant that federates it (DYN-5, SRV-5)."""
+    async with open_hall(database_url, redis_url, tmp_path) as hall:
+        outcome = await take(run, await federate(hall), tmp_path / "results")
+
+    found = {(each.scenario, each.check) for each in (*outcome.failures, *outcome.warnings)}
+    expected = NOT_FEDERATED if run.requirements == "2026-07-28" else {}
+    assert found == expected.keys(), [*map(str, (*outcome.failures, *outcome.warnings))]
+    assert outcome.passed >= floor

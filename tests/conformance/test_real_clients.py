@@ -16,6 +16,10 @@ from tests.support.gateway import OPERATOR_KEY
 from tests.support.servers import TestServers
 
 PATIENCE_S = 90
+LATE_PROGRESS = "Error: Received a progress notification for an unknown token: "
+"""What the client reports of progress that it read together with the response, which it handles first
+(modelcontextprotocol/typescript-sdk#2580).
+"""
 HERE = Path(__file__).parent
 INSPECTOR = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 
@@ -77,6 +81,23 @@ async def test_the_sdk_for_typescript_walks_a_tenant(hall: Hall, packages: Path,
     assert seen.pop("era") == era
     assert seen.pop("errors") == []
     assert seen.pop("resumed", None) == (204 if era == "legacy" else None)
+    _check(seen)
+
+
+@pytest.mark.parametrize(("mode", "era"), [("legacy", "legacy"), ("2026-07-28", "modern")])
+async def test_the_sdk_for_typescript_walks_a_tenant_over_the_bridge(
+    hall: Hall, packages: Path, mode: str, era: str
+) -> None:
+    """MCP: the same on standard streams, with `gateway stdio` between the client and the replicas (SRV-1)."""
+    command = json.dumps([sys.executable, "-m", "gateway", "stdio", "--url", hall.url])
+    environment = _environment(hall, packages) | {"EXAM_COMMAND": command, "GATEWAY_KEY": hall.tenant.key}
+
+    seen = await _run(["node", str(HERE / "walk.mjs"), hall.url, mode], environment)
+
+    assert seen.pop("era") == era
+    late = [error.removeprefix(LATE_PROGRESS) for error in seen["errors"] if error.startswith(LATE_PROGRESS)]
+    seen["progress"] += [json.loads(progress)["params"]["progress"] for progress in late]
+    assert len(seen.pop("errors")) == len(late)
     _check(seen)
 
 

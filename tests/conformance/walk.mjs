@@ -1,11 +1,14 @@
 // The SDK's client for TypeScript walks a tenant: lists, calls, cancels a call of a session, reads, gets a prompt, completes, is
-// asked, subscribes and is told. Prints what it saw as one JSON object. Arguments: URL, era (`legacy` or a revision).
+// asked, subscribes and is told. Prints what it saw as one JSON object. Arguments: URL, era (`legacy` or a revision). With
+// EXAM_COMMAND it starts that command, a JSON list, and speaks to it on its standard streams.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 const require = createRequire(pathToFileURL(`${process.env.EXAM_PACKAGES}/package.json`));
 const { Client, StreamableHTTPClientTransport } = require('@modelcontextprotocol/client');
+const { StdioClientTransport } = require('@modelcontextprotocol/client/stdio');
 const [url, era] = process.argv.slice(2);
+const command = process.env.EXAM_COMMAND && JSON.parse(process.env.EXAM_COMMAND);
 const WATCHED = 'test://watched-resource';
 
 const client = new Client(
@@ -34,7 +37,10 @@ const watching = async (where, init) => {
 };
 const errors = [];
 client.onerror = (error) => errors.push(String(error));
-await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: watching }));
+const transport = command
+  ? new StdioClientTransport({ command: command[0], args: command.slice(1), env: process.env })
+  : new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: watching });
+await client.connect(transport);
 
 const seen = { era: client.getProtocolEra() };
 seen.tools = (await client.listTools()).tools.map((tool) => tool.name);
@@ -47,7 +53,7 @@ if (era === 'legacy') {
   const asking = { name: 'test_input_required_result_elicitation', arguments: {} };
   await client.callTool(asking, { signal: stop.signal }).catch(() => {});
   stop = undefined;
-  seen.resumed = await resuming; // the stream of the cancelled call: there is nothing to come back to
+  if (!command) seen.resumed = await resuming; // the stream of the cancelled call: there is nothing to come back to
 }
 seen.read = (await client.readResource({ uri: 'test://static-text' })).contents[0].text;
 seen.prompt = (await client.getPrompt({ name: 'test_prompt_with_arguments', arguments: { arg1: 'a', arg2: 'b' } })).messages[0]

@@ -63,7 +63,10 @@ def _operation(method: str, path: str, operation: Json, route: Route | None) -> 
         if _PROBLEM in content:
             refused += [] if status in _OF_ALL else [f"`{status}`"]
         else:
-            yield f"- `{status}`: {_type(content[_JSON]['schema']) if content else 'no body'}"
+            none: tuple[str, Any] = "", {}
+            media_type, shown = next(iter(cast("Mapping[str, Any]", content).items()), none)
+            lines = "" if media_type in {"", _JSON} else f", one per line (`{media_type}`)"
+            yield f"- `{status}`: {_type(shown['schema']) + lines if shown else 'no body'}"
     if refused:
         yield f"- refused with: {', '.join(refused)}"
     yield ""

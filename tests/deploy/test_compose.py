@@ -219,7 +219,7 @@ def test_whatever_is_waited_for_says_when_it_is_well(compose: dict[str, Any]) ->
 def test_a_replica_has_the_memory_for_the_documents_it_reads(compose: dict[str, Any]) -> None:
     """Ours: a document that takes all it may does not end the replica that has it read."""
     readers = CONCURRENT_WORKERS * WorkerLimits().memory_bytes // 2**20
-    checks = dear_checks.AT_ONCE * CheckLimits().memory_bytes // 2**20
+    checks = dear_checks.CONCURRENT_CHECKS * CheckLimits().memory_bytes // 2**20
 
     for name in REPLICAS:
         memory = compose["services"][name]["deploy"]["resources"]["limits"]["memory"]

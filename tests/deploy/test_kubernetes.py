@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from gateway.admin.endpoint import LARGE
+from gateway.admin.endpoint import LARGE_BODY
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
 from gateway.catalog.doctor.environment_checks import judge_disk
@@ -284,7 +284,7 @@ def test_a_replica_has_the_memory_for_the_documents_it_reads(overlay: str) -> No
     """Ours: a document that takes all it may does not end the replica that has it read."""
     container = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["containers"][0]
     readers = CONCURRENT_WORKERS * WorkerLimits().memory_bytes // 2**20
-    checks = dear_checks.AT_ONCE * CheckLimits().memory_bytes // 2**20
+    checks = dear_checks.CONCURRENT_CHECKS * CheckLimits().memory_bytes // 2**20
 
     assert int(container["resources"]["limits"]["memory"].removesuffix("Mi")) >= readers + checks + 512
 
@@ -314,7 +314,7 @@ def test_streams_pass_the_ingress_as_they_come(overlay: str) -> None:
     assert said["proxy-buffering"] == "off"
     assert int(said["proxy-read-timeout"]) >= 3600
     assert "non_idempotent" not in said["proxy-next-upstream"]
-    assert int(said["proxy-body-size"].removesuffix("m")) * 2**20 > LARGE
+    assert int(said["proxy-body-size"].removesuffix("m")) * 2**20 > LARGE_BODY
     assert "/metrics" not in paths
     assert "/" not in paths
 

@@ -22,7 +22,7 @@ from tests.deploy.compose import ROOT, read_compose
 from tests.deploy.programs import find_program
 from tests.deploy.sockets import free_port
 from tests.support.forks import Forked
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import OPEN_POLICY, RunningGateway
 from tests.support.replicas import until
 
 Mode = Literal["auto", "legacy", "2026-07-28"]
@@ -118,6 +118,7 @@ async def running_topology(
     port, admin_port = free_port(), free_port()
     url = f"https://localhost:{port}"
     own = {"GATEWAY_PUBLIC_URL": url, "GATEWAY_EGRESS_ALLOW": ",".join(egress_allow), "GATEWAY_NOTICE_S": str(notice_s)}
+    own |= {"GATEWAY_TENANT_POLICY": ",".join(OPEN_POLICY)}
     replicas = tuple(
         Replica(name, {**replica_environment(name, secrets), **own}, folder) for name in ("gateway-a", "gateway-b")
     )

@@ -6,7 +6,7 @@ import secrets
 import pytest
 
 from tests.support.contradictions import find_contradictions
-from tests.support.history import live_through, running_history
+from tests.support.history import live_through, running_whole_history
 
 ROUNDS = int(os.environ.get("SOAK_HISTORIES", "20"))
 SECONDS = float(os.environ.get("HISTORY_SECONDS", "60"))
@@ -17,7 +17,7 @@ SEED = int(os.environ.get("SOAK_SEED", "0")) or secrets.randbelow(1 << 30)
 async def test_no_history_contradicts_itself(number: int) -> None:
     """Ours: what one history does not show, many may; the seed of each is printed (SRV-3, SRV-4)."""
     print(f"HISTORY_SEED={SEED + number} HISTORY_SECONDS={SECONDS:g}")
-    async with running_history(SEED + number) as history:
+    async with running_whole_history(SEED + number) as history:
         await live_through(history, seconds=SECONDS, clients=3)
         print(history.summary())
 

@@ -3,13 +3,17 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import anyio.to_thread
 
 from gateway.store.database.connection import connect_owner
-from tests.support.history import SLUGS, Arrived, History
+from tests.support.history import RUN, SLUGS, Arrived, History
 from tests.support.replicas import commanding, until
+
+_Row = tuple[str, str, bytes, str, str]
+"""Of the audit trail: tenant, target, digest, kind, outcome."""
 
 
 async def find_contradictions(history: History) -> list[str]:
@@ -24,7 +28,7 @@ def find_disagreements(history: History) -> list[str]:
 
 
 def _contradictions_of_clients(history: History) -> list[str]:
-    arrived = Counter(one.id for one in history.upstream.seen)
+    arrived = Counter(one.id for one in history.arrived)
     found = [f"client: {call} had neither answer nor error" for call in history.calls if call.outcome == "silent"]
     for call in history.calls:
         if call.outcome != "ok":
@@ -46,9 +50,9 @@ def _contradictions_of_clients(history: History) -> list[str]:
 
 def _contradictions_of_upstream(history: History) -> list[str]:
     by_id = {call.id: call for call in history.calls}
-    times = Counter(one.id for one in history.upstream.seen if one.method == "POST")
+    times = Counter(one.id for one in history.arrived if one.method != "GET")
     found = [f"upstream: {by_id[number]} came {count} times" for number, count in times.items() if count > 1]
-    for one in history.upstream.seen:
+    for one in history.arrived:
         call = by_id.get(one.id)
         if call is None or call.slug != one.slug:
             found.append(f"upstream: {one} is of no call")
@@ -57,8 +61,8 @@ def _contradictions_of_upstream(history: History) -> list[str]:
 
 async def _contradictions_of_audit(history: History) -> list[str]:
     rows = await _audit_rows(history)
-    outcomes = {(slug, digest): outcome for slug, digest, kind, outcome in rows if kind == "call"}
-    intents = {(slug, digest) for slug, digest, kind, _ in rows if kind == "call.intent"}
+    outcomes = {(slug, digest): outcome for slug, _, digest, kind, outcome in rows if kind == "call"}
+    intents = {(slug, digest) for slug, _, digest, kind, _ in rows if kind == "call.intent"}
     found: list[str] = []
     answered = {call.id for call in history.calls if call.outcome == "ok"}
     for one in history.upstream.seen:
@@ -67,13 +71,27 @@ async def _contradictions_of_audit(history: History) -> list[str]:
             found.append(f"audit: {one} was executed without an intent")
         if one.id in answered and outcomes.get(key) != "ok":
             found.append(f"audit: {one} was answered, the trail says {outcomes.get(key)}")
-    of_calls = Counter((s, d, k) for s, d, k, o in rows if k.startswith("call") and d and o == "ok")
+    found += _unrecorded_runs(history, rows)
+    of_calls = Counter((s, d, k) for s, _, d, k, o in rows if k.startswith("call") and d and o == "ok")
     twice = [row for row, count in of_calls.items() if count > 1]
     found += [f"audit: {slug} has {kind} {digest.hex()} more than once" for slug, digest, kind in twice]
     for slug in SLUGS:
         verified = await history.replicas.a.gateway.admin.get(f"/tenants/{slug}/audit/verify", timeout=60)
         if verified.status_code != 200 or not verified.json()["ok"]:
             found.append(f"audit: the trail of {slug} is broken: {verified.text[:300]}")
+    return found
+
+
+def _unrecorded_runs(history: History, rows: Sequence[_Row]) -> list[str]:
+    """Tools of live programs that ran, or were answered, more often than the trail says: digests differ by id."""
+    ran = Counter((one.slug, one.tool) for one in history.arrived if one.method == RUN)
+    answered = Counter((call.slug, call.tool) for call in history.calls if call.outcome == "ok")
+    found: list[str] = []
+    for (slug, tool), count in ran.items():
+        intents = {d for s, t, d, k, _ in rows if (s, t, k) == (slug, tool, "call.intent")}
+        ended = {d for s, t, d, k, o in rows if (s, t, k, o) == (slug, tool, "call", "ok")}
+        if len(intents) < count or len(ended) < answered[slug, tool]:
+            found.append(f"audit: {slug} {tool}: {count} runs, {len(intents)} intents, {len(ended)} outcomes")
     return found
 
 
@@ -84,12 +102,17 @@ def _digest(history: History, one: Arrived) -> bytes:
     return seen.digest()
 
 
-async def _audit_rows(history: History) -> list[tuple[str, bytes, str, str]]:
+async def _audit_rows(history: History) -> list[_Row]:
     connection = await connect_owner(history.superuser_url)
-    query = "select t.slug, e.digest, e.kind, e.outcome from audit_entries e join tenants t on t.id = e.tenant_id"
+    query = (
+        "select t.slug, e.target, e.digest, e.kind, e.outcome from audit_entries e join tenants t on t.id = e.tenant_id"
+    )
     rows: list[Any] = list(await connection.fetch(query))
     await connection.close()
-    return [(str(row["slug"]), bytes(row["digest"]), str(row["kind"]), str(row["outcome"])) for row in rows]
+    return [
+        (str(row["slug"]), str(row["target"]), bytes(row["digest"]), str(row["kind"]), str(row["outcome"]))
+        for row in rows
+    ]
 
 
 async def _settled(history: History) -> None:

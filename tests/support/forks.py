@@ -24,7 +24,9 @@ from tests.support.workers import worker_template
 
 _PRELOADED = (
     *("tests.support.movable_clock", "tests.support.worker_starts", "gateway.app.build", "examples.run"),
+    *("gateway.cli.main", "httpcore", "certifi", "encodings.idna"),  # what a command imports when it sends a request
     *(f"gateway.cli.commands.{found.name}" for found in pkgutil.iter_modules(gateway.cli.commands.__path__)),
+    "tests.support.frozen_imports",
 )
 _ENDING_S = 60.0
 _FAR_S = 1e9

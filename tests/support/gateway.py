@@ -25,6 +25,8 @@ from tests.support.upstream import RecordingUpstream, recording_upstream
 
 OPERATOR_KEY = "operator-key-of-the-tests-0123456789"
 SECRET_KEY = "secret-key-of-the-tests-0123456789abc"
+OPEN_POLICY = ("moderate=allow", "dangerous=allow")
+"""Decisions of tenants that tests create: calls of every level run, but where a test is about the policy."""
 ACCEPT = "application/json, text/event-stream"
 MODERN = "2026-07-28"
 META: dict[str, Any] = {
@@ -108,6 +110,7 @@ async def running_gateway(
             "secret_keys": (SECRET_KEY,),
             "operator_key": OPERATOR_KEY,
             "egress_allow": tuple(egress_allow),
+            "tenant_policy": OPEN_POLICY,
             "admin_rate": 1_000_000,
             "auth_failure_rate": 1_000_000,
             **overrides,

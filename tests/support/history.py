@@ -1,7 +1,8 @@
 """A history of calls while everything fails in turn: clients, the upstream and the audit trail each keep a log.
 
 Two tenants call through two replicas in both eras, every call with an id of its own. Meanwhile a nemesis kills and
-stops replicas, kills Redis and PostgreSQL, and brings each back. Afterwards the logs are laid side by side.
+stops replicas, kills Redis and PostgreSQL, and brings each back; another one does so to each tenant's MCP server and
+editor. Afterwards the logs are laid side by side.
 """
 
 import asyncio
@@ -30,6 +31,7 @@ from gateway.embedded.state_directory import claim
 from gateway.embedded.supervisor import Watched
 from tests.support.events import Wire, request
 from tests.support.gateway import ACCEPT, META, MODERN
+from tests.support.live_programs import HELD, LivePrograms, running_programs
 from tests.support.primitives import add, text_resource
 from tests.support.replicas import URL, Mode, Replicas, grant_redis, running_replicas, until
 from tests.support.servers import TestServers
@@ -41,6 +43,8 @@ MODES: tuple[Mode, ...] = ("2026-07-28", "legacy")
 SILENCE_S = 40.0
 """No call may take longer than this to end, one way or the other."""
 _PAUSE_S = 0.02
+RUN = "RUN"
+"""The method of a call that a live program ran; it may not be repeated."""
 
 
 @dataclass(slots=True)
@@ -70,6 +74,11 @@ class Arrived:
         return self.target.split("/")[1]
 
     @property
+    def tool(self) -> str:
+        """The tool of its call."""
+        return self.target.split("/")[2]
+
+    @property
     def id(self) -> int:
         """The id of its call."""
         return int(self.target.rpartition("/")[2])
@@ -91,11 +100,26 @@ class History:
     faults: list[str] = field(default_factory=list[str])
     exits: list[int] = field(default_factory=list[int])
     is_over: bool = False
+    programs: LivePrograms | None = None
+
+    @property
+    def tools(self) -> Sequence[str]:
+        """The tools that clients call."""
+        programs = () if self.programs is None else ("mcp_note", "neovim_note")
+        return ("look", "act", *programs)
+
+    @property
+    def arrived(self) -> Sequence[Arrived]:
+        """The calls that the upstream and the programs know."""
+        ran = [] if self.programs is None else [(one.slug, *call) for one in self.programs.all for call in one.ran()]
+        programs = [Arrived(RUN, f"/{slug}/{tool}/{number}", "") for slug, tool, number in ran if number < HELD]
+        return [*self.upstream.seen, *programs]
 
     def summary(self) -> dict[str, int]:
         """How calls ended, by era and outcome, and which faults there were."""
         ended = Counter(f"{call.mode} {call.outcome}" for call in self.calls)
-        return dict(sorted((ended + Counter(self.faults)).items()))
+        faults = self.faults + ([] if self.programs is None else self.programs.faults)
+        return dict(sorted((ended + Counter(faults)).items()))
 
 
 class EchoingUpstream:
@@ -162,6 +186,16 @@ async def running_history(seed: int, upstream: EchoingUpstream | None = None) ->
         yield history
 
 
+@asynccontextmanager
+async def running_whole_history(seed: int) -> AsyncGenerator[History]:
+    """A history in which each tenant also has an MCP server and an editor."""
+    async with running_history(seed) as history:
+        with tempfile.TemporaryDirectory(prefix="gwl-") as folder:
+            async with running_programs(history.replicas, SLUGS, Path(folder), history.random) as programs:
+                history.programs = programs
+                yield history
+
+
 async def _found(history: History, slug: str) -> None:
     """A tenant with an operation that may be repeated, one that may not, and a resource."""
     gateway = history.replicas.a.gateway
@@ -195,7 +229,15 @@ async def live_through(history: History, *, seconds: float, clients: int = 2) ->
                 for mode in MODES:
                     for _ in range(clients):
                         tasks.start_soon(_call, history, slug, mode)
-            await _rage(history, seconds)
+            async with anyio.create_task_group() as beside:
+                if history.programs is not None:
+                    beside.start_soon(history.programs.rage)
+                await _rage(history, seconds)
+                beside.cancel_scope.cancel()
+            if history.programs is not None:
+                slug = history.random.choice(SLUGS)
+                await history.programs.heal(slug)
+                await history.programs.lose(slug, history.keys[slug])
             history.is_over = True
             await _hear_again(history, wires)
             tasks.cancel_scope.cancel()
@@ -274,7 +316,7 @@ async def _call(history: History, slug: str, mode: Mode) -> None:
 
 
 async def _call_once(history: History, client: Client, slug: str, mode: Mode) -> None:
-    tool = history.random.choice(("look", "act"))
+    tool = history.random.choice(history.tools)
     call = Called(len(history.calls) + 1, slug, tool, mode)
     history.calls.append(call)
     try:

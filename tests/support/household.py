@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.calls.pipeline import CallPipeline
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
-from gateway.domain.audit import CallRecord
+from gateway.domain.audit import CallRecord, CountedRefusal
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, PrimitiveId, SourceId, TenantId
 from gateway.domain.primitives import Family, Primitive
@@ -22,12 +22,14 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import LimitExceeded, NotFound
 from gateway.handlers.binding import Binder, BoundPrompt, BoundResource, BoundTemplate, BoundTool
+from gateway.handlers.factory import HandlerDependencies
 from gateway.handlers.interfaces import Peer
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.signatures import CompletionFunction
 from gateway.upstream.client import UpstreamClient
+from tests.support.slots import Slot
 
 ACME = Principal(
     tenant=TenantId("ten_acme"), slug="acme", key=KeyId("key_1"), subject="alice", scopes=frozenset({Scope.MCP})
@@ -40,6 +42,7 @@ class Desk:
     """Limiter and trail: lets calls in, and writes down how each ended."""
 
     records: list[CallRecord] = field(default_factory=list[CallRecord])
+    refusals: list[CountedRefusal] = field(default_factory=list[CountedRefusal])
     full: bool = False
     inside: int = 0
 
@@ -48,8 +51,8 @@ class Desk:
         """What the trail says, one line a record."""
         return [f"{record.action} {record.tool} {record.kind.value} {record.outcome}" for record in self.records]
 
-    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        return self._place()
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> Slot:
+        return Slot(self._place())
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
         return self._place()
@@ -66,6 +69,9 @@ class Desk:
 
     async def write(self, record: CallRecord) -> None:
         self.records.append(record)
+
+    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
+        self.refusals.append(refusal)
 
 
 @dataclass(slots=True)
@@ -103,7 +109,7 @@ class Household:
             tenant=ACME.tenant, slug="acme", revision=1, policy=Policy(), tools=(), by_name={}, operations={}
         )
         self.calls = CallPipeline(self.desk, self.desk)
-        self._binder = Binder(upstream, self.secrets, Validators(), self.code)
+        self._binder = Binder(upstream, self.secrets, Validators(), HandlerDependencies(code=self.code))
 
     def set_policy(self, policy: Policy) -> None:
         """What the tenant wants done about each safety level."""
@@ -162,6 +168,18 @@ class Household:
             return
         key = {Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}.get(family, "name")
         self._add(family, name, {key: name, **definition}, None)
+
+    @property
+    def profile(self) -> str:
+        return "default"
+
+    @property
+    def revision(self) -> int:
+        return self.snapshot.revision
+
+    @property
+    def policy_version(self) -> int:
+        return self.snapshot.policy.version
 
     async def tool(self, name: str) -> BoundTool | None:
         """Find a tool, as a registry does."""

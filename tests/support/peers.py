@@ -15,6 +15,7 @@ class TalkingPeer:
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     cannot: frozenset[str] = frozenset()
     told: list[object] = field(default_factory=list[object])
+    patience_s: float = 0.0
     asked: dict[str, Question] = field(default_factory=dict[str, Question])
 
     def can(self, kind: str) -> bool:
@@ -42,6 +43,9 @@ class TalkingPeer:
     def remember(self, key: str, value: object) -> None:
         """There is no later round."""
 
+    async def note_intent(self) -> None:
+        """Nothing is asked of it."""
+
     async def end_stream(self) -> None:
         self.told.append("stream ended")
 
@@ -54,6 +58,7 @@ class RoundsPeer:
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
     told: list[object] = field(default_factory=list[object])
     rounds: int = 1
+    patience_s: float = 0.0
 
     def can(self, kind: str) -> bool:
         return True
@@ -75,6 +80,9 @@ class RoundsPeer:
 
     def remember(self, key: str, value: object) -> None:
         self.memory[key] = value
+
+    async def note_intent(self) -> None:
+        """Nothing is asked of it."""
 
     async def end_stream(self) -> None:
         """A stream of this era cannot be come back to."""

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from gateway.domain.sources import Compilation
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.compiler import compile_document
@@ -102,7 +103,11 @@ def library(url: str = "https://api.example.com") -> dict[str, Any]:
 def view_of(document: Mapping[str, object] | bytes, *, source: str = "api", only: str | None = None) -> ApiView:
     """A document as one sees it who sees everything, or only the operations of one method."""
     options = ImportOptions(base_url="https://api.example.com" if isinstance(document, bytes) else None, outline=True)
-    compiled = compile_document(document, options)
+    return view_of_compiled(compile_document(document, options), source=source, only=only)
+
+
+def view_of_compiled(compiled: Compilation, *, source: str = "api", only: str | None = None) -> ApiView:
+    """The same of a document that is compiled already."""
     outline, _ = decode_outline(compiled.outline)
     tools = {
         made.identity: Tool(

@@ -27,7 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gateway.app.readiness import Readiness
 from tests.support.forks import Forked
-from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.serving import NO_TLS, clients_of
 
 NAMES = ("a", "b")
@@ -272,6 +272,7 @@ async def running_replicas(
         "GATEWAY_LOG_FORMAT": "json",
         "GATEWAY_DRAIN_S": "2",
         "GATEWAY_ADMIN_RATE": "1000000",
+        "GATEWAY_TENANT_POLICY": ",".join(OPEN_POLICY),
         "GATEWAY_AUTH_FAILURE_RATE": "1000000",
         **{f"GATEWAY_{name.upper()}": value for name, value in variables.items()},
     }
@@ -285,11 +286,12 @@ async def running_replicas(
                 await _at_once([replica.close for replica in replicas.all])
 
 
-async def until(claim: Callable[[], Awaitable[bool]], *, seconds: float = 5, pause: float = 0.02) -> None:
+async def until(claim: Callable[[], Awaitable[bool] | bool], *, seconds: float = 10, pause: float = 0.02) -> None:
     """Wait for what another process does, of which no event tells."""
     with anyio.fail_after(seconds):
         while True:
-            if await claim():
+            found = claim()
+            if found if isinstance(found, bool) else await found:
                 return
             await anyio.sleep(pause)
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.identifiers import PrimitiveId, SourceId, TenantId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy, Safety

@@ -129,7 +129,7 @@ class Storm:
             redis_busy=in_use,
             files=sum(1 for _ in Path("/dev/fd").iterdir()),
             tasks=len(asyncio.all_tasks()),
-            connections=self.connections.open_count + self.connections.follower_count,
+            connections=self.connections.open_count + self.connections.subscriber_count,
             running=sum(self.buckets.running(tenant.id) for tenant in self.tenants),
         )
 

@@ -69,23 +69,28 @@ _IDEMPOTENCY_KEY: Json = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _TAGS: Mapping[str, str] = {
+    "approvals": "Decisions of a person about calls of another person.",
     "audit": "What was done, by whom, with what outcome, and whether the trail is whole.",
     "ceilings": "The most that each limit of a tenant may be.",
     "credentials": "Secrets that declared handlers and watches name; written, never shown.",
     "doctor": "Whether the installation is sound.",
     "egress": "Private upstreams that the operator lets one tenant reach.",
     "keys": "Credentials of a tenant's clients and people.",
+    "live-sources": "Editors, MCP servers and programs whose primitives exist while they are attached.",
     "openapi": "This document.",
+    "audit-sinks": "Systems outside that receive the audit trail of a tenant.",
     "policy": "What calls need by their safety level, and the tenant's limits.",
     "profiles": "Named selections of a tenant's primitives, each at its own URL.",
     "prompts": "Prompts that clients can get.",
     "resource-templates": "Templates of resources that clients can read.",
     "resources": "Resources that clients can read and follow.",
-    "schemas": "The JSON Schemas of definitions and handlers.",
+    "schemas": "The JSON Schemas of definitions, handlers and live sources.",
     "sources": "OpenAPI documents, and the tools made of them.",
     "tenants": "The customers or teams that the gateway keeps apart.",
     "tools": "Tools that clients can call.",
+    "guardrails": "Checks of calls and results, built in or behind an HTTP hook.",
     "watches": "URLs that the gateway polls to detect changed resources.",
+    "webhook-endpoints": "URLs of the tenant's own systems to which the gateway sends signed events.",
     "webhooks": "URLs at which a tenant's own systems report changed resources.",
 }
 _PARAMETERS: Mapping[str, str] = {
@@ -170,7 +175,7 @@ def _describe_answer(route: Route, status: int) -> Json:
     described: Json = {"description": HTTPStatus(status).phrase}
     model = route.answers[status]
     if model is not None:
-        described["content"] = {"application/json": {"schema": _reference(model)}}
+        described["content"] = {route.media_type: {"schema": _reference(model)}}
         headers: Json = {}
         if route.has_tag and model is not ImportTried:
             headers["ETag"] = {**_TAG, "required": model is not SourceChanged}

@@ -47,7 +47,26 @@ _REVIEW: Json = {
 }
 _CREDENTIAL: Json = {"place": "bearer", "value": "a-token", "origins": ["https://api.example"]}
 _RULES: Json = {"description": "What only reads.", "include": [{"safety": ["safe"]}], "exclude": []}
-_POLICY: Json = {"dangerous": "deny", "limits": {"calls_per_second": 20, "burst": 40}}
+_LIVE: Json = {
+    "kind": "mcp",
+    "settings": {"url": "https://wiki.example/mcp", "timeout_s": 30},
+    "prefix": "wiki_",
+    "safety": {"search": "safe"},
+}
+_GUARDRAIL: Json = {
+    "check": "prompt-injection",
+    "phases": ["result"],
+    "action": "mark",
+    "scope": {"names": ["wiki_*"]},
+    "origins": ["live", "source"],
+}
+_REFUNDS: Json = {
+    "tool": "refund_*",
+    "when": [{"pointer": "/amount", "operator": "greater", "value": 1000}],
+    "decision": "approve",
+    "reason": "a large refund",
+}
+_POLICY: Json = {"dangerous": "deny", "rules": [_REFUNDS], "limits": {"calls_per_second": 20, "burst": 40}}
 _OVERRIDE: Json = {
     "title": "Find a pet",
     "description": "Finds a pet by its id. Use it when the id is known.",
@@ -62,13 +81,21 @@ _PRIMITIVES: Mapping[str, Json] = {
     "prompts": _REVIEW,
 }
 _BODIES: Mapping[str, Json] = {
+    "ApprovalDecide": {"comment": "Checked with the owner of the account."},
     "CeilingsUpdate": {"calls_per_second": 1000, "burst": 2000, "streams": None},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
     "DocumentSent": _DOCUMENT,
     "EgressReplace": {"allow": ["billing.internal:8443", "10.0.0.5:8080"]},
+    "GuardrailCreate": {"name": "injection", **_GUARDRAIL},
+    "GuardrailReplace": _GUARDRAIL,
+    "GuardrailUpdate": {"enabled": False},
     "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},
     "KeyUpdate": {"name": "agent of the night shift"},
+    "LiveSourceAccept": {"names": None},
+    "LiveSourceCreate": {"name": "wiki", **_LIVE},
+    "LiveSourceReplace": _LIVE,
+    "LiveSourceUpdate": {"exclude": ["admin_*"], "accepts_changes": False},
     "PolicyUpdate": _POLICY,
     "PrimitiveUpdate": {"enabled": False},
     "ProfileCreate": {"name": "readers", **_RULES},
@@ -76,16 +103,28 @@ _BODIES: Mapping[str, Json] = {
     "ProfileUpdate": {"description": "What only reads."},
     "PromptTry": {"arguments": {"name": "Ada"}},
     "ResourceChanged": {"uri": "note://1"},
+    "RetentionReplace": {"days": 365},
+    "RulesCheck": {"rules": [_REFUNDS]},
     "SourceCreate": {"name": "pets", "document": _DOCUMENT},
     "SourceReplace": {"document": _DOCUMENT},
     "SourceUpdate": {"prefix": "pets_"},
     "TenantCreate": {"slug": "acme", "name": "Acme Ltd"},
     "TenantUpdate": {"name": "Acme Ltd"},
+    "ToolExplain": {"arguments": {"limit": 10}, "as": {"profile": "readers"}},
     "ToolTry": {"arguments": {"limit": 10}},
     "ToolUpdate": _OVERRIDE,
+    "SinkCreate": {"name": "siem", "kind": "https", "target": "https://siem.example/entries"},
+    "SinkUpdate": {"enabled": False},
     "WatchCreate": {"uri": "note://1", "url": "https://api.example/notes/1", "interval_s": 60},
     "WatchUpdate": {"interval_s": 3600},
     "WebhookCreate": {"name": "cms"},
+    "WebhookEndpointCreate": {
+        "name": "chat",
+        "url": "https://hooks.example/gateway",
+        "kinds": ["approval.requested", "approval.denied"],
+        "description": "Posts requests for approval to the chat.",
+    },
+    "WebhookEndpointUpdate": {"kinds": ["approval.requested"], "enabled": True},
 }
 """The bodies by model name."""
 

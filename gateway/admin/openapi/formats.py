@@ -7,6 +7,7 @@ PREFIX = r"^[A-Za-z0-9_.-]{1,32}$"
 METHOD = r"^[A-Za-z-]{1,32}$"
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
 POINTER = r"^(?:/(?:[^~/]|~0|~1)*)*$"
+DIGEST = r"^[0-9a-f]{32}$"
 PATH = r"^(?:/(?:[^~/]|~0|~1)*)+$"
 
 WORDS = {
@@ -17,5 +18,6 @@ WORDS = {
     METHOD: "must be the name of an HTTP method",
     PRINTABLE: "must not be empty or hold control characters",
     POINTER: "must be a JSON Pointer (RFC 6901), such as /items/0",
+    DIGEST: "must have 32 hexadecimal digits, as the live source shows them",
     PATH: "must be a JSON Pointer (RFC 6901) in which `*` matches any part, such as /items/*/id",
 }

@@ -9,9 +9,11 @@ from gateway.admin.requests.models import Absent, PageQuery
 from gateway.admin.requests.primitives import Text, Uri
 from gateway.domain.credentials import CredentialLocation
 from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
+from gateway.domain.updates.webhook_endpoints import DeliveryState
 
 _SORT = "What the list is ordered by; `-` in front: from the last to the first."
 
@@ -108,10 +110,34 @@ class CredentialListQuery(ListQuery):
     sort: ByNameOrTime = None
 
 
+class GuardrailListQuery(ListQuery):
+    """Search, filters and order of guardrails."""
+
+    check: Annotated[GuardrailCheck | Absent, Field(description="Only guardrails with this check.")] = None
+    enabled: Annotated[bool | Absent, Field(description="Only guardrails that check, or do not.")] = None
+    sort: ByNameOrTime = None
+
+
 class WebhookListQuery(ListQuery):
     """Search and order of webhooks."""
 
     sort: ByNameOrTime = None
+
+
+class WebhookEndpointListQuery(ListQuery):
+    """Search, filters and order of webhook endpoints."""
+
+    enabled: Annotated[bool | Absent, Field(description="Only endpoints that receive events, or do not.")] = None
+    failing: Annotated[bool | Absent, Field(description="Only endpoints whose last attempt failed, or did not.")] = None
+    sort: ByNameOrTime = None
+
+
+class WebhookDeliveryListQuery(ListQuery):
+    """Search, filters and order of the deliveries of one endpoint; by default the newest is the first."""
+
+    state: Annotated[DeliveryState | Absent, Field(description="Only deliveries in this state.")] = None
+    kind: Annotated[Text | Absent, Field(description="Only deliveries of this kind of event.")] = None
+    sort: Annotated[Literal["created_at", "-created_at"], Field(description=_SORT)] = "-created_at"
 
 
 class WatchListQuery(ListQuery):

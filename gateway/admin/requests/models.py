@@ -14,10 +14,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from gateway.admin.fields import BURST, CALLS_PER_SECOND, CONCURRENCY, PRIMITIVES, SESSIONS, STREAMS, UNIQUE_NAME
 from gateway.admin.openapi.formats import LABEL, METHOD, NAME, PREFIX, PRINTABLE
-from gateway.domain.audit import AuditKind
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.policy import Decision
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
@@ -134,18 +132,6 @@ class PageQuery(QueryModel):
 
     limit: Annotated[int, Field(ge=1, le=200, description="Most items in one answer.")] = 50
     cursor: Annotated[str | Absent, Field(max_length=3072, description="`next_cursor` of the answer before.")] = None
-
-
-class AuditQuery(PageQuery):
-    """Filters of the audit trail; an entry must pass every filter."""
-
-    kind: Annotated[AuditKind | Absent, Field(description="What the entry speaks of.")] = None
-    principal: Annotated[
-        str | Absent, Field(max_length=200, description="Who did it, such as `key:key_…` or `operator`.")
-    ] = None
-    tool: Annotated[str | Absent, Field(max_length=200, description="The tool that was called.")] = None
-    since: Annotated[Time | Absent, Field(description="Not older than this.")] = None
-    until: Annotated[Time | Absent, Field(description="Older than this.")] = None
 
 
 class EgressReplace(BodyModel):
@@ -334,12 +320,6 @@ class SourceUpdate(SourceOptions):
         return self
 
 
-Needed = Annotated[
-    Decision,
-    Field(strict=False, description="`confirm` asks the user through the client; `approve` is not there yet."),
-]
-
-
 class LimitsUpdate(BodyModel):
     """The tenant's limits; absent fields keep their value."""
 
@@ -360,31 +340,3 @@ class CeilingsUpdate(BodyModel):
     sessions: Annotated[Count | None, SESSIONS] = None
     streams: Annotated[Count | None, STREAMS] = None
     primitives: Annotated[Count | None, PRIMITIVES] = None
-
-
-AsShown = Annotated[
-    LimitsUpdate | Absent,
-    GIVEN,
-    Field(description="Ignored, so that a policy can be sent as it was shown.", json_schema_extra={"readOnly": True}),
-]
-
-
-class PolicyUpdate(BodyModel):
-    """Changes of the decision by safety level and of the tenant's limits; absent fields keep their value."""
-
-    safe: Annotated[Needed | Absent, GIVEN] = None
-    moderate: Annotated[Needed | Absent, GIVEN] = None
-    dangerous: Annotated[Needed | Absent, GIVEN] = None
-    limits: Annotated[LimitsUpdate | Absent, GIVEN, Field(description="How much of everything the tenant may use.")] = (
-        None
-    )
-    http_origins: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=300)]] | None,
-        Field(
-            max_length=200,
-            description="The only origins that declared `http` handlers may call, such as https://api.example.com;"
-            " null: any.",
-        ),
-    ] = None
-    effective: AsShown = None
-    ceilings: AsShown = None

@@ -27,7 +27,8 @@ _MOST_IN_RULE = 100
 _LONGEST_URI = 2048
 
 
-def _check_printable(value: str) -> str:
+def check_printable(value: str) -> str:
+    """Return the text if it has no control characters."""
     if not value.isprintable():
         raise ValueError("must not hold control characters")
     return value
@@ -48,8 +49,8 @@ HandlerObject = Annotated[
     Field(description="What runs it, by `kind`; `GET /schemas` lists the JSON Schema of each."),
 ]
 Level = Annotated[Safety, Field(strict=False)]
-Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(_check_printable)]
-Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_printable)]
+Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(check_printable)]
+Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
 Texts = Annotated[list[Text], Field(max_length=_MOST_IN_RULE)]
 ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; a segment of the profile's URL.")]
 CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
@@ -85,6 +86,24 @@ class ToolTry(BodyModel):
 
     arguments: Annotated[
         dict[str, object], Field(default_factory=dict[str, object], description="As a client would send them.")
+    ]
+
+
+class ExplainAs(BodyModel):
+    """The client of an explained call."""
+
+    profile: Annotated[Text | None, Field(description="The profile; null: that of the key, else `default`.")] = None
+    key: Annotated[Text | None, Field(description="The id of a key; null: the caller.")] = None
+
+
+class ToolExplain(BodyModel):
+    """A tool call to explain; it is not made."""
+
+    arguments: Annotated[
+        dict[str, object], Field(default_factory=dict[str, object], description="As a client would send them.")
+    ]
+    client: Annotated[
+        ExplainAs, Field(alias="as", default_factory=ExplainAs, description="The client that would call.")
     ]
 
 

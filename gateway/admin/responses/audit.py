@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import CopiedModel, ResponseModel
+from gateway.admin.fields import CreatedAt, Id, UpdatedAt
+from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.domain.audit import (
     AnchorState,
     AuditTrail,
@@ -14,6 +15,9 @@ from gateway.domain.audit import (
     ChainFaultKind,
     HeadsCompared,
     HeadsState,
+    RetentionStatus,
+    SinkKind,
+    TrailSink,
 )
 
 
@@ -49,6 +53,7 @@ class ChainShown(ResponseModel):
     ok: Annotated[bool, Field(description="Whether the chain is as it was written.")]
     faults: Annotated[int, Field(description="How many were found.")]
     fault: Annotated[ChainFaultShown | None, Field(description="The first of them; null when there is none.")]
+    cut: Annotated[int, Field(description="The number of the last entry that retention removed; 0 when none was.")]
 
     @classmethod
     def of(cls, chain: Chain) -> Self:
@@ -62,6 +67,7 @@ class ChainShown(ResponseModel):
             ok=chain.is_whole,
             faults=chain.faults,
             fault=None if chain.fault is None else ChainFaultShown.of(chain.fault),
+            cut=chain.cut,
         )
 
 
@@ -115,6 +121,7 @@ class TrailVerified(ResponseModel):
 
     ok: Annotated[bool, Field(description="Whether no chain, the anchor and no store outside shows a fault.")]
     entries: Annotated[int, Field(description="How many entries the trail has.")]
+    removed: Annotated[int, Field(description="How many entries retention has removed, by signed records.")]
     anchor: Annotated[AnchorShown, Field(description="Where the trail begins.")]
     stores: Annotated[
         Sequence[HeadsComparedShown], Field(description="One comparison for each store of heads outside the database.")
@@ -127,7 +134,111 @@ class TrailVerified(ResponseModel):
         return cls(
             ok=trail.is_whole,
             entries=sum(chain.entries for chain in trail.chains if not chain.is_of_signatures),
+            removed=sum(chain.cut for chain in trail.chains),
             anchor=AnchorShown.of(trail.anchor),
             stores=[HeadsComparedShown.of(one) for one in trail.stores],
             writers=[ChainShown.of(chain) for chain in trail.chains],
         )
+
+
+class ExportKeyShown(ResponseModel):
+    """A public key of a tenant's exports."""
+
+    id: Annotated[str, Field(description="The name of the key in a seal: the beginning of its SHA-256.")]
+    public: Annotated[str, Field(description="The Ed25519 public key, 32 bytes in hexadecimal.")]
+
+
+class ExportKeysShown(ResponseModel):
+    """The public keys of a tenant's exports."""
+
+    tenant: Annotated[str, Field(description="The tenant's id, as in the lines of an export.")]
+    keys: Annotated[Sequence[ExportKeyShown], Field(description="One for each secret key; the first signs.")]
+
+
+class ExportLine(ResponseModel):
+    """One line of an export; docs/audit.md describes the members of each type."""
+
+    type: Annotated[
+        Literal["export", "head", "cut", "entry", "chain", "anchor", "end", "seal"],
+        Field(description="`export` is the first line, `end` and a `seal` the last ones."),
+    ]
+
+
+class SinkShown(ResponseModel):
+    """A sink of the tenant's audit trail, and its progress."""
+
+    id: Id
+    name: Annotated[str, Field(description="Unique in the tenant.")]
+    kind: Annotated[SinkKind, Field(description="The kind of the sink.")]
+    target: Annotated[str, Field(description="Where entries go.")]
+    credential: Annotated[str | None, Field(description="The name of the stored credential that is sent; null: none.")]
+    enabled: Annotated[bool, Field(description="Whether entries are delivered.")]
+    delivered: Annotated[int, Field(description="How many entries were delivered, repetitions not counted.")]
+    delivered_at: Annotated[datetime | None, Field(description="When the last of them were.")]
+    waiting_since: Annotated[
+        datetime | None,
+        Field(description="The time of the oldest entry that waits; null when none does, and in lists."),
+    ]
+    failures: Annotated[int, Field(description="How many deliveries in a row failed; then they are made less often.")]
+    fault: Annotated[str | None, Field(description="Why the last delivery failed.")]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+
+    @classmethod
+    def of(cls, sink: TrailSink) -> Self:
+        """Build the response from a sink."""
+        return cls(
+            id=sink.id,
+            name=sink.name,
+            kind=sink.kind,
+            target=sink.target,
+            credential=sink.credential,
+            enabled=sink.enabled,
+            delivered=sink.status.delivered,
+            delivered_at=sink.status.delivered_at,
+            waiting_since=sink.status.waiting_since,
+            failures=sink.status.failures,
+            fault=sink.status.fault,
+            created_at=sink.created_at,
+            updated_at=sink.updated_at,
+        )
+
+
+class RemovableShown(CopiedModel):
+    """Entries that a cut would remove now."""
+
+    entries: Annotated[int, Field(description="How many; counted up to about 100,000.")]
+    chains: Annotated[int, Field(description="How many writers they have.")]
+    oldest: Annotated[datetime | None, Field(description="The time of the oldest; null when there is none.")]
+    newest: Annotated[datetime | None, Field(description="The time of the newest.")]
+    is_partial: Annotated[bool, Field(description="Whether there are more than were counted.")]
+    held_by: Annotated[
+        Sequence[str], Field(description="Enabled sinks that have not received some older entries, which stay.")
+    ]
+
+
+class RetentionShown(ResponseModel):
+    """The time for which the tenant's audit entries are kept, and what was and would be removed."""
+
+    days: Annotated[int | None, Field(description="Older entries are removed; null: none.")]
+    minimum_days: Annotated[int, Field(description="The shortest retention that the operator permits.")]
+    removed: Annotated[int, Field(description="How many entries were removed so far.")]
+    cut_at: Annotated[datetime | None, Field(description="When the last of them were.")]
+    fault: Annotated[str | None, Field(description="Why the last cut left a chain alone; null when it did not.")]
+    removable: Annotated[RemovableShown, Field(description="What a cut would remove now, under `?days` if given.")]
+
+    @classmethod
+    def of(cls, status: RetentionStatus) -> Self:
+        """Build the response from the state of a retention."""
+        return cls(
+            days=status.retention.days,
+            minimum_days=status.minimum_days,
+            removed=status.removed,
+            cut_at=status.cut_at,
+            fault=status.retention.fault,
+            removable=RemovableShown.of(status.removable),
+        )
+
+
+class SinkPage(Page[SinkShown]):
+    """One page of a tenant's sinks."""

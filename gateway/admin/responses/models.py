@@ -19,9 +19,8 @@ from gateway.admin.fields import (
 )
 from gateway.domain.audit import AuditKind
 from gateway.domain.findings import Verdict
-from gateway.domain.tenancy.ceilings import BoundedPolicy, CeilingsInForce
+from gateway.domain.tenancy.ceilings import CeilingsInForce
 from gateway.domain.tenancy.keys import Key, MintedKey, Scope
-from gateway.domain.tenancy.policy import Decision
 
 
 class ResponseModel(BaseModel):
@@ -119,35 +118,6 @@ class CeilingsShown(LimitsShown):
     def of_tenant(cls, found: CeilingsInForce) -> Self:
         """Build the response from the ceilings in force."""
         return cls(**LimitsShown.of(found.limits).model_dump(), defaulted=found.defaulted)
-
-
-class PolicyShown(ResponseModel):
-    """The decision for calls of each safety level, and the tenant's limits."""
-
-    safe: Annotated[Decision, Field(description="What a call needs that only reads.")]
-    moderate: Annotated[Decision, Field(description="What a call needs that changes something.")]
-    dangerous: Annotated[Decision, Field(description="What a call needs that removes something.")]
-    limits: Annotated[LimitsShown, Field(description="As stored.")]
-    effective: Annotated[LimitsShown, Field(description="In force: the smaller of each limit and its ceiling.")]
-    ceilings: Annotated[LimitsShown, Field(description="The most that each limit may be; set by the operator.")]
-    http_origins: Annotated[
-        Sequence[str] | None,
-        Field(description="The only origins that declared `http` handlers may call; null: any."),
-    ]
-
-    @classmethod
-    def of(cls, found: BoundedPolicy) -> Self:
-        """Build the response from a policy."""
-        policy = found.stored
-        return cls(
-            safe=policy.safe,
-            moderate=policy.moderate,
-            dangerous=policy.dangerous,
-            limits=LimitsShown.of(policy.limits),
-            effective=LimitsShown.of(found.limits),
-            ceilings=LimitsShown.of(found.ceilings.limits),
-            http_origins=policy.http_origins,
-        )
 
 
 class EgressShown(CopiedModel):

@@ -26,7 +26,8 @@ class PrimitiveShown(ResponseModel):
 
     id: Id
     origin: Annotated[
-        PrimitiveOrigin, Field(description="Where it comes from: a source, the tenant itself, code, or the gateway.")
+        PrimitiveOrigin,
+        Field(description="Where it comes from: a source, the tenant, code, a live source, the gateway."),
     ]
     enabled: Annotated[bool, Field(description="Whether clients have it.")]
     safety: Annotated[Safety, Field(description="The level in force.")]
@@ -54,10 +55,10 @@ class DocumentShown(ResponseModel):
 
 
 class ToolShown(PrimitiveShown):
-    """A tool: imported, the tenant's own, registered by code, or built in."""
+    """A tool: imported, the tenant's own, registered by code, of a live source, or built in."""
 
     name: Name
-    source: Annotated[str, Field(description="Name of the source that it comes from; empty without one.")]
+    source: Annotated[str, Field(description="Name of its source or live source; empty without one.")]
     operation: Annotated[str, Field(description="Method and path of the operation behind it; empty without one.")]
     hidden: Annotated[bool, Field(description="Not listed for clients; handlers and `call_endpoint` may call it.")]
     override: Annotated[OverrideShown | None, Field(description="The members that replace those of the document.")]
@@ -67,12 +68,11 @@ class ToolShown(PrimitiveShown):
     def of(cls, listed: Listed) -> Self:
         """Build the response from a listed tool."""
         item = listed.item
-        source, operation = (item.source_name, item.identity) if isinstance(item, Tool) else ("", "")
         return cls(
             **_facts(listed),
             name=item.name,
-            source=source,
-            operation=operation,
+            source=item.source_name,
+            operation=item.identity if isinstance(item, Tool) else "",
             hidden=listed.is_hidden,
             override=None if listed.override is None else OverrideShown.of(listed.override),
             document=None if listed.document is None else DocumentShown.of(listed.document),
@@ -135,20 +135,20 @@ class PrimitiveValid(ResponseModel):
         )
 
 
-class RequestShown(ResponseModel):
+class TriedRequest(ResponseModel):
     """The request of a call, before credentials are added."""
 
     summary: Annotated[str, Field(description="The call as a person reads it; of steps, with the requests they make.")]
     method: Annotated[str | None, Field(description="The HTTP method.")]
     url: Annotated[str | None, Field(description="The URL; null where no request is sent.")]
     headers: Annotated[Sequence[tuple[str, str]], Field(description="Names and values, without credentials.")]
-    body: Annotated[str | None, Field(description="As text; what is no text is shown by its size.")]
+    body: Annotated[str | None, Field(description="As text; what is not text is shown by its size.")]
 
 
 class TrialShown(ResponseModel):
     """A tried call: the request and the result."""
 
-    request: Annotated[RequestShown, Field(description="What was sent.")]
+    request: Annotated[TriedRequest, Field(description="What was sent.")]
     result: Annotated[Json, Field(description="The protocol's result object.")]
 
 

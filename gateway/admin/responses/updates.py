@@ -7,8 +7,8 @@ from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import Page, ResponseModel
-from gateway.domain.watches import Watch
-from gateway.domain.webhooks import Webhook
+from gateway.domain.updates.watches import Watch
+from gateway.domain.updates.webhooks import Webhook
 
 
 class WebhookShown(ResponseModel):

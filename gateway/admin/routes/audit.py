@@ -6,20 +6,19 @@ from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
-from gateway.admin.requests.models import AuditQuery, NoBody, NoQuery
-from gateway.admin.responses.audit import TrailVerified
+from gateway.admin.requests.audit import AuditFilters, AuditQuery, RetentionQuery, RetentionReplace, TailQuery
+from gateway.admin.requests.models import NoBody, NoQuery
+from gateway.admin.responses.audit import ExportKeyShown, ExportKeysShown, ExportLine, RetentionShown, TrailVerified
 from gateway.admin.responses.models import EntryPage, EntryShown
-from gateway.catalog import audit
-from gateway.domain.audit import AuditFilter
+from gateway.catalog import audit, audit_retention
+from gateway.catalog.etags import tag_of
+from gateway.domain.audit import RetentionStatus
 
 
 async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, AuditQuery]) -> AdminResponse:
     """List what was done in the tenant, by whom, with what outcome; the newest first."""
     query = call.query
-    wanted = AuditFilter(
-        kind=query.kind, principal=query.principal, tool=query.tool, since=query.since, until=query.until
-    )
-    read = partial(audit.page_entries, call.tenant, admin.catalog, wanted)
+    read = partial(audit.page_entries, call.tenant, admin.catalog, query.as_filter())
     shown, cursor = await read_page(admin.cursors, call.tenant, "audit", query, read=read, key=audit.position_of)
     return AdminResponse(content=EntryPage(items=[EntryShown.of(entry) for entry in shown], next_cursor=cursor))
 
@@ -28,6 +27,42 @@ async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Verify that no entry of the tenant's audit trail was changed, put in or taken out."""
     return AdminResponse(content=TrailVerified.of(await admin.verifier.verify(call.tenant)))
 
+
+async def export_audit(admin: AdminDependencies, call: AdminRequest[NoBody, AuditFilters]) -> AdminResponse:
+    """Export the tenant's audit trail as signed lines of JSON, which `gateway.cli.audit_verifier` verifies elsewhere.
+
+    Without a filter the whole trail is exported, and verified meanwhile.
+    """
+    return AdminResponse(lines=admin.exporter.export(call.tenant, call.query.as_filter()))
+
+
+async def follow_audit(admin: AdminDependencies, call: AdminRequest[NoBody, TailQuery]) -> AdminResponse:
+    """Follow the tenant's audit trail: one entry per line as it is committed, and empty lines while nothing happens."""
+    return AdminResponse(lines=admin.exporter.follow(call.tenant, call.query.since, for_s=call.query.for_s))
+
+
+async def list_export_keys(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """List the public keys (Ed25519) of the tenant's exports; the first signs new ones."""
+    keys = [ExportKeyShown(id=key.id, public=key.public.hex()) for key in admin.exporter.public_keys(call.tenant)]
+    return AdminResponse(content=ExportKeysShown(tenant=call.tenant, keys=keys))
+
+
+async def get_retention(admin: AdminDependencies, call: AdminRequest[NoBody, RetentionQuery]) -> AdminResponse:
+    """Show for how long audit entries are kept, what was removed, and what would be removed now."""
+    return _answer(await audit_retention.get_retention(call.tenant, admin.catalog, call.query.days))
+
+
+async def replace_retention(admin: AdminDependencies, call: AdminRequest[RetentionReplace, NoQuery]) -> AdminResponse:
+    """Set for how long audit entries are kept; older ones are removed in the background, with signed records."""
+    replace = partial(audit_retention.replace_retention, call.tenant, admin.catalog, call.body.days)
+    return _answer(await replace(by=call.by, expected=call.expected))
+
+
+def _answer(status: RetentionStatus) -> AdminResponse:
+    return AdminResponse(content=RetentionShown.of(status), tag=tag_of(status.retention))
+
+
+_RETENTION = "/tenants/{t}/audit/retention"
 
 ENDPOINTS = (
     endpoint("GET", "/tenants/{t}/audit", list_entries, NoBody, AuditQuery, {200: EntryPage}, scopes=READ_AUDIT),
@@ -41,4 +76,44 @@ ENDPOINTS = (
         scopes=READ_AUDIT,
         work=WorkKind.CHECK,
     ),
+    endpoint(
+        "GET",
+        "/tenants/{t}/audit/export",
+        export_audit,
+        NoBody,
+        AuditFilters,
+        {200: ExportLine},
+        scopes=READ_AUDIT,
+        media_type="application/jsonl",
+    ),
+    endpoint(
+        "GET",
+        "/tenants/{t}/audit/tail",
+        follow_audit,
+        NoBody,
+        TailQuery,
+        {200: ExportLine},
+        scopes=READ_AUDIT,
+        media_type="application/jsonl",
+    ),
+    endpoint(
+        "GET",
+        "/tenants/{t}/audit/export-keys",
+        list_export_keys,
+        NoBody,
+        NoQuery,
+        {200: ExportKeysShown},
+        scopes=READ_AUDIT,
+    ),
+    endpoint(
+        "GET",
+        _RETENTION,
+        get_retention,
+        NoBody,
+        RetentionQuery,
+        {200: RetentionShown},
+        scopes=READ_AUDIT,
+        has_tag=True,
+    ),
+    endpoint("PUT", _RETENTION, replace_retention, RetentionReplace, NoQuery, {200: RetentionShown}, has_tag=True),
 )

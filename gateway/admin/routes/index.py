@@ -6,19 +6,24 @@ from functools import cache
 
 import orjson
 from starlette.routing import BaseRoute
-from starlette.routing import Route as Place
+from starlette.routing import Route as StarletteRoute
 
 from gateway.admin.dispatch import DocumentRoute, NotFoundRoute, PathDispatcher, RequestGate
 from gateway.admin.endpoint import AdminDependencies, Route
 from gateway.admin.openapi.document import DOCUMENT, describe
 from gateway.admin.routes import (
+    approvals,
     audit,
+    audit_sinks,
     ceilings,
     credentials,
     doctor,
     egress,
+    explanations,
+    guardrails,
     json_schemas,
     keys,
+    live_sources,
     overrides,
     policies,
     primitive_table,
@@ -28,6 +33,7 @@ from gateway.admin.routes import (
     try_calls,
     updates,
     watches,
+    webhook_endpoints,
     webhooks,
 )
 
@@ -37,17 +43,23 @@ ENDPOINTS: Sequence[Route] = (
     *keys.ENDPOINTS,
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
+    *live_sources.ENDPOINTS,
     *primitive_table.ENDPOINTS,
     *try_calls.ENDPOINTS,
+    *explanations.ENDPOINTS,
     *updates.ENDPOINTS,
     *webhooks.ENDPOINTS,
+    *webhook_endpoints.ENDPOINTS,
     *watches.ENDPOINTS,
     *profiles.ENDPOINTS,
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
+    *guardrails.ENDPOINTS,
     *egress.ENDPOINTS,
     *ceilings.ENDPOINTS,
+    *approvals.ENDPOINTS,
     *audit.ENDPOINTS,
+    *audit_sinks.ENDPOINTS,
     *json_schemas.ENDPOINTS,
     *doctor.ENDPOINTS,
 )
@@ -57,13 +69,14 @@ _LAST = ("name", "id")
 
 def admin_routes(admin: AdminDependencies, gate: RequestGate) -> list[BaseRoute]:
     """Build the routes to mount at `/admin/v1`, including a fallback for all other paths."""
-    places = [
-        Place(path, PathDispatcher(admin, gate, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)
+    routes = [
+        StarletteRoute(path, PathDispatcher(admin, gate, methods, fixed))
+        for path, methods, fixed in collect_paths(ENDPOINTS)
     ]
     return [
-        *places,
-        Place(DOCUMENT, DocumentRoute(write_document, gate.limits)),
-        Place("/{rest:path}", NotFoundRoute()),
+        *routes,
+        StarletteRoute(DOCUMENT, DocumentRoute(write_document, gate.limits)),
+        StarletteRoute("/{rest:path}", NotFoundRoute()),
     ]
 
 
@@ -94,4 +107,4 @@ def collect_paths(endpoints: Sequence[Route]) -> list[tuple[str, Mapping[str, Ro
         else:
             named = by_path[f"{parent}/{{{shadowed}}}"]
             found.append((path, {**named, **methods}, {shadowed: last}))
-    return sorted(found, key=lambda place: "{" in place[0].rpartition("/")[2])
+    return sorted(found, key=lambda route: "{" in route[0].rpartition("/")[2])

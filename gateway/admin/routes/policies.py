@@ -1,24 +1,32 @@
 """Endpoints of a tenant's policy."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+import msgspec
+from anyio import to_thread
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.requests.models import NoBody, NoQuery, PolicyUpdate
-from gateway.admin.responses.models import PolicyShown
+from gateway.admin.limits import WorkKind
+from gateway.admin.requests.models import NoBody, NoQuery
+from gateway.admin.requests.policies import PolicyRuleSent, PolicyUpdate, RulesCheck
+from gateway.admin.responses.policies import PolicyShown, RuleMatchesShown, RuleReport
+from gateway.admin.routes.try_calls import stand_in
 from gateway.catalog import policies
 from gateway.catalog.etags import tag_of
+from gateway.catalog.snapshots.rule_report import report_rules
 from gateway.domain.tenancy.ceilings import BoundedPolicy
-from gateway.domain.tenancy.policy import Policy
+from gateway.domain.tenancy.policy import Policy, PolicyRule
 
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show what calls need, by safety level, and the tenant's limits."""
+    """Show what calls need, by safety level and rule, and the tenant's limits."""
     return _answer(await policies.get_policy(call.tenant, admin.catalog))
 
 
 async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdate, NoQuery]) -> AdminResponse:
-    """Set what calls need, by safety level, and the tenant's limits; what is not sent stays."""
+    """Set what calls need, by safety level and rule, and the tenant's limits; what is not sent stays."""
     body = call.body
     limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
 
@@ -29,6 +37,7 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
             moderate=body.moderate or policy.moderate,
             dangerous=body.dangerous or policy.dangerous,
             limits=replace(policy.limits, **limits),
+            rules=policy.rules if body.rules is None else _rules(body.rules),
             http_origins=_origins(body) if "http_origins" in body.model_fields_set else policy.http_origins,
         )
 
@@ -36,6 +45,20 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
         call.tenant, admin.catalog, revise, by=call.by, expected=call.expected, given=limits
     )
     return _answer(saved)
+
+
+async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, NoQuery]) -> AdminResponse:
+    """Report which current primitives each of the given rules, or of the stored ones, matches; nothing is stored."""
+    given = call.body.rules
+    rules = (await policies.get_policy(call.tenant, admin.catalog)).stored.rules if given is None else _rules(given)
+    policies.check_rules(rules)
+    async with admin.connections.open(await stand_in(admin, call)) as registry:
+        found = await to_thread.run_sync(report_rules, registry.view.snapshot, rules)
+    return AdminResponse(content=RuleReport(rules=[RuleMatchesShown.of(one) for one in found]))
+
+
+def _rules(given: Sequence[PolicyRuleSent]) -> tuple[PolicyRule, ...]:
+    return msgspec.convert([rule.model_dump() for rule in given], tuple[PolicyRule, ...])
 
 
 def _origins(body: PolicyUpdate) -> tuple[str, ...] | None:
@@ -50,5 +73,6 @@ _PATH = "/tenants/{t}/policy"
 
 ENDPOINTS = (
     endpoint("GET", _PATH, get_policy, NoBody, NoQuery, {200: PolicyShown}, has_tag=True),
+    endpoint("POST", f"{_PATH}/check", check_rules, RulesCheck, NoQuery, {200: RuleReport}, work=WorkKind.CHECK),
     endpoint("PUT", _PATH, update_policy, PolicyUpdate, NoQuery, {200: PolicyShown}, problems={422}, has_tag=True),
 )

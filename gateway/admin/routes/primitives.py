@@ -93,7 +93,7 @@ async def replace_item(
     async def create() -> AdminResponse:
         member = _NAMED_BY[noun.family]
         if is_id(name) or (noun.key == "id" and not isinstance(call.query, UriQuery)):
-            raise NotFound(f"no such {noun.family.replace('_', ' ')}; one is created under a name or URI, not an id")
+            raise NotFound(f"no such {noun.family.replace('_', ' ')}; to create one, use a name or URI, not an id")
         if call.body.definition.get(member) != name:
             reason = "must be what the path or query names, for there is none yet"
             faults = [Fault(pointer=f"/definition/{member}", reason=reason)]

@@ -73,16 +73,18 @@ def _revise(body: ProfileReplace, profile: Profile) -> Profile:
 
 
 def _rules(sent: Sequence[RuleSent]) -> tuple[Rule, ...]:
-    return tuple(
-        Rule(
-            names=tuple(rule.names),
-            sources=tuple(rule.sources),
-            tags=tuple(rule.tags),
-            methods=tuple(method.upper() for method in rule.methods),
-            safety=tuple(rule.safety),
-            families=tuple(family.value for family in rule.families),
-        )
-        for rule in sent
+    return tuple(rule_of(rule) for rule in sent)
+
+
+def rule_of(sent: RuleSent) -> Rule:
+    """Return the rule that a request describes."""
+    return Rule(
+        names=tuple(sent.names),
+        sources=tuple(sent.sources),
+        tags=tuple(sent.tags),
+        methods=tuple(method.upper() for method in sent.methods),
+        safety=tuple(sent.safety),
+        families=tuple(family.value for family in sent.families),
     )
 
 

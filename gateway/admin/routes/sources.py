@@ -8,7 +8,7 @@ from functools import partial
 import anyio.to_thread
 
 from gateway.admin.crud import Noun, Options, each, endpoint
-from gateway.admin.endpoint import LARGE, AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import SOURCES
 from gateway.admin.openapi.formats import NAME
@@ -48,7 +48,7 @@ from gateway.openapi.options import DocumentForm
 _NOUN: Noun[Source] = Noun(
     one="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of)
 )
-_IMPORT = Options(problems={409, 422, 429, 502, 504}, limit=LARGE, work=WorkKind.OUTBOUND)
+_IMPORT = Options(problems={409, 422, 429, 502, 504}, limit=LARGE_BODY, work=WorkKind.OUTBOUND)
 
 
 async def create_source(admin: AdminDependencies, call: AdminRequest[SourceCreate, NoQuery]) -> AdminResponse:
@@ -207,7 +207,7 @@ ENDPOINTS = (
         DocumentQuery,
         {200: SourceChanged},
         problems={409, 422, 429},
-        limit=LARGE,
+        limit=LARGE_BODY,
         work=WorkKind.OUTBOUND,
         has_tag=True,
     ),

@@ -12,7 +12,7 @@ from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminRespons
 from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.primitives import PromptTry, ToolTry, UriQuery
-from gateway.admin.responses.primitives import RequestShown, TrialShown
+from gateway.admin.responses.primitives import TrialShown, TriedRequest
 from gateway.calls import result_rendering
 from gateway.catalog.primitives.queries import get_listed
 from gateway.catalog.tenants import get_tenant
@@ -29,7 +29,7 @@ _LONGEST_BODY = 64 * 1024
 
 async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
     """Call a tool through every gate, and show what was sent beside what came back."""
-    principal, name = await _stand_in(admin, call), call.path["name"]
+    principal, name = await stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.inner_tool(name)
         bound = bound or await registry.inner_tool(await _name_of(admin, call, Family.TOOL, name))
@@ -46,7 +46,7 @@ async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery
 
 async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:
     """Read a resource, fixed or of a template, through every gate."""
-    principal, uri = await _stand_in(admin, call), call.query.uri
+    principal, uri = await stand_in(admin, call), call.query.uri
     async with admin.connections.open(principal) as registry:
         bound = await registry.resource(uri)
         if bound is None:
@@ -61,7 +61,7 @@ async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQ
 
 async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQuery]) -> AdminResponse:
     """Get a prompt through every gate."""
-    principal, name = await _stand_in(admin, call), call.path["name"]
+    principal, name = await stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.prompt(name) or await registry.prompt(await _name_of(admin, call, Family.PROMPT, name))
         if bound is None:
@@ -74,7 +74,7 @@ async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQ
     return _answer(prepared, summary, {**described, "messages": list(got.messages)})
 
 
-async def _stand_in(admin: AdminDependencies, call: AnyRequest) -> Principal:
+async def stand_in(admin: AdminDependencies, call: AnyRequest) -> Principal:
     """Return the principal for the audit trail and the limits: the caller's key or `operator`, with the MCP scope."""
     caller = call.by.caller
     tenant = await get_tenant(call.tenant, admin.catalog)
@@ -119,14 +119,15 @@ async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
 
 
 def _answer(prepared: Prepared, summary: str, result: Mapping[str, object]) -> AdminResponse:
-    return AdminResponse(content=TrialShown(request=_shown(prepared, summary), result=result))
+    return AdminResponse(content=TrialShown(request=show_request(prepared, summary), result=result))
 
 
-def _shown(prepared: Prepared, summary: str) -> RequestShown:
+def show_request(prepared: Prepared, summary: str) -> TriedRequest:
+    """Show the prepared call before credentials are added."""
     request = prepared.request
     if request is None:
-        return RequestShown(summary=summary, method=None, url=None, headers=[], body=None)
-    return RequestShown(
+        return TriedRequest(summary=summary, method=None, url=None, headers=[], body=None)
+    return TriedRequest(
         summary=summary,
         method=request.method,
         url=request.url,

@@ -14,7 +14,7 @@ from gateway.catalog.etags import tag_of
 from gateway.catalog.tenants import get_tenant
 from gateway.catalog.updates import webhooks
 from gateway.domain.identifiers import TenantId
-from gateway.domain.webhooks import Webhook
+from gateway.domain.updates.webhooks import Webhook
 
 
 async def create_webhook(admin: AdminDependencies, call: AdminRequest[WebhookCreate, NoQuery]) -> AdminResponse:

@@ -42,8 +42,8 @@ def load_extras(settings: Settings) -> Registrations:
     registrations = Registrations()
     for setting, wanted in _WANTED.items():
         for path in cast(tuple[str, ...], getattr(settings, setting)):
-            place = f"{PREFIX}{setting.upper()}: {path}"
-            for label, extra in _extras_in(_import(path, place), place, wanted):
+            location = f"{PREFIX}{setting.upper()}: {path}"
+            for label, extra in _extras_in(_import(path, location), location, wanted):
                 try:
                     registrations.add(register(extra))
                 except GatewayError as error:
@@ -64,42 +64,42 @@ def extras_of(registry: ToolRegistry) -> Iterator[ExtraTool]:
         yield ExtraTool(definition=tool.definition, handler=cast(ToolFunction, tool.handler))
 
 
-def _import(path: str, place: str) -> object:
+def _import(path: str, location: str) -> object:
     module, colon, attribute = path.partition(":")
     if not (module and colon and attribute):
-        raise BrokenSetting(f"{place}: must be `module:attribute`")
+        raise BrokenSetting(f"{location}: must be `module:attribute`")
     try:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except AttributeError as error:
-        raise BrokenSetting(f"{place}: {error}") from error
+        raise BrokenSetting(f"{location}: {error}") from error
     except Exception as error:  # the operator's module can raise any exception on import
         log.exception("extra_not_imported", path=path)
-        raise BrokenSetting(f"{place}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise BrokenSetting(f"{location}: cannot be imported: {type(error).__name__}: {error}") from error
     return cast(object, found)
 
 
-def _extras_in(found: object, place: str, wanted: tuple[type, ...]) -> Iterator[tuple[str, Extra]]:
+def _extras_in(found: object, location: str, wanted: tuple[type, ...]) -> Iterator[tuple[str, Extra]]:
     """Yield each extra of an attribute, with its label for messages."""
     if isinstance(found, wanted):
-        yield place, cast(Extra, found)
+        yield location, cast(Extra, found)
         return
-    for number, each in enumerate(_several(found, place, wanted)):
+    for number, each in enumerate(_several(found, location, wanted)):
         if not isinstance(each, wanted):
-            raise BrokenSetting(f"{place}[{number}]: is a {type(each).__name__}, not {_names(wanted)}")
-        yield f"{place}[{number}]", cast(Extra, each)
+            raise BrokenSetting(f"{location}[{number}]: is a {type(each).__name__}, not {_names(wanted)}")
+        yield f"{location}[{number}]", cast(Extra, each)
 
 
-def _several(found: object, place: str, wanted: tuple[type, ...]) -> Iterable[object]:
+def _several(found: object, location: str, wanted: tuple[type, ...]) -> Iterable[object]:
     if isinstance(found, ToolRegistry):
         try:
             return tuple(extras_of(found))
         except HandlerInvalid as error:
-            raise BrokenSetting(f"{place}: {error.message}") from error
+            raise BrokenSetting(f"{location}: {error.message}") from error
     kind = type(found).__name__
     if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
-        raise BrokenSetting(f"{place}: is a {kind}, not {_names(wanted)} or several of them")
+        raise BrokenSetting(f"{location}: is a {kind}, not {_names(wanted)} or several of them")
     return cast(Iterable[object], found)
 
 
@@ -108,5 +108,5 @@ def _names(kinds: tuple[type, ...]) -> str:
 
 
 def _message(error: GatewayError) -> str:
-    places = "; ".join(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)
-    return f"{error.message} ({places})" if places and places not in error.message else error.message
+    fault_texts = "; ".join(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)
+    return f"{error.message} ({fault_texts})" if fault_texts and fault_texts not in error.message else error.message

@@ -150,7 +150,7 @@ def _slugs(tenants: Collection[str]) -> frozenset[str]:
         raise DefinitionInvalid(message, faults=[Fault(pointer="/tenants", reason=message)])
     for slug in tenants:
         if not isinstance(cast("object", slug), str) or SLUG.fullmatch(slug) is None:
-            message = f"tenants: {slug!r} is no slug of a tenant"
+            message = f"tenants: {slug!r} is not the slug of a tenant"
             raise DefinitionInvalid(message, faults=[Fault(pointer="/tenants", reason=message)])
     return frozenset(tenants)
 

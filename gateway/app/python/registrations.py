@@ -25,7 +25,7 @@ _NOUNS = {
 }
 
 _Kept = TypeVar("_Kept")
-_Place = tuple[Family, str]
+_Key = tuple[Family, str]
 Tenants = Collection[str] | None
 """The slugs of the tenants that have a primitive; None means all tenants."""
 
@@ -56,7 +56,7 @@ class Registrations:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: Mapping[_Place, Sequence[Registration]] = {}
+        self._kept: Mapping[_Key, Sequence[Registration]] = {}
         self._generation = 0
         self._listeners: dict[object, Callable[[], object]] = {}
         self._lookups: dict[object, Lookup] = {}
@@ -88,7 +88,7 @@ class Registrations:
             Unavailable: the tenants' catalogs cannot be read now.
         """
         primitive = registration.primitive
-        place = primitive.family, primitive.name
+        key = primitive.family, primitive.name
         _refuse_taken(primitive, self._kept)
         owned = [one for look_up in tuple(self._lookups.values()) for one in look_up(primitive)]
         hidden_for = tuple(dict.fromkeys(one.slug for one in owned))
@@ -96,7 +96,7 @@ class Registrations:
             raise _owned_by_tenants(primitive, owned)
         with self._lock:
             _refuse_taken(primitive, self._kept)
-            self._change({**self._kept, place: (*self._kept.get(place, ()), registration)})
+            self._change({**self._kept, key: (*self._kept.get(key, ()), registration)})
         self._notify()
         return Registered(hidden_for=hidden_for)
 
@@ -111,18 +111,18 @@ class Registrations:
         with self._lock:
             found = [
                 kept
-                for place, several in self._kept.items()
+                for key, several in self._kept.items()
                 for kept in several
-                if place[1] == name and family in {None, place[0]} and wanted in {None, kept.primitive.tenants}
+                if key[1] == name and family in {None, key[0]} and wanted in {None, kept.primitive.tenants}
             ]
             if not found:
                 raise NotFound(f"nothing named {name!r} is registered")
             if len(found) > 1:
                 raise _ambiguous(name, [kept.primitive for kept in found])
-            place = found[0].primitive.family, name
-            left = tuple(kept for kept in self._kept[place] if kept is not found[0])
-            others = {other: several for other, several in self._kept.items() if other != place}
-            self._change({**others, place: left} if left else others)
+            key = found[0].primitive.family, name
+            left = tuple(kept for kept in self._kept[key] if kept is not found[0])
+            others = {other: several for other, several in self._kept.items() if other != key}
+            self._change({**others, key: left} if left else others)
         self._notify()
 
     def consult(self, look_up: Lookup) -> Callable[[], None]:
@@ -133,7 +133,7 @@ class Registrations:
         """Call the listener after each change, in the thread of the change; the returned function removes it."""
         return _kept_in(self._listeners, listener)
 
-    def _change(self, kept: Mapping[_Place, Sequence[Registration]]) -> None:
+    def _change(self, kept: Mapping[_Key, Sequence[Registration]]) -> None:
         self._kept = kept
         self._generation += 1
 
@@ -142,7 +142,7 @@ class Registrations:
             listener()
 
 
-def _refuse_taken(primitive: PythonPrimitive, kept: Mapping[_Place, Sequence[Registration]]) -> None:
+def _refuse_taken(primitive: PythonPrimitive, kept: Mapping[_Key, Sequence[Registration]]) -> None:
     family, name = primitive.family, primitive.name
     if family is Family.TOOL and name in RESERVED:
         raise NameTaken(

@@ -33,6 +33,12 @@ class ToolHints(TypedDict):
     openWorldHint: NotRequired[bool]
 
 
+class Execution(TypedDict):
+    """Execution of a tool as a task: never, optionally or always."""
+
+    taskSupport: NotRequired[Literal["forbidden", "optional", "required"]]
+
+
 class ToolShape(TypedDict):
     """A tool definition."""
 
@@ -42,6 +48,7 @@ class ToolShape(TypedDict):
     inputSchema: ObjectSchema
     outputSchema: NotRequired[AnySchema | ObjectSchema]
     annotations: NotRequired[ToolHints]
+    execution: NotRequired[Execution]
     icons: NotRequired[Sequence[Icon]]
     _meta: NotRequired[Mapping[str, object]]
 

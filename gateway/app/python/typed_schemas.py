@@ -1,7 +1,7 @@
 """JSON Schemas as typed dictionaries at every depth, so that a type checker reports a wrong keyword or value.
 
-The types contain the keywords of the three dialects and `x-mcp-header`. For other keywords, pass the result of
-`validate_tool_definition`, which accepts any object. Registration validates every schema completely.
+The types contain the keywords of JSON Schema 2020-12, 2019-09 and draft-07, and `x-mcp-header`. For other keywords,
+pass the result of `validate_tool_definition`, which accepts any object. Registration validates every schema completely.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,21 +6,24 @@ response is still possible there.
 """
 
 import asyncio
+import re
 import socket
 from typing import Any, Final
 
 import structlog
 
 from gateway.app.server.ignored_upgrades import IgnoredUpgrades
+from gateway.app.server.stalled_reader import StalledReader
+from gateway.app.server.websocket_protocol import HardenedWebSocketProtocol
 
 log = structlog.get_logger(__name__)
 
 HEADER_S: Final = 10.0
 STALL_S: Final = 20.0
-STALL_BYTES: Final = 16 * 1024
-"""Minimum number of bytes that a client must read within `STALL_S`."""
 
 MAX_CONNECTIONS: Final = 12_000
+_PROVIDE: Final = re.compile(rb"/t/[^/?#]+/provide(?:\?[^#]*)?")
+"""Request targets that may become a WebSocket."""
 _GONE_MS = 30_000
 _PROBE_S = 30
 _FULL = (
@@ -37,11 +40,12 @@ class HardenedHttpProtocol(IgnoredUpgrades):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.ws_protocol_class = HardenedWebSocketProtocol
         self._is_in_header = False
         self._has_asked = False
+        self._is_upgraded = False
         self._header_timer: asyncio.TimerHandle | None = None
-        self._stall_timer: asyncio.TimerHandle | None = None
-        self._unread = 0
+        self._stalled: StalledReader | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the header timer; above `MAX_CONNECTIONS`, respond with 503 and close the connection instead."""
@@ -62,11 +66,19 @@ class HardenedHttpProtocol(IgnoredUpgrades):
     def data_received(self, data: bytes) -> None:
         """Parse bytes. The header timer runs while a header is incomplete; between requests, uvicorn's timer runs."""
         super().data_received(data)
+        if self._is_upgraded:
+            return
         if self._is_in_header or self._is_between:
             self._expect_header()
         elif self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over to the WebSocket protocol."""
+        self._is_upgraded = True
+        self._drop_timers()
+        super().handle_websocket_upgrade()
 
     def on_message_begin(self) -> None:
         """Note the start of a header."""
@@ -89,15 +101,21 @@ class HardenedHttpProtocol(IgnoredUpgrades):
     def pause_writing(self) -> None:
         """Start the stall timer, because the client reads more slowly than the gateway writes."""
         super().pause_writing()
-        if self._stall_timer is None:
-            self._await_reader()
+        if self._stalled is None:
+            self._stalled = StalledReader(self.transport, self.loop, seconds=self.stall_s)
+        self._stalled.start()
 
     def resume_writing(self) -> None:
         """Cancel the stall timer, because the client has read enough."""
-        if self._stall_timer is not None:
-            self._stall_timer.cancel()
-            self._stall_timer = None
+        if self._stalled is not None:
+            self._stalled.stop()
         super().resume_writing()
+
+    def _should_upgrade(self) -> bool:
+        """True for a GET without a body at a tenant's `provide` URL, after all earlier responses."""
+        is_idle = self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
+        is_provider = self.scope.get("method") == "GET" and _PROVIDE.fullmatch(self.url) and not self._framing
+        return bool(is_idle and is_provider) and super()._should_upgrade()  # guard: upgrade-of-one-url
 
     @property
     def _is_between(self) -> bool:
@@ -113,23 +131,12 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         log.debug("header_too_slow", client=self.client and self.client[0])
         self.transport.abort()
 
-    def _await_reader(self) -> None:
-        self._unread = self.transport.get_write_buffer_size()
-        self._stall_timer = self.loop.call_later(self.stall_s, self._judge_reader)
-
-    def _judge_reader(self) -> None:
-        if self._unread - self.transport.get_write_buffer_size() >= STALL_BYTES:
-            self._await_reader()
-            return
-        self._stall_timer = None
-        log.debug("reader_too_slow", client=self.client and self.client[0])
-        self.transport.abort()
-
     def _drop_timers(self) -> None:
-        for timer in (self._header_timer, self._stall_timer):
-            if timer is not None:
-                timer.cancel()
-        self._header_timer = self._stall_timer = None
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+        if self._stalled is not None:
+            self._stalled.stop()
 
 
 class JoinedWrites:

@@ -13,13 +13,15 @@ import anyio
 from gateway.catalog.doctor.environment_checks import (
     Installation,
     judge_clock,
+    judge_default_policy,
     judge_disk,
     judge_egress,
     judge_keys,
-    judge_policy,
     judge_versions,
 )
 from gateway.catalog.doctor.handler_checks import judge_handlers
+from gateway.catalog.doctor.live_source_checks import judge_live_sources
+from gateway.catalog.doctor.policy_checks import judge_policies
 from gateway.catalog.doctor.store_checks import judge_database, judge_redis
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
 from gateway.domain.findings import Finding, failure, fine, listed, warning
@@ -36,7 +38,7 @@ _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
 _PATIENCE_S = 15.0
 _MOST_TENANTS = 100
 _MOST_SOURCES = 5
-_SEVERAL = 2
+_MORE_THAN_ONE = 2
 _DATABASE_FIRST = "fix the findings on the database first"
 _listed = partial(listed, most=5)
 
@@ -58,6 +60,8 @@ class Doctor:
         if facts is not None and not facts.missing:
             findings += [await self._judge_secrets(), await judge_handlers(installation.database_url)]
             findings.append(await self._judge_code())
+            findings.append(await judge_live_sources(installation.database_url))
+            findings += await judge_policies(installation.database_url)
         return [
             *findings,
             *judge_keys(installation),
@@ -65,7 +69,7 @@ class Doctor:
             judge_clock(facts, known),
             judge_disk(installation.data_dir, is_embedded=installation.is_embedded),
             judge_versions(facts, known),
-            judge_policy(),
+            judge_default_policy(installation.tenant_policy),
         ]
 
     async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
@@ -75,7 +79,7 @@ class Doctor:
         try:
             with anyio.fail_after(_PATIENCE_S):
                 async with Store(self._installation.database_url, pool_size=1) as store, store.unscoped() as db:
-                    return len(await tenants.page(db, after=None, limit=_SEVERAL))
+                    return len(await tenants.page(db, after=None, limit=_MORE_THAN_ONE))
         except (GatewayError, TimeoutError):
             return None
 
@@ -89,22 +93,22 @@ class Doctor:
         except (GatewayError, TimeoutError):
             return warning("code", "the tenants' names were not read", _DATABASE_FIRST)
         if not hidden:
-            return fine("code", "nothing that is registered in Python hides behind a name of a tenant")
-        places = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
+            return fine("code", "no name of a tenant hides a primitive registered in Python")
+        names = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
         remedy = "rename one of the two: what the tenant has, or what the code registers"
-        return warning("code", f"hidden behind names of tenants: {_listed(places)}", remedy)
+        return warning("code", f"hidden by names of tenants: {_listed(names)}", remedy)
 
     async def _judge_secrets(self) -> Finding:
         """Finding on stored secrets: those of one source per tenant are opened, so a wrong key is found before a call.
 
         At most 100 tenants are examined, and at most five sources of each.
         """
-        sealer = self._installation.sealer
-        if sealer is None:
+        cipher = self._installation.cipher
+        if cipher is None:
             return warning("secrets", "not opened: there is no secret key here", "set GATEWAY_SECRET_KEYS")
         try:
             with anyio.fail_after(_PATIENCE_S):
-                opened, broken = await _open_some(self._installation.database_url, sealer)
+                opened, broken = await _open_some(self._installation.database_url, cipher)
         except TimeoutError:
             return warning("secrets", "not opened: it took too long", "look at the load of PostgreSQL")
         except GatewayError as error:
@@ -112,8 +116,8 @@ class Doctor:
         if broken:
             return failure(
                 "secrets",
-                f"stored secrets do not open with the configured secret keys: tenants {_listed(broken)}",
-                "put the key that sealed them at the end of GATEWAY_SECRET_KEYS, or store the credentials again",
+                f"no configured secret key decrypts stored secrets: tenants {_listed(broken)}",
+                "add the key that encrypted them at the end of GATEWAY_SECRET_KEYS, or store the credentials again",
             )
         return fine("secrets", f"stored secrets were opened for {opened} tenants that have some")
 
@@ -129,7 +133,7 @@ async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayErr
         return error
 
 
-async def _open_some(url: str, sealer: EnvelopeCipher) -> tuple[int, Sequence[str]]:
+async def _open_some(url: str, cipher: EnvelopeCipher) -> tuple[int, Sequence[str]]:
     """Number of tenants whose secrets open, and slugs of tenants with secrets that do not; 100 tenants at most."""
     opened, broken = 0, list[str]()
     async with Store(url, pool_size=1) as store:
@@ -137,15 +141,15 @@ async def _open_some(url: str, sealer: EnvelopeCipher) -> tuple[int, Sequence[st
             found = await tenants.page(db, after=None, limit=_MOST_TENANTS)
         for tenant in found:
             try:
-                opened += await _open_one(tenant, store, sealer)
+                opened += await _open_one(tenant, store, cipher)
             except SecretUnreadable:
                 broken.append(tenant.slug)
     return opened, broken
 
 
-async def _open_one(tenant: Tenant, store: Store, sealer: EnvelopeCipher) -> bool:
+async def _open_one(tenant: Tenant, store: Store, cipher: EnvelopeCipher) -> bool:
     async with store.transaction(tenant.id) as db:
         for source in await sources.page(tenant.id, db, after=None, limit=_MOST_SOURCES):
-            if await secrets.load(tenant.id, db, sealer, source.id):
+            if await secrets.load(tenant.id, db, cipher, source.id):
                 return True
     return False

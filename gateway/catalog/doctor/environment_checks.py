@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.domain.findings import Finding, failure, fine, warning
-from gateway.domain.tenancy.policy import Decision, Policy, Safety
+from gateway.domain.tenancy.policy import PROTECTING, Policy, Safety, weaker_levels
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts
 from gateway.store.encryption import EnvelopeCipher
@@ -37,13 +37,15 @@ class Installation:
     """True if PostgreSQL and Redis keep their data in the data folder."""
     egress_allow: Sequence[str] = ()
     secret_key_lengths: Sequence[int] = ()
-    secret_keys_are_ours: bool = False
+    secret_keys_are_generated: bool = False
     """True if the gateway generated the secret keys into the data folder."""
     operator_key_length: int = 0
     """Length in characters; 0 if there is no operator key yet."""
-    operator_key_is_ours: bool = False
+    operator_key_is_generated: bool = False
     """True if the gateway generated the operator key into the data folder."""
-    sealer: EnvelopeCipher | None = field(default=None, repr=False)
+    cipher: EnvelopeCipher | None = field(default=None, repr=False)
+    tenant_policy: Policy = PROTECTING
+    """The policy of new tenants."""
     code: PythonPrimitives | None = None
     """Primitives registered in Python on this replica."""
 
@@ -55,13 +57,13 @@ def judge_keys(installation: Installation) -> Iterable[Finding]:
             "secret_keys",
             "GATEWAY_SECRET_KEYS",
             installation.secret_key_lengths,
-            folder=installation.data_dir if installation.secret_keys_are_ours else None,
+            folder=installation.data_dir if installation.secret_keys_are_generated else None,
         ),
         _keys(
             "operator_key",
             "GATEWAY_OPERATOR_KEY",
             (installation.operator_key_length,) if installation.operator_key_length else (),
-            folder=installation.data_dir if installation.operator_key_is_ours else None,
+            folder=installation.data_dir if installation.operator_key_is_generated else None,
         ),
     )
 
@@ -104,8 +106,8 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
 def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
     """Finding on the free bytes of the data folder's file system; the limits are higher with embedded servers."""
     little, none = (_LITTLE_SPACE, _NO_SPACE) if is_embedded else (_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS)
-    place = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
-    free = shutil.disk_usage(place).free
+    existing = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
+    free = shutil.disk_usage(existing).free
     message = f"{free // _MIB:,} MiB are free where the data folder is"
     message += "" if is_embedded else ", which holds no data of the configured servers"
     if free >= little:
@@ -125,16 +127,14 @@ def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> 
     return fine("versions", ", ".join(parts))
 
 
-def judge_policy() -> Finding:
-    """Finding on the levels that a new tenant's policy allows unconfirmed; reported because the default surprises."""
-    policy = Policy()
-    levels = [level for level in Safety if policy.decision_for(level) is Decision.ALLOW]
-    message = (
-        f"in a new tenant {', '.join(levels)} calls run without asking" if levels else "no call runs without asking"
-    )
-    if len(levels) == len(Safety):
-        message = "every level is allow in a new tenant; its policy can ask for a confirmation, or deny"
-    return fine("policy", message)
+def judge_default_policy(policy: Policy) -> Finding:
+    """Finding on the decisions that new tenants get."""
+    decisions = ", ".join(f"{level} {policy.decision_for(level)}" for level in Safety)
+    weaker = weaker_levels(policy)
+    if not weaker:
+        return fine("policy", f"new tenants get {decisions}")
+    detail = f"new tenants get {decisions}, which is weaker than the default for {' and '.join(weaker)} calls"
+    return warning("policy", detail, "unset GATEWAY_TENANT_POLICY, or make it stricter")
 
 
 def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | None) -> Finding:

@@ -26,7 +26,7 @@ from gateway.store.engine import Store
 _PATIENCE_S = 15.0
 _PAGE = 200
 _MOST_NAMED = 5
-_MEND = (
+_REMEDY = (
     "until it is replaced or removed, each call of it fails: `gateway tool validate FILE`, and those of resource,"
     " resource-template and prompt, list what to change"
 )
@@ -43,7 +43,7 @@ async def judge_handlers(url: str) -> Finding:
     try:
         with anyio.move_on_after(_PATIENCE_S) as patience:
             async with Store(url, pool_size=1) as store:
-                for tenant in await _all_tenants(store):
+                for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
                         own = await primitives.load(tenant.id, db)
                     broken += await anyio.to_thread.run_sync(_find_broken, tenant.slug, own)
@@ -52,12 +52,13 @@ async def judge_handlers(url: str) -> Finding:
         return warning("handlers", f"not examined: {error.message}", "fix the findings on the database first")
     looked = f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else "")
     if not broken:
-        return fine("handlers", f"every stored handler can answer ({looked})")
-    detail = f"stored handlers that can never answer: {listed(broken, most=_MOST_NAMED)} ({looked})"
-    return warning("handlers", detail, _MEND)
+        return fine("handlers", f"every stored handler is valid ({looked})")
+    detail = f"stored handlers that always fail: {listed(broken, most=_MOST_NAMED)} ({looked})"
+    return warning("handlers", detail, _REMEDY)
 
 
-async def _all_tenants(store: Store) -> Sequence[Tenant]:
+async def all_tenants(store: Store) -> Sequence[Tenant]:
+    """Read all tenants, page by page."""
     found = list[Tenant]()
     while True:
         async with store.unscoped() as db:
@@ -70,7 +71,7 @@ async def _all_tenants(store: Store) -> Sequence[Tenant]:
 def _find_broken(slug: str, own: Sequence[Primitive]) -> Sequence[str]:
     """Tenant, primitive and location of the first fault, for each handler that cannot return a valid result."""
     found = [(primitive, _first_fault(primitive)) for primitive in own]
-    return [f"{slug}: {_called(primitive)} ({shorten(place)})" for primitive, place in found if place is not None]
+    return [f"{slug}: {_called(primitive)} ({shorten(pointer)})" for primitive, pointer in found if pointer is not None]
 
 
 def _called(primitive: Primitive) -> str:

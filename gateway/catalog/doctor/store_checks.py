@@ -12,27 +12,27 @@ from gateway.store.engine import SCHEMA
 OLDEST_REDIS = (6, 2)
 
 _MIGRATE = "run `gateway migrate`"
-_some = partial(listed, most=6)
+_list_some = partial(listed, most=6)
 
 
 def judge_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
     """Findings on PostgreSQL: login, migrations, role, row-level security, grants."""
     if isinstance(found, GatewayError):
-        remedy = "start PostgreSQL and look at GATEWAY_DATABASE_URL; the findings on it follow once it answers"
+        remedy = "start PostgreSQL and check GATEWAY_DATABASE_URL; the other database checks run once it responds"
         return [failure("database", found.message, remedy)]
-    return [_reached(found), _migrations(found), _role(found), _walls(found), _grants(found)]
+    return [_reached(found), _migrations(found), _role(found), _row_level_security(found), _grants(found)]
 
 
 def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
     """Findings on Redis: version, persistence, eviction."""
     if isinstance(found, GatewayError):
-        remedy = "start Redis and look at GATEWAY_REDIS_URL; the findings on it follow once it answers"
+        remedy = "start Redis and check GATEWAY_REDIS_URL; the other Redis checks run once it responds"
         return [failure("redis", found.message, remedy)]
     return [_redis(found), _persistence(found), _memory(found)]
 
 
 def _reached(facts: DatabaseFacts) -> Finding:
-    if facts.login_is_mighty:
+    if facts.login_bypasses_isolation:
         detail = f"reached, but the login {facts.login} is a superuser or bypasses row-level security"
         remedy = "log in as gateway_app: an injected statement can leave the role, but not the login"
         return warning("database", detail, remedy)
@@ -42,7 +42,7 @@ def _reached(facts: DatabaseFacts) -> Finding:
 def _migrations(facts: DatabaseFacts) -> Finding:
     found = facts.revision or "none"
     if facts.missing or facts.revision is None or facts.revision < SCHEMA:
-        lost = f"; tables are missing: {_some(facts.missing)}" if facts.missing else ""
+        lost = f"; tables are missing: {_list_some(facts.missing)}" if facts.missing else ""
         return failure("migrations", f"at {found}, this gateway needs {SCHEMA}{lost}", _MIGRATE)
     if facts.revision > SCHEMA:
         detail = f"at {found}, which is newer than this gateway ({SCHEMA})"
@@ -59,31 +59,32 @@ def _role(facts: DatabaseFacts) -> Finding:
         for word, is_so in (
             ("is a superuser", role.is_superuser),
             ("bypasses row-level security", role.bypasses),
-            ("may create roles, databases or replicas", role.is_maker),
+            ("may create roles, databases or replicas", role.may_create_roles_or_databases),
         )
         if is_so
     ]
     if traits:
         remedy = "run `alter role gateway_app nosuperuser nobypassrls nocreaterole nocreatedb noreplication`"
-        return failure("role", f"gateway_app {' and '.join(traits)}: tenants are not kept apart", remedy)
+        return failure("role", f"gateway_app {' and '.join(traits)}: tenants are not isolated", remedy)
     if role.member_of:
         remedy = f"run `revoke {role.member_of[0]} from gateway_app`, for each of them"
-        return failure("role", f"gateway_app may become {_some(role.member_of)}", remedy)
-    return fine("role", "gateway_app is no superuser, bypasses nothing and is a member of no other role")
+        return failure("role", f"gateway_app may become {_list_some(role.member_of)}", remedy)
+    return fine("role", "gateway_app is not a superuser, cannot bypass row-level security, and is in no other role")
 
 
-def _walls(facts: DatabaseFacts) -> Finding:
+def _row_level_security(facts: DatabaseFacts) -> Finding:
     check = "row_level_security"
-    if facts.unwalled:
-        table = facts.unwalled[0]
+    if facts.tables_without_rls:
+        enable = f"alter table {facts.tables_without_rls[0]} enable row level security"
         return failure(
             check,
-            f"off, or without a policy, on {_some(facts.unwalled)}: tenants see each other's rows",
-            f"run `alter table {table} enable row level security` as the owner, for each table; find out who did this",
+            f"off, or without a policy, on {_list_some(facts.tables_without_rls)}: tenants see each other's rows",
+            f"run `{enable}` as the owner, for each table; find out who disabled it",
         )
-    if facts.unforced:
-        remedy = f"run `alter table {facts.unforced[0]} force row level security` as the owner, for each table"
-        return failure(check, f"does not bind the owner of {_some(facts.unforced)}", remedy)
+    if facts.tables_not_forcing_rls:
+        force = f"alter table {facts.tables_not_forcing_rls[0]} force row level security"
+        detail = f"does not bind the owner of {_list_some(facts.tables_not_forcing_rls)}"
+        return failure(check, detail, f"run `{force}` as the owner, for each table")
     return fine(check, "enabled and forced on every table that holds tenants' rows")
 
 
@@ -94,28 +95,29 @@ def _grants(facts: DatabaseFacts) -> Finding:
     if role.owns:
         remedy = "run `reassign owned by gateway_app to OWNER`, where OWNER is the login that migrates"
         return failure(
-            "grants", f"gateway_app owns {_some(role.owns)}; an owner can switch row-level security off", remedy
+            "grants", f"gateway_app owns {_list_some(role.owns)}; an owner can switch row-level security off", remedy
         )
     if role.excess:
-        return failure("grants", f"more is allowed than is needed: {_some(role.excess)}", _revocation(role))
+        detail = f"gateway_app has privileges that it does not need: {_list_some(role.excess)}"
+        return failure("grants", detail, _revocation(role))
     if role.lacks:
         remedy = f"{_MIGRATE}; if it finds nothing to do, grant what is missing"
-        return failure("grants", f"gateway_app lacks {_some(role.lacks)}", remedy)
+        return failure("grants", f"gateway_app lacks {_list_some(role.lacks)}", remedy)
     return fine("grants", "gateway_app owns nothing and has only what it needs")
 
 
 def _revocation(role: RoleFacts) -> str:
-    place, _, right = role.excess[0].partition(": ")
-    if right == "execute by everybody":
-        return f"run `revoke all on function {place} from public`, for each function"
-    return f"run `revoke {right} on {place} from gateway_app, public`, for each of them"
+    object_name, _, privilege = role.excess[0].partition(": ")
+    if privilege == "execute by everybody":
+        return f"run `revoke all on function {object_name} from public`, for each function"
+    return f"run `revoke {privilege} on {object_name} from gateway_app, public`, for each of them"
 
 
 def _redis(facts: RedisFacts) -> Finding:
     if facts.number < OLDEST_REDIS:
         return failure("redis", f"version {facts.version}", "install Redis 6.2 or newer")
     if facts.is_replica:
-        return failure("redis", "it is a replica, which takes no writes", "point GATEWAY_REDIS_URL at the primary")
+        return failure("redis", "the server is a read-only replica", "point GATEWAY_REDIS_URL at the primary")
     return fine("redis", f"reached, version {facts.version}")
 
 
@@ -125,7 +127,7 @@ def _persistence(facts: RedisFacts) -> Finding:
         remedy = "set `appendonly yes` (CONFIG SET appendonly yes, and in redis.conf)"
         return failure(check, "there is no append-only file: a restart of Redis ends every MCP session", remedy)
     if not facts.log_is_written:
-        remedy = "look at Redis's log and at the space on its disk"
+        remedy = "check Redis's log and the free space on its disk"
         return failure(check, "the last write of the append-only file failed", remedy)
     return fine(check, "the append-only file is on and written")
 

@@ -10,9 +10,8 @@ from typing import Any, cast
 
 import msgspec
 
-from gateway.domain.overrides import OverrideFields
+from gateway.domain.overrides import LoadedOperation, OverrideFields
 from gateway.domain.tools import Tool
-from gateway.store.operations import LoadedOperation
 
 _SHARED = "#/$defs/"
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode

@@ -18,12 +18,11 @@ from gateway.catalog.primitives.queries import Listed, show_operation
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import OverrideId, TenantId, new_override_id
-from gateway.domain.overrides import NOTHING, Override, OverrideFields
+from gateway.domain.overrides import NOTHING, LoadedOperation, Override, OverrideFields
 from gateway.domain.primitives import Family
 from gateway.errors import Conflict, LimitExceeded, NotFound
 from gateway.store import operations, overrides, primitives, tool_aliases
 from gateway.store.engine import Db
-from gateway.store.operations import LoadedOperation
 
 _UPDATE, _RESET = "tool.override", "tool.reset"
 
@@ -180,7 +179,7 @@ async def _write(
 async def _refuse_too_many(tenant: TenantId, catalog: CatalogContext, db: Db) -> None:
     allowed = (await policy_in_force(tenant, db, catalog.ceilings)).limits.primitives
     if await overrides.count(tenant, db) >= allowed:
-        raise LimitExceeded(f"the tenant may have {allowed} primitives and as many overrides, and has them")
+        raise LimitExceeded(f"the tenant has {allowed} overrides (the limit on primitives); delete unused ones")
 
 
 async def _find(tenant: TenantId, db: Db, name: str) -> LoadedOperation | None:

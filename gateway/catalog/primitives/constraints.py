@@ -4,19 +4,20 @@ A caller that stores the primitive runs the checks inside the same change, under
 result stays true until the commit.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from gateway.catalog.ceilings import policy_in_force
+from gateway.catalog.live.visible_primitives import visible_live
 from gateway.catalog.origins import find_origin
-from gateway.catalog.primitives.references import CalledTool, PinnedOperation, Reference, Request
+from gateway.catalog.primitives.references import CalledTool, OriginRequest, PinnedOperation, Reference
 from gateway.catalog.primitives.safety_levels import tool_levels
 from gateway.catalog.primitives.validation import PreparedPrimitive
 from gateway.catalog.snapshots.composition import index_operations
 from gateway.catalog.snapshots.python_primitives import primitives_for
 from gateway.catalog.transaction import CatalogContext
+from gateway.definitions.uri.shapes import shape_of
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.json_access import as_object, point
@@ -27,11 +28,9 @@ from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFou
 from gateway.openapi.operation.names import RESERVED
 from gateway.store import credentials, operations, primitives, sources, tenants
 from gateway.store.engine import Db
+from gateway.store.live import live_primitives
 
 _MOST_FAULTS = 20
-
-_EXPRESSION = re.compile(r"\{([+#./]?)([^{}+#./;?&][^{}]*)\}")
-_VARIABLE = re.compile(r"[^,:*]+")
 
 
 async def check_fit(
@@ -51,15 +50,14 @@ async def check_fit(
         await _refuse_taken(tenant, db, ready, code, own=None if own is None else own.id)
     if own is None:
         await check_capacity(tenant, db, policy, wanted=1)
-    known = await _look_up(tenant, db, ready.references)
-    known.tools.update(one.name for one in code if one.family is Family.TOOL)
+    known = await _look_up(tenant, db, ready.references, code)
     faults = [fault for reference in ready.references for fault in _judge(reference, ready, known, policy)]
     if faults:
         raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MOST_FAULTS])
 
 
 async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
-    """Refuse `wanted` more primitives if they exceed the policy's limit for all families and imports together.
+    """Refuse `wanted` more primitives if they exceed the policy's limit for all families, imports and live sources.
 
     The caller removes `freed` stored primitives, which do not count.
 
@@ -67,9 +65,10 @@ async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: in
         LimitExceeded: they would exceed the limit.
     """
     allowed = policy.limits.primitives
-    others = await primitives.count(tenant, db) + await operations.count(tenant, db) - freed
+    stored = await primitives.count(tenant, db) + await operations.count(tenant, db)
+    others = stored + await live_primitives.count(tenant, db) - freed
     if others + wanted > allowed:  # guard: primitives-limit
-        raise LimitExceeded(f"the tenant may have {allowed} primitives, has {others} and would get {wanted} more")
+        raise LimitExceeded(f"the tenant has {others} of at most {allowed} primitives; {wanted} more exceed the limit")
 
 
 async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, name: str) -> None:
@@ -102,14 +101,6 @@ async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence
     if found is None:
         raise NotFound("no such tenant")
     return primitives_for(catalog.code, found.slug)
-
-
-def shape_of(uri_template: str) -> str:
-    """The template with its variable names masked, except after `;`, `?` and `&`, where URIs contain the names.
-
-    Two templates of the same shape match the same URIs.
-    """
-    return _EXPRESSION.sub(lambda found: f"{{{found[1]}{_VARIABLE.sub('_', found[2])}}}", uri_template)
 
 
 async def _refuse_taken(
@@ -155,14 +146,19 @@ class _TenantNames:
         self.credentials: dict[str, StoredCredential] = {}
 
 
-async def _look_up(tenant: TenantId, db: Db, references: Sequence[Reference]) -> _TenantNames:
+async def _look_up(
+    tenant: TenantId, db: Db, references: Sequence[Reference], code: Sequence[Primitive]
+) -> _TenantNames:
     known = _TenantNames()
     called = {one.name for one in references if isinstance(one, CalledTool)}
     pinned = [one for one in references if isinstance(one, PinnedOperation)]
-    named = {one.credential for one in references if isinstance(one, Request) and one.credential is not None}
+    named = {one.credential for one in references if isinstance(one, OriginRequest) and one.credential is not None}
     if called:
-        own = await primitives.tool_levels(tenant, db)
-        known.tools = {*await tool_levels(tenant, db, called), *(tool.name for tool in own)}
+        own = [*code, *await visible_live(tenant, db, code), *await primitives.tool_levels(tenant, db)]
+        known.tools = {
+            *await tool_levels(tenant, db, called),
+            *(one.name for one in own if one.family is Family.TOOL),
+        }
     if pinned:
         names = {one.source for one in pinned}
         known.sources = {name for name in names if await sources.get(tenant, db, name) is not None}
@@ -181,7 +177,7 @@ def _judge(reference: Reference, ready: PreparedPrimitive, known: _TenantNames, 
             return _judge_tool(reference, ready, known)
         case PinnedOperation():
             return _judge_operation(reference, known)
-        case Request():
+        case OriginRequest():
             return _judge_request(reference, known, policy)
 
 
@@ -215,14 +211,14 @@ def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fa
     return [
         Fault(
             pointer=reference.pointer + point("arguments", name),
-            reason=f"is no argument of the operation; it has {has}",
+            reason=f"is not an argument of the operation; it has {has}",
         )
         for name in reference.arguments
         if name not in known
     ]
 
 
-def _judge_request(reference: Request, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
+def _judge_request(reference: OriginRequest, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
     faults: list[Fault] = []
     origin = find_origin(reference.origin)
     if origin is None:
@@ -231,10 +227,10 @@ def _judge_request(reference: Request, known: _TenantNames, policy: Policy) -> S
         reason = f"the tenant's policy allows no requests to {origin}; `http_origins` lists those it does"
         faults.append(Fault(pointer=f"{reference.pointer}/url", reason=reason))
     if reference.credential is not None:
-        place = f"{reference.pointer}/credential"
+        pointer = f"{reference.pointer}/credential"
         credential = known.credentials.get(reference.credential)
         if credential is None:
-            faults.append(Fault(pointer=place, reason=f"the tenant has no credential {reference.credential[:100]}"))
+            faults.append(Fault(pointer=pointer, reason=f"the tenant has no credential {reference.credential[:100]}"))
         elif origin not in credential.origins:
-            faults.append(Fault(pointer=place, reason=f"the credential may not be sent to {origin}"))
+            faults.append(Fault(pointer=pointer, reason=f"the credential may not be sent to {origin}"))
     return faults

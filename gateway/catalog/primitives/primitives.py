@@ -8,6 +8,7 @@ import anyio.to_thread
 import msgspec
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.live.visible_primitives import visible_live
 from gateway.catalog.primitives.constraints import check_fit, code_of
 from gateway.catalog.primitives.queries import Listed
 from gateway.catalog.primitives.safety_levels import with_effective_levels
@@ -99,7 +100,7 @@ async def update_primitive(
     Raises:
         NotFound: the tenant has none of this name or id.
         NotYetSupported: it is imported.
-        Conflict: it is built-in or registered by code, or it was changed at the same time; nothing was stored.
+        Conflict: it is built-in, registered by code or of a live source; or it was changed at the same time.
         PreconditionFailed: the current version matches no expected tag.
         DefinitionInvalid, TemplateInvalid, NameTaken, ReferenceMissing: as for a new one.
     """
@@ -134,7 +135,7 @@ async def remove_primitive(
 
     Raises:
         NotFound: the tenant has none of this name or id.
-        Conflict: it is imported, built-in or registered by code.
+        Conflict: it is imported, built-in, registered by code or of a live source.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action=f"{address.family}.delete", target=address.name)
@@ -167,7 +168,7 @@ async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, addr
     Raises:
         NotFound: no origin has such a primitive.
         NotYetSupported: it is imported.
-        Conflict: it is built-in or registered by code.
+        Conflict: it is built-in, registered by code or of a live source.
     """
     family, name = address.family, address.name
     found = await primitives.get(tenant, db, family, name)
@@ -175,8 +176,13 @@ async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, addr
         return found
     if family is Family.TOOL and await operations.find_named(tenant, db, name) is not None:
         raise NotYetSupported("cannot replace an imported tool; use PATCH to override its members")
-    if any(one.family is family and name in {one.name, one.id} for one in await code_of(tenant, catalog, db)):
+    code = await code_of(tenant, catalog, db)
+    if any(one.family is family and name in {one.name, one.id} for one in code):
         raise Conflict(f"the {address.words} is registered by code, which alone can change it")
+    for one in await visible_live(tenant, db, code):
+        if one.family is family and name in {one.name, one.id}:
+            reason = "which alone can change it; its level, and whether it is included, are declared there"
+            raise Conflict(f"the {address.words} belongs to the live source {one.source_name}, {reason}")
     if family is Family.TOOL and name in RESERVED and await sources.queried(tenant, db):
         raise Conflict("the tool is the gateway's own; it is there while a source is exposed to it")
     raise NotFound(f"no such {address.words}")
@@ -194,7 +200,8 @@ def draft_of(primitive: Primitive) -> PrimitiveDraft:
 
 async def _settled(tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive) -> Listed:
     code = await code_of(tenant, catalog, db)
-    [settled] = await with_effective_levels(tenant, db, [primitive], code)
+    live = await visible_live(tenant, db, code)
+    [settled] = await with_effective_levels(tenant, db, [primitive], [*code, *live])
     is_hiding = any((one.family, one.name) == (primitive.family, primitive.name) for one in code)
     return Listed(item=settled, hides_code=is_hiding)
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from gateway.catalog.etags import tag_of
+from gateway.catalog.live.visible_primitives import visible_live
 from gateway.catalog.overrides.overlay import overlay
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.primitives.safety_levels import with_effective_levels
@@ -13,7 +14,7 @@ from gateway.catalog.snapshots.composition import query_tools
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order, follows, write_moment
-from gateway.domain.overrides import Override
+from gateway.domain.overrides import LoadedOperation, Override
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
@@ -21,7 +22,6 @@ from gateway.errors import NotFound
 from gateway.openapi.operation.methods import judge_safety
 from gateway.store import operations, primitives, sources
 from gateway.store.engine import Db
-from gateway.store.operations import LoadedOperation
 
 _REASONS = {
     Safety.SAFE: "{} only reads",
@@ -33,7 +33,7 @@ _ASKED_FOR = "its document asks for this level"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One primitive: an effective imported tool, a built-in tool, one of the tenant's own, or a Python primitive."""
+    """One primitive: an imported or built-in tool, one of the tenant's own, or one of Python code or a live source."""
 
     item: Tool | Primitive
     hides_code: bool = False
@@ -84,7 +84,7 @@ async def page_primitives(
 
     Tools can be ordered by name only, because imported tools have no time of creation.
     """
-    place = partial(_place, order=order)
+    position = partial(_position_of, order=order)
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)
         of_code = [one for one in code if one.family is family]
@@ -94,11 +94,13 @@ async def page_primitives(
         taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
         if of_code and order.by is not None:  # the primitive that hides a Python primitive may be on another page
             taken.update(await primitives.names(tenant, db, family))
-        added = [one for one in of_code if one.name not in taken and follows(place(Listed(item=one)), after, order)]
-        settled = await with_effective_levels(tenant, db, [*own, *added], code)
+        live = await visible_live(tenant, db, code)
+        unstored = [*(one for one in of_code if one.name not in taken), *(one for one in live if one.family is family)]
+        added = [one for one in unstored if follows(position(Listed(item=one)), after, order)]
+        settled = await with_effective_levels(tenant, db, [*own, *added], [*code, *live])
     hidden = {one.name for one in of_code if one.name in taken}
     items: list[Tool | Primitive] = [*settled, *builtin]
-    listed = sorted([*(Listed(item=item) for item in items), *imported], key=place, reverse=order.is_descending)
+    listed = sorted([*(Listed(item=item) for item in items), *imported], key=position, reverse=order.is_descending)
     return [replace(one, hides_code=one.name in hidden) for one in listed[:limit]]
 
 
@@ -110,9 +112,9 @@ async def _imported(tenant: TenantId, db: Db, *, after: str | None, limit: int, 
 def show_operation(loaded: LoadedOperation) -> Listed:
     """An effective imported tool, with its override and the tool that its document defines."""
     if loaded.override is None:
-        return Listed(item=_explain(loaded.tool))
+        return Listed(item=explain_level(loaded.tool))
     tool = overlay(loaded.tool, loaded.override.changes)
-    return Listed(item=_explain(tool), override=loaded.override, document=_explain(loaded.tool))
+    return Listed(item=explain_level(tool), override=loaded.override, document=explain_level(loaded.tool))
 
 
 async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, name: str) -> Listed:
@@ -124,15 +126,16 @@ async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, 
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)
         added = [one for one in code if one.family is family]
-        found = await _find(tenant, db, family, name, added)
+        live = await visible_live(tenant, db, code)
+        found = await _find(tenant, db, family, name, [*added, *(one for one in live if one.family is family)])
         if isinstance(found.item, Primitive):
-            [settled] = await with_effective_levels(tenant, db, [found.item], code)
+            [settled] = await with_effective_levels(tenant, db, [found.item], [*code, *live])
             found = replace(found, item=settled)
     is_hiding = found.item.origin is not PrimitiveOrigin.CODE and any(one.name == found.name for one in added)
     return replace(found, hides_code=is_hiding)
 
 
-async def _find(tenant: TenantId, db: Db, family: Family, name: str, code: Sequence[Primitive]) -> Listed:
+async def _find(tenant: TenantId, db: Db, family: Family, name: str, unstored: Sequence[Primitive]) -> Listed:
     own = await primitives.get(tenant, db, family, name)
     if own is not None:
         return Listed(item=own)
@@ -143,7 +146,7 @@ async def _find(tenant: TenantId, db: Db, family: Family, name: str, code: Seque
         builtin = next((tool for tool in await _builtin(tenant, db, family) if tool.name == name), None)
         if builtin is not None:
             return Listed(item=builtin)
-    added = next((one for one in code if name in {one.name, one.id}), None)
+    added = next((one for one in unstored if name in {one.name, one.id}), None)
     if added is None:
         raise NotFound(f"no such {family.replace('_', ' ')}")
     return Listed(item=added)
@@ -154,7 +157,7 @@ async def _builtin(tenant: TenantId, db: Db, family: Family) -> Sequence[Tool]:
     return query_tools() if family is Family.TOOL and await sources.queried(tenant, db) else ()
 
 
-def _explain(tool: Tool) -> Tool:
+def explain_level(tool: Tool) -> Tool:
     """The tool with the reason for its safety level: the HTTP method, or a level that the document declares."""
     if tool.safety_reasons:
         return tool
@@ -163,5 +166,5 @@ def _explain(tool: Tool) -> Tool:
     return replace(tool, safety_reasons=(_REASONS[tool.safety].format(method) if is_methods else _ASKED_FOR,))
 
 
-def _place(listed: Listed, order: Order) -> tuple[str, ...]:
+def _position_of(listed: Listed, order: Order) -> tuple[str, ...]:
     return (listed.name,) if order.by is None else (write_moment(listed.created_at), listed.id)

@@ -33,7 +33,7 @@ class CalledTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedOperation:
-    """An imported operation, and the names of its filled-in arguments."""
+    """An imported operation, and the names of the arguments that the declaration fixes."""
 
     pointer: str
     source: str
@@ -47,7 +47,7 @@ class PinnedOperation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class OriginRequest:
     """A request to an origin, with or without a credential."""
 
     pointer: str
@@ -60,7 +60,7 @@ class Request:
         return () if self.credential is None else (f"{CREDENTIAL}{self.credential}",)
 
 
-Reference = CalledTool | PinnedOperation | Request
+Reference = CalledTool | PinnedOperation | OriginRequest
 
 
 def find_references(spec: HandlerSpec) -> Sequence[Reference]:
@@ -78,23 +78,23 @@ def _of_action(spec: HandlerSpec) -> Iterator[Reference]:
     if isinstance(action, HttpSpec):
         yield _request(action, "/handler")
     elif isinstance(action, OpenApiSpec):
-        filled_in = tuple(as_object(action.arguments.source) or ())
-        yield PinnedOperation(pointer="/handler", source=action.source, operation=action.operation, arguments=filled_in)
+        fixed = tuple(as_object(action.arguments.source) or ())
+        yield PinnedOperation(pointer="/handler", source=action.source, operation=action.operation, arguments=fixed)
     elif isinstance(action, StepsSpec):
         yield from _of_steps(action.steps, "/handler/steps")
 
 
 def _of_steps(steps: Sequence[Step], pointer: str) -> Iterator[Reference]:
     for number, step in enumerate(steps):
-        place = f"{pointer}/{number}"
+        step_pointer = f"{pointer}/{number}"
         if isinstance(step, CallStep):
-            yield CalledTool(pointer=f"{place}/call", name=step.tool)
+            yield CalledTool(pointer=f"{step_pointer}/call", name=step.tool)
         elif isinstance(step, HttpStep):
-            yield _request(step.http, f"{place}/http")
+            yield _request(step.http, f"{step_pointer}/http")
         elif isinstance(step, IfStep):
-            yield from _of_steps(step.then, f"{place}/if/then")
-            yield from _of_steps(step.otherwise, f"{place}/if/else")
+            yield from _of_steps(step.then, f"{step_pointer}/if/then")
+            yield from _of_steps(step.otherwise, f"{step_pointer}/if/else")
 
 
-def _request(spec: HttpSpec, pointer: str) -> Request:
-    return Request(pointer=pointer, origin=spec.url.origin, credential=spec.credential)
+def _request(spec: HttpSpec, pointer: str) -> OriginRequest:
+    return OriginRequest(pointer=pointer, origin=spec.url.origin, credential=spec.credential)

@@ -13,13 +13,13 @@ from gateway.store.engine import Db
 
 
 async def with_effective_levels(
-    tenant: TenantId, db: Db, found: Sequence[Primitive], code: Sequence[Primitive]
+    tenant: TenantId, db: Db, found: Sequence[Primitive], unstored: Sequence[Primitive]
 ) -> Sequence[Primitive]:
-    """The primitives with their effective levels; `code` contains the tenant's Python primitives."""
+    """The primitives with their effective levels; `unstored` contains those of Python code and live sources."""
     if not any(called_by(primitive) for primitive in found):
         return settle_levels(found, {})
-    stored = [*await primitives.tool_levels(tenant, db), *(one for one in code if one.family is Family.TOOL)]
-    tools = {f"{TOOL}{tool.name}": tool for tool in stored}
+    known = [*(one for one in unstored if one.family is Family.TOOL), *await primitives.tool_levels(tenant, db)]
+    tools = {f"{TOOL}{tool.name}": tool for tool in known}
     tools |= {f"{TOOL}{one.name}": one for one in found if one.family is Family.TOOL}
     references = _reachable(found, tools)
     imported = await _imported(tenant, db, references.difference(tools))

@@ -1,4 +1,4 @@
-"""Composes the effective primitives of a tenant from stored primitives and Python primitives."""
+"""Composes the effective primitives of a tenant from stored, Python and live primitives."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from datetime import datetime
 
 from gateway.catalog.overrides.overlay import is_hidden, is_shown, settle_operations
 from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
+from gateway.catalog.snapshots.live_primitives import NO_OFFER, HiddenLivePrimitive, LiveOffer, split_taken
 from gateway.catalog.snapshots.python_primitives import split_hidden
 from gateway.domain.identifiers import PrimitiveId
-from gateway.domain.overrides import Alias
+from gateway.domain.overrides import Alias, LoadedOperation
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.query.tools import CALL, DEFINITIONS
-from gateway.store.operations import LoadedOperation
 
 _READS = "it only reads the documents of the tenant's sources"
 _CALLS = "what it calls is judged by itself, as if its own tool had been called"
@@ -42,6 +42,8 @@ class Composition:
     """Imported tools by name that an override hides: handlers may call them, clients may not."""
     renamed: Mapping[str, Renamed]
     """Imported tools by old name. A name that another tool has now is left out."""
+    hidden_live: Sequence[HiddenLivePrimitive] = ()
+    """Primitives of live sources whose names are taken in the tenant."""
 
 
 def compose(
@@ -51,10 +53,12 @@ def compose(
     *,
     with_queries: bool = False,
     aliases: Sequence[Alias] = (),
+    offer: LiveOffer = NO_OFFER,
 ) -> Composition:
     """Compose the enabled primitives; `with_queries` adds the query tools.
 
-    A Python primitive is hidden if the tenant has a primitive of the same name, even a disabled one.
+    A Python primitive is hidden if the tenant has a primitive of the same name, even a disabled one. A primitive of a
+    live source is hidden by any other of the same name, and by an old name that can still be called.
     """
     builtin = query_tools() if with_queries else ()
     taken = [(primitive.family, primitive.name) for primitive in own]
@@ -64,11 +68,14 @@ def compose(
     taken += [(primitive.family, primitive.name) for primitive in seen]
     settled = settle_operations(operations)
     renamed = _renamed(aliases, settled, {name for family, name in taken if family is Family.TOOL})
+    taken += [(Family.TOOL, alias.name) for alias in aliases]
+    live, hidden_live = split_taken(offer, taken)
     imported = [operation.tool for operation in settled if is_shown(operation)]
     unlisted = {one.tool.name: one.tool for one in settled if one.is_listed and is_hidden(one)}
     by_source = index_operations(settled, renamed)
     callable_ = {tool.name: tool for tool in imported} | unlisted | {old: one.tool for old, one in renamed.items()}
-    everything = settle_levels([*own, *seen], levels_of(called_by_any([*own, *seen]), callable_, by_source))
+    known = levels_of(called_by_any([*own, *seen]), callable_, by_source)
+    everything = settle_levels([*own, *seen, *live], known)
     shown = sorted((one for one in everything if one.enabled), key=_name)
     tools = [*imported, *builtin, *(tool_of(one) for one in shown if one.family is Family.TOOL)]
     return Composition(
@@ -80,6 +87,7 @@ def compose(
         hidden=hidden,
         unlisted=unlisted,
         renamed=renamed,
+        hidden_live=hidden_live,
     )
 
 
@@ -110,6 +118,7 @@ def tool_of(primitive: Primitive) -> Tool:
         handler=primitive.handler,
         counted=primitive.counted,
         levels=primitive.levels,
+        source_name=primitive.source_name,
     )
 
 
@@ -132,12 +141,12 @@ def index_operations(
     for operation in operations:
         if operation.operation_id is None:
             continue
-        place = (operation.tool.source_name, operation.operation_id)
-        if place in seen:
-            found[place[0]].pop(place[1], None)
+        key = (operation.tool.source_name, operation.operation_id)
+        if key in seen:
+            found[key[0]].pop(key[1], None)
         else:
-            found[place[0]][place[1]] = operation.tool
-        seen.add(place)
+            found[key[0]][key[1]] = operation.tool
+        seen.add(key)
     return found
 
 
@@ -171,9 +180,9 @@ def _renamed(
         return {}
     tools = {(operation.tool.source, operation.tool.identity): operation.tool for operation in operations}
     return {
-        alias.name: Renamed(tool=tools[place], until=alias.expires_at)
+        alias.name: Renamed(tool=tools[key], until=alias.expires_at)
         for alias in aliases
-        if alias.name not in taken and (place := (alias.source, alias.identity)) in tools  # guard: old-name-of-another
+        if alias.name not in taken and (key := (alias.source, alias.identity)) in tools  # guard: old-name-of-another
     }
 
 

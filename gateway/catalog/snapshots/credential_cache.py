@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
-from gateway.domain.fairness.cache import FairCache
+from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.errors import DatabaseUnavailable
@@ -19,7 +19,7 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 
 _FRESH_S = 15.0
-_KEPT_S = 60.0
+_STALE_S = 60.0
 
 _Name = TypeVar("_Name", bound=str)
 _Value = TypeVar("_Value")
@@ -70,7 +70,7 @@ async def _open_named(sealer: EnvelopeCipher, tenant: TenantId, db: Db, name: st
 
 
 class _CachedCredential(Generic[_Name, _Value]):
-    """Values by tenant and name: fresh for `_FRESH_S`, and in use for `_KEPT_S` while the database is unreachable."""
+    """Values by tenant and name: fresh for `_FRESH_S`, and in use for `_STALE_S` while the database is unreachable."""
 
     def __init__(
         self, store: Store, read: Callable[[TenantId, Db, _Name], Awaitable[_Value]], *, capacity: int
@@ -91,7 +91,7 @@ class _CachedCredential(Generic[_Name, _Value]):
                 read = await self._read(tenant, db, name)
         except DatabaseUnavailable:
             kept = self._kept.get(tenant, name)  # `forget` may have dropped it meanwhile
-            if kept is None or _age(kept) > _KEPT_S:
+            if kept is None or _age(kept) > _STALE_S:
                 raise
             return kept[1]
         if changes == self._changes:  # nothing was forgotten while it was being read
@@ -115,4 +115,4 @@ def _age(read: tuple[float, object]) -> float:
 
 def _hurry(kept: tuple[float, object] | None) -> float | None:
     """Deadline in seconds for PostgreSQL if a cached value is there as a fallback; None (no deadline) otherwise."""
-    return PROMPT_S if kept is not None and _age(kept) <= _KEPT_S else None
+    return PROMPT_S if kept is not None and _age(kept) <= _STALE_S else None

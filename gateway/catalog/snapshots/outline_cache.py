@@ -16,7 +16,7 @@ from gateway.openapi.query.outline import decode_outline
 from gateway.store import sources
 from gateway.store.engine import Store
 
-_ROOM = 64 * 1024 * 1024
+_CACHE_BYTES = 64 * 1024 * 1024
 
 _Key = tuple[TenantId, SourceId, int]
 
@@ -30,7 +30,7 @@ class _CachedOutline:
 class OutlineCache:
     """The outlines of this replica by tenant, source and version; the least recently used one is dropped first."""
 
-    def __init__(self, store: Store, *, room: int = _ROOM) -> None:
+    def __init__(self, store: Store, *, room: int = _CACHE_BYTES) -> None:
         self._store = store
         self._room = room
         self._entries: OrderedDict[_Key, _CachedOutline] = OrderedDict()

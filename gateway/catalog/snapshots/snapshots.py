@@ -6,9 +6,7 @@ are due now or soon, so a replica with many tenants does not query once per tena
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
@@ -16,80 +14,31 @@ import anyio.to_thread
 import structlog
 
 from gateway.catalog.ceilings import policy_in_force
-from gateway.catalog.snapshots.composition import Renamed, compose
+from gateway.catalog.snapshots.composition import compose
+from gateway.catalog.snapshots.live_primitives import LiveOffer
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
-from gateway.domain.primitives import Primitive
-from gateway.domain.queries import QueriedSource
+from gateway.domain.live_sources import LiveSource, LiveStatus
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
-from gateway.domain.tenancy.policy import Limits, Policy
-from gateway.domain.tenancy.profiles import Profile
-from gateway.domain.tools import Tool
+from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
 from gateway.store import egress, operations, primitives, profiles, sources, tenants, tool_aliases
+from gateway.store.calls import guardrails
 from gateway.store.database.circuit_breaker import PROMPT_S
-from gateway.store.engine import Store
-from gateway.upstream.egress.allow_list import NOTHING, AllowList, read_stored
+from gateway.store.engine import Db, Store
+from gateway.store.live import live_primitives, live_sources
+from gateway.upstream.egress.allow_list import read_stored
 
 log = structlog.get_logger(__name__)
 
 _CHECK_S = 5.0
 _TAKEN_ALONG = 0.5
-"""Fraction of `_CHECK_S`: revisions of this age are compared in the same query as another tenant's."""
+"""One query also compares every other revision whose last comparison is older than this fraction of `_CHECK_S`."""
 
 _STALE_S = 60.0
 """Age of the last comparison up to which a snapshot stays in use while the database is unreachable."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """One tenant's catalog at one revision; immutable.
-
-    Each family is sorted by name and contains the effective primitives: enabled stored ones, Python primitives that no
-    name hides, and among the tools the query tools.
-    """
-
-    tenant: TenantId
-    revision: int
-    policy: Policy
-    """The policy with its limits capped by their ceilings."""
-    tools: tuple[Tool, ...]
-    by_name: Mapping[str, Tool]
-    slug: str = ""
-    resources: tuple[Primitive, ...] = ()
-    templates: tuple[Primitive, ...] = ()
-    prompts: tuple[Primitive, ...] = ()
-    profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
-    code: int = 0
-    """Generation of the Python primitives."""
-    http_origins: frozenset[str] | None = None
-    """The only origins that declared `http` handlers may call; None allows all origins that the gateway may dial."""
-    egress: AllowList = NOTHING
-    """Private upstreams that the operator lets this tenant reach."""
-    operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
-    """Enabled operations of all sources, query-only sources included, by source name, then by each of their names."""
-
-    queried: tuple[QueriedSource, ...] = ()
-    """The sources that the query tools show, sorted by name."""
-    unlisted: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
-    """Imported tools by name that handlers may call and clients may not."""
-    renamed: Mapping[str, Renamed] = field(default_factory=dict[str, Renamed])
-    """Imported tools by their old names."""
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """Sort key: newer snapshots of a tenant are greater."""
-        return self.revision, self.code
-
-    def operation(self, source: str, key: str) -> Tool | None:
-        """The operation of a source by its operationId, its `METHOD path`, its tool name or an old tool name."""
-        return self.operations.get(source, {}).get(key)
-
-    def called(self, old: str) -> Tool | None:
-        """The imported tool that had this old name; None once the name has expired."""
-        found = self.renamed.get(old)
-        return None if found is None or found.until <= datetime.now(UTC) else found.tool  # guard: old-name-ends
 
 
 @dataclass(slots=True)
@@ -99,22 +48,26 @@ class _Entry:
     snapshot: Snapshot | None = None
     newest: int = 0
     checked_at: float = 0.0
-    doubts: int = 0
-    doubts_at_check: int = 0
+    invalidations: int = 0
+    invalidations_at_check: int = 0
     failures: int = 0
     loading: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
-    def is_doubted(self) -> bool:
+    def is_invalidated(self) -> bool:
         """True if a change may have been missed since the last comparison."""
-        return self.doubts != self.doubts_at_check
+        return self.invalidations != self.invalidations_at_check
 
-    def note_revision(self, revision: int, *, asked_at: float, doubts: int) -> None:
-        """Note the revision in the database. If it is the snapshot's, note also the query's time and settled doubts."""
+    def note_revision(self, revision: int, *, asked_at: float, invalidations: int) -> None:
+        """Record the revision read from the database.
+
+        If the snapshot has this revision, it counts as compared at `asked_at`, and the invalidations before are
+        cleared.
+        """
         self.newest = max(self.newest, revision)
         if self.snapshot is not None and self.snapshot.revision == revision:
             self.checked_at = max(self.checked_at, asked_at)
-            self.doubts_at_check = max(self.doubts_at_check, doubts)
+            self.invalidations_at_check = max(self.invalidations_at_check, invalidations)
 
 
 class Snapshots:
@@ -186,7 +139,7 @@ class Snapshots:
     def invalidate_all(self) -> None:
         """Require a comparison of every revision with the database before its next use."""
         for entry in self._entries.values():
-            entry.doubts += 1
+            entry.invalidations += 1
 
     def forget(self, tenant: TenantId) -> None:
         """Drop the state of a tenant."""
@@ -199,7 +152,7 @@ class Snapshots:
                 return current
             if failures != entry.failures:  # a load failed while this task waited; the next request tries again
                 return _kept(tenant, entry, DatabaseUnavailable("the catalog cannot be read now"))
-            asked_at, doubts = time.monotonic(), entry.doubts
+            asked_at, invalidations = time.monotonic(), entry.invalidations
             try:
                 if entry.snapshot is not None and entry.snapshot.revision >= entry.newest:
                     await self._compare(tenant, entry)
@@ -212,27 +165,27 @@ class Snapshots:
             except NotFound:
                 self.forget(tenant)
                 raise
-            entry.snapshot, entry.checked_at, entry.doubts_at_check = fresh, asked_at, doubts
+            entry.snapshot, entry.checked_at, entry.invalidations_at_check = fresh, asked_at, invalidations
             entry.newest = max(entry.newest, fresh.revision)
             return fresh
 
     async def _compare(self, tenant: TenantId, entry: _Entry) -> None:
-        """Read the newest revisions of the tenant and of all tenants that are doubted or due soon.
+        """Read the newest revisions of the tenant and of all tenants that are invalidated or due soon.
 
         Raises:
             NotFound: the tenant does not exist.
             Unavailable: the database does not respond.
         """
         asked_at, soon = time.monotonic(), _CHECK_S * _TAKEN_ALONG
-        kept = {known: other for known, other in self._entries.items() if other.is_doubted or _age(other) >= soon}
+        kept = {known: other for known, other in self._entries.items() if other.is_invalidated or _age(other) >= soon}
         kept[tenant] = entry
-        doubts = {known: other.doubts for known, other in kept.items()}
+        invalidations = {known: other.invalidations for known, other in kept.items()}
         async with self._store.unscoped(within_s=PROMPT_S) as db:
-            found = await tenants.revisions(db, doubts)
+            found = await tenants.revisions(db, invalidations)
         if tenant not in found:
             raise NotFound("no such tenant")
         for known, revision in found.items():
-            kept[known].note_revision(revision, asked_at=asked_at, doubts=doubts[known])
+            kept[known].note_revision(revision, asked_at=asked_at, invalidations=invalidations[known])
 
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
         code = self.generation  # read before the primitives: a registration during the load causes another load
@@ -243,14 +196,16 @@ class Snapshots:
             found = await tenants.get(tenant, db)
             policy = await policy_in_force(tenant, db, self._ceilings)
             allowed = await egress.get(tenant, db)
+            chain = await guardrails.load(tenant, db)
             imported = await operations.load(tenant, db)
             own = await primitives.load(tenant, db)
             selections = await profiles.load(tenant, db)
             queried = await sources.queried(tenant, db)
             old_names = await tool_aliases.active(tenant, db)
+            offer = await load_offer(tenant, db)
         slug = "" if found is None else found.slug
         added = primitives_for(self._code, slug)
-        composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names)
+        composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names, offer=offer)
         composed = await anyio.to_thread.run_sync(composing)
         for primitive in composed.hidden:
             log.warning("code_primitive_hidden", tenant_id=tenant, family=primitive.family, name=primitive.name)
@@ -269,11 +224,13 @@ class Snapshots:
             profiles={profile.name: profile for profile in selections},
             code=code,
             http_origins=None if policy.http_origins is None else frozenset(policy.http_origins),
+            guardrails=tuple(chain),
             egress=read_stored(allowed.allow),
             operations=composed.operations,
             queried=tuple(queried),
             unlisted=composed.unlisted,
             renamed=composed.renamed,
+            live_sources={one.id: _declared(one) for one in offer.sources},
         )
 
     @property
@@ -287,16 +244,29 @@ class Snapshots:
         return 0 if self._code is None else self._code.generation
 
 
+async def load_offer(tenant: TenantId, db: Db) -> LiveOffer:
+    """The enabled live sources of the tenant, and their remembered primitives."""
+    enabled = await live_sources.load(tenant, db)
+    return LiveOffer(sources=enabled, found=await live_primitives.load(tenant, db) if enabled else {})
+
+
+def _declared(source: LiveSource) -> LiveSource:
+    return replace(source, status=LiveStatus(can_subscribe=source.status.can_subscribe))
+
+
 def _current(entry: _Entry, code: int) -> Snapshot | None:
     """The kept snapshot; None if it has to be loaded or compared first."""
     snapshot = entry.snapshot
-    if snapshot is None or entry.is_doubted or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
+    if snapshot is None or entry.is_invalidated or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
         return None
     return snapshot if snapshot.code == code else None
 
 
 def _kept(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snapshot:
-    """The snapshot to use while the database is unreachable; raises the error without one, or if it is too old."""
+    """Return the stale snapshot while the database is unreachable.
+
+    Raises `error` if there is none or its last comparison is over 60 s old.
+    """
     snapshot = entry.snapshot
     if snapshot is None or _age(entry) > _STALE_S:
         raise error

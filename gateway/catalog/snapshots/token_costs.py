@@ -7,12 +7,13 @@ import anyio.to_thread
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
+from gateway.catalog.snapshots.snapshots import load_offer
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
-from gateway.domain.served_size import served_bytes
 from gateway.domain.sources import estimate_tokens
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.selection import compile_selection
+from gateway.domain.tools import served_bytes
 from gateway.store import operations, primitives, sources
 
 _EMPTY_LIST = len(b'{"tools":[]}')
@@ -41,9 +42,10 @@ async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Se
         imported = await operations.load(tenant, db)
         own = await primitives.load(tenant, db)
         queried = await sources.queried(tenant, db)
+        offer = await load_offer(tenant, db)
 
     def price_all() -> Sequence[Price]:
-        composed = compose(imported, own, code, with_queries=bool(queried))
+        composed = compose(imported, own, code, with_queries=bool(queried), offer=offer)
         return [_price(profile, composed) for profile in profiles]
 
     return await anyio.to_thread.run_sync(price_all)

@@ -32,19 +32,19 @@ class _Destination:
     security: tuple[tuple[_TokenScheme, ...], ...] = ()
 
 
-_place_of = msgspec.json.Decoder(_Destination).decode
+_decode_destination = msgspec.json.Decoder(_Destination).decode
 
 
 def stored_origins(tools: Iterable[Tool], source: SourceId) -> frozenset[str]:
     """Origins (scheme, host and port) that receive the source's calls and credentials now."""
-    places = (_place_of(tool.plan) for tool in tools if tool.source == source)
-    return frozenset(origin for place in places for origin in _origins(place))
+    destinations = (_decode_destination(tool.plan) for tool in tools if tool.source == source)
+    return frozenset(origin for destination in destinations for origin in _origins(destination))
 
 
-def _origins(place: _Destination | RequestPlan) -> Iterator[str]:
-    yield place.origin
-    for way in place.security:
-        for scheme in way:
+def _origins(destination: _Destination | RequestPlan) -> Iterator[str]:
+    yield destination.origin
+    for alternative in destination.security:
+        for scheme in alternative:
             if scheme.token_url is not None:
                 parts = urlsplit(scheme.token_url)
                 yield f"{parts.scheme}://{parts.netloc}"
@@ -60,6 +60,8 @@ def check_destinations(current: Source, before: frozenset[str], compilation: Com
     added = sorted(after - before)
     if not current.schemes or not added:  # guard: credential-destination
         return
-    reason = f"calls would go to {', '.join(added[:3])}, where the stored credentials were not meant for"
-    fault = Fault(pointer="/credentials", reason=f"{reason}; send them again, or an empty object to go without")
+    origins = ", ".join(added[:3])
+    reason = f"the update adds {origins}, for which no credentials were given"
+    remedy = "send `credentials` again, or an empty object to call without them"
+    fault = Fault(pointer="/credentials", reason=f"{reason}; {remedy}")
     raise InvalidBody(f"credentials: {fault.reason}", faults=[fault])

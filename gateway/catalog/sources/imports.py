@@ -41,6 +41,7 @@ from gateway.errors import Conflict, NameConflict, NameTaken
 from gateway.openapi.options import ImportOptions
 from gateway.store import operations, secrets, sources
 from gateway.store.engine import Db
+from gateway.store.live import live_sources
 
 _OWN_ORIGIN = "source:"
 _ROWS_AT_ONCE = 100
@@ -228,6 +229,9 @@ async def _store(
 
 
 async def _refuse_source_name(tenant: TenantId, db: Db, name: str) -> None:
-    if await sources.get(tenant, db, name) is not None:
-        conflict = NameConflict(name=name, owner=f"{_OWN_ORIGIN}{name}")
-        raise NameTaken(f"there is a source {name} already", conflicts=[conflict])
+    """Refuse the name of another source, live or not: profiles select both by name."""
+    is_live = await live_sources.get(tenant, db, name) is not None
+    if is_live or await sources.get(tenant, db, name) is not None:
+        owner = f"live_source:{name}" if is_live else f"{_OWN_ORIGIN}{name}"
+        conflict = NameConflict(name=name, owner=owner)
+        raise NameTaken(f"there is a {'live ' if is_live else ''}source {name} already", conflicts=[conflict])

@@ -74,7 +74,7 @@ def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedIm
 def _judge(override: Override, defined: tuple[str, bytes] | None) -> OverrideReport:
     identity = override.identity
     if defined is None:
-        reason = "the document has no such operation any more, or it is not taken"
+        reason = "the document has no such operation any more, or the import excludes it"
         return OverrideReport(identity=identity, applies=False, reasons=(reason,))
     tool, definition = defined
     faults = find_faults_of_pinned(definition, override.changes.pinned or {})

@@ -24,7 +24,7 @@ from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 from gateway.openapi.worker_messages import (
     LENGTH_BYTES,
-    LONGEST,
+    LONGEST_MESSAGE,
     Task,
     WorkerAnswer,
     decode_message,
@@ -39,7 +39,7 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 CONCURRENT_WORKERS = 2
 """Number of documents that one replica reads concurrently."""
 
-_WAITING = 16
+_LONGEST_QUEUE = 16
 _PATIENCE_S = 90.0
 """Longest wait for a worker, because each of the documents ahead may take up to 30 s."""
 
@@ -75,7 +75,7 @@ class WorkerPool:
         self._command = command
         self._limits = limits or WorkerLimits()
         self.places = places or FairSlotPool(
-            "document workers", places=CONCURRENT_WORKERS, queue=_WAITING, patience_s=_PATIENCE_S
+            "document workers", slots=CONCURRENT_WORKERS, queue=_LONGEST_QUEUE, patience_s=_PATIENCE_S
         )
 
     async def compile(
@@ -166,7 +166,7 @@ async def _send_task(stream: ByteSendStream, task: Task, content: bytes) -> None
 
 
 async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
-    """Receive messages until the answer is complete, the process ends, or a message is longer than `LONGEST`.
+    """Receive messages until the answer is complete, the process ends, or a message is longer than `LONGEST_MESSAGE`.
 
     Messages are decoded in a thread.
     """
@@ -174,7 +174,7 @@ async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
     with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
         while not answer.is_complete:
             length = int.from_bytes(await buffered.receive_exactly(LENGTH_BYTES), "big")
-            if length > LONGEST:
+            if length > LONGEST_MESSAGE:
                 return
             content = await buffered.receive_exactly(length)
             answer.take(await anyio.to_thread.run_sync(decode_message, content))

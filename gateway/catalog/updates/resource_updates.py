@@ -38,7 +38,7 @@ async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence
         wanted = await _lacking(tenant, catalog, db, uris)
         templates = await _templates(tenant, catalog, db) if wanted else ()
     unmade = await _unmade(templates, wanted)
-    return [place for place, uri in enumerate(uris) if uri in unmade]
+    return [index for index, uri in enumerate(uris) if uri in unmade]
 
 
 async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> None:

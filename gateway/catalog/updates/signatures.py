@@ -6,17 +6,26 @@ import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
 
-from gateway.domain.webhooks import SigningSecrets
+from gateway.domain.updates.webhooks import SigningSecrets
 
 PREFIX = "whsec_"
-_BYTES = 32
+_SECRET_BYTES = 32
+_FEWEST_BYTES = 24
 _VERSION = "v1"
 _MOST_SIGNATURES = 16
 
 
 def new_secret() -> str:
     """A new secret in text form: the prefix and 256 random bits."""
-    return PREFIX + b64encode(secrets.token_bytes(_BYTES)).decode()
+    return PREFIX + b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+
+
+def is_secret(text: str) -> bool:
+    """True if the text is a secret in text form: the prefix, and at least 192 random bits in base64."""
+    try:
+        return text.startswith(PREFIX) and len(b64decode(text.removeprefix(PREFIX), validate=True)) >= _FEWEST_BYTES
+    except (binascii.Error, ValueError):
+        return False
 
 
 def sign(secret: str, *, delivery: str, at: str, body: bytes) -> str:

@@ -16,7 +16,7 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, c
 from gateway.catalog.updates.resource_updates import is_known
 from gateway.domain.identifiers import TenantId, new_watch_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.watches import Sighting, Watch
+from gateway.domain.updates.watches import Sighting, Watch
 from gateway.errors import (
     Fault,
     InvalidBody,
@@ -26,11 +26,13 @@ from gateway.errors import (
     NotFound,
     ReferenceMissing,
 )
-from gateway.store import jobs, policies, watches
+from gateway.store import jobs
+from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
+from gateway.store.updates import watches
 
-MOST = 100
+MOST_WATCHES = 100
 """Limit on the watches of one tenant."""
 KIND = "watch"
 _FIRST_LOOK_S = 2.0
@@ -65,7 +67,7 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
     """Create a watch. Its first poll is due within 2 s and only stores the current state.
 
     Raises:
-        InvalidBody: the URL is no absolute http or https URL.
+        InvalidBody: the URL is not an absolute http or https URL.
         NameTaken: the resource has a watch.
         ReferenceMissing: the resource is missing, or the credential is for another origin or missing, or the policy
             does not allow the URL.
@@ -87,11 +89,11 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
         if await watches.get(tenant, db, draft.uri) is not None:
             conflict = NameConflict(name=draft.uri, owner=f"watch:{draft.uri}")
             raise NameTaken("the resource is watched already", conflicts=[conflict])
-        if await watches.count(tenant, db) >= MOST:
-            raise LimitExceeded(f"the tenant may have {MOST} watches")
+        if await watches.count(tenant, db) >= MOST_WATCHES:
+            raise LimitExceeded(f"the tenant has {MOST_WATCHES} watches (the limit); delete unused ones")
         await _check(tenant, catalog, db, draft)
         await watches.insert(tenant, db, made)
-        await jobs.put(tenant, db, _soon(tenant, made))
+        await jobs.schedule(tenant, db, _soon(tenant, made))
     return made
 
 
@@ -133,7 +135,7 @@ async def update_watch(
         )
         entry.target, entry.detail = current.uri, _detail(revised)
         await watches.save(tenant, db, revised)
-        await jobs.put(tenant, db, _soon(tenant, revised))
+        await jobs.schedule(tenant, db, _soon(tenant, revised))
     return replace(revised, version=current.version + 1)
 
 
@@ -177,7 +179,7 @@ async def begin_poll(catalog: CatalogContext, due: Job, *, until: datetime) -> P
     """Acquire the lease of a poll that is due; None if another replica holds it or the watch was removed."""
     tenant = due.tenant
     async with catalog.store.transaction(tenant) as db:
-        if not await jobs.move(tenant, db, due.id, seen=due.due_at, to=until):
+        if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
             return None
         watch = await watches.get(tenant, db, due.id)
         if watch is None:
@@ -196,7 +198,7 @@ async def end_poll(catalog: CatalogContext, look: Poll, seen: Sighting, *, again
     """Store the result of a poll and the time of the next; False if the watch changed or the lease expired."""
     tenant, watch = look.tenant, look.watch
     async with catalog.store.transaction(tenant) as db:
-        if not await jobs.move(tenant, db, watch.id, seen=look.until, to=again_at):
+        if not await jobs.reschedule(tenant, db, watch.id, seen=look.until, to=again_at):
             return False
         return await watches.note(tenant, db, watch.id, seen, version=watch.version)
 

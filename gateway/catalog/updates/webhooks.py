@@ -19,7 +19,7 @@ from gateway.catalog.updates.resource_updates import find_unknown, publish_updat
 from gateway.catalog.updates.signatures import is_signed, new_secret
 from gateway.domain.identifiers import TenantId, WebhookId, new_webhook_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.webhooks import SigningSecrets, Webhook
+from gateway.domain.updates.webhooks import SigningSecrets, Webhook
 from gateway.errors import (
     BadInput,
     Conflict,
@@ -31,12 +31,13 @@ from gateway.errors import (
     RedisUnavailable,
     ReferenceMissing,
 )
-from gateway.store import tenants, webhooks
+from gateway.store import tenants
 from gateway.store.engine import Db
+from gateway.store.updates import webhooks
 
 log = structlog.get_logger(__name__)
 
-MOST = 100
+MOST_WEBHOOKS = 100
 """Limit on the webhooks of one tenant."""
 OVERLAP = timedelta(days=1)
 """Time for which the previous secret stays valid after a rotation."""
@@ -77,8 +78,8 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
         if await webhooks.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"webhook:{name}")
             raise NameTaken(f"there is a webhook {name} already", conflicts=[conflict])
-        if await webhooks.count(tenant, db) >= MOST:
-            raise LimitExceeded(f"the tenant may have {MOST} webhooks")
+        if await webhooks.count(tenant, db) >= MOST_WEBHOOKS:
+            raise LimitExceeded(f"the tenant has {MOST_WEBHOOKS} webhooks (the limit); delete unused ones")
         await webhooks.insert(tenant, db, catalog.sealer, made, SigningSecrets(current=secret))
     return made, secret
 
@@ -186,7 +187,7 @@ async def take_delivery(
     delivery: Delivery,
     uris: Mapping[str, str],
     *,
-    once: SingleUse,
+    delivery_ids: SingleUse,
 ) -> None:
     """Announce a delivery's changed resources to all replicas, once per delivery id, and only if all of them exist.
 
@@ -198,25 +199,25 @@ async def take_delivery(
         RedisUnavailable: the id could not be checked, or replicas may have missed events.
     """
     named = f"hook:{webhook}:{hashlib.sha256(delivery.id.encode()).hexdigest()}"
-    if not await once.use(tenant, named, REMEMBERED_S):  # guard: webhook-once
-        raise Conflict("this delivery has arrived before")
+    if not await delivery_ids.use(tenant, named, REMEMBERED_S):  # guard: webhook-once
+        raise Conflict("this delivery was received before")
     try:
         unknown = await find_unknown(tenant, catalog, list(uris.values()))
         if unknown:
             pointers = list(uris)
-            faults = [Fault(pointer=pointers[place], reason="no such resource") for place in unknown]
+            faults = [Fault(pointer=pointers[index], reason="no such resource") for index in unknown]
             raise ReferenceMissing("the tenant does not have all of these resources", faults=faults)
         await publish_updates(tenant, catalog, list(uris.values()))
     except BaseException:  # also when the sender has disconnected: it will retry
         with anyio.CancelScope(shield=True):
-            await _forget(once, tenant, named)
+            await _forget(delivery_ids, tenant, named)
         raise
     log.info("webhook_delivered", tenant_id=tenant, webhook=webhook, delivery=delivery.id, resources=len(uris))
 
 
-async def _forget(once: SingleUse, tenant: TenantId, named: str) -> None:
+async def _forget(delivery_ids: SingleUse, tenant: TenantId, named: str) -> None:
     try:
-        await once.free(tenant, named)
+        await delivery_ids.free(tenant, named)
     except RedisUnavailable:
         log.warning("delivery_not_forgotten", tenant_id=tenant)
 

@@ -11,8 +11,12 @@ from anyio import to_thread
 
 from gateway.app.server.serve import Running, serve
 from gateway.cli.failures import Failure, failure_of, first_leaf
+from gateway.cli.stdio.options import LOCAL_DECISIONS
 from gateway.errors import GatewayError
 from gateway.settings import Settings, load_settings
+
+LOCAL_POLICY = tuple(f"{level}={decision}" for level, decision in LOCAL_DECISIONS.items())
+"""Decisions of new tenants of a gateway for one person."""
 
 
 def read_settings(**overrides: object) -> Settings:
@@ -47,6 +51,8 @@ def local_settings(*, port: int | None, folder: Path, reachable: tuple[str, ...]
     }
     own |= {} if port is None else {"port": port}
     configured = read_settings(**own)
+    if "tenant_policy" not in configured.model_fields_set:
+        own["tenant_policy"] = LOCAL_POLICY
     if "log_level" not in configured.model_fields_set:
         own["log_level"] = "warning"
     return read_settings(**own, egress_allow=(*configured.egress_allow, *reachable))

@@ -26,7 +26,7 @@ def check_url(url: str) -> str:
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise Failure(f"{url!r} is no http or https URL", ExitCode.USAGE)
+        raise Failure(f"{url!r} is not an http or https URL", ExitCode.USAGE)
     return url.rstrip("/")
 
 
@@ -96,7 +96,7 @@ def check_key(key: str) -> str:
     """
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise Failure("the key holds characters that no key has", ExitCode.USAGE)
+        raise Failure("the key contains characters that keys do not have", ExitCode.USAGE)
     return key
 
 

@@ -11,8 +11,10 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.import_request import Upload, upload
 from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.output.decisions import describe_decisions
 from gateway.cli.output.progress import Progress
 from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Safety
 
 
 def ensure_tenant(admin: AdminApi, tenant: str) -> None:
@@ -27,6 +29,16 @@ def ensure_tenant(admin: AdminApi, tenant: str) -> None:
         if failure.exit_code != ExitCode.NOT_FOUND:
             raise
         admin.send("POST", "/tenants", {"slug": tenant})
+
+
+def policy_line(admin: AdminApi, tenant: str, *, change: str) -> str:
+    """Return one line with the tenant's decisions and the way to change them.
+
+    Raises:
+        Failure: the gateway refused.
+    """
+    found = admin.get(path_of("tenants", tenant, "policy"))
+    return f"Policy: {describe_decisions(*(text_at(found, level) for level in Safety))}; change it with {change}."
 
 
 def ensure_source(

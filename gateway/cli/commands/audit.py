@@ -1,18 +1,27 @@
 """`gateway audit`: lists and verifies a tenant's audit trail."""
 
 import json
-from collections.abc import Mapping
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import IO
 
 import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.commands.audit_sinks import sink
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, text_at
-from gateway.cli.output.tables import count, render_table
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, number_at, text_at
+from gateway.cli.output.tables import count, render_pairs, render_table
+from gateway.domain.audit import AuditKind
 
+_REMEMBERED = 5000
+"""Entries that `tail` recognises when they arrive again."""
+_OVERLAP = timedelta(seconds=60)
 _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlation_id")
 
 
@@ -52,6 +61,125 @@ def verify_audit(context: AdminContext, earlier: Path | None) -> None:
     context.show(found, lambda: _render_verified(found))
     if found.get("ok") is not True:
         click.get_current_context().exit(ExitCode.FAILED)
+
+
+@audit.command("export")
+@click.option("--kind", type=click.Choice([kind.value for kind in AuditKind]), help="Only entries of this kind.")
+@click.option("--principal", help="Only what it did, such as key:key_… or operator.")
+@click.option("--tool", help="Only calls of this tool.")
+@click.option("--since", metavar="TIME", help="Not older than this time, such as 2030-01-31T00:00:00Z.")
+@click.option("--until", metavar="TIME", help="Older than this time.")
+@click.option("--output", type=click.File("wb", lazy=True), default="-", help="The file to write; default: print.")
+@with_tenant
+def export_audit(context: AdminContext, /, output: IO[bytes], **filters: str | None) -> None:
+    """Export the audit trail as signed lines of JSON, which can be verified without the gateway.
+
+    Without a filter the whole trail is exported, and verified meanwhile. `python -m gateway.cli.audit_verifier`
+    verifies an export with the public key that `gateway audit keys` names; its file works on its own.
+    """
+    wanted = {name: value for name, value in filters.items() if value is not None}
+    for chunk in context.admin.download(context.tenant_path("audit", "export"), wanted):
+        output.write(chunk)
+
+
+@audit.command("tail")
+@click.option("--since", metavar="TIME", help="Also entries that are not older than this time.")
+@with_tenant
+def follow_audit(context: AdminContext, since: str | None) -> None:
+    """Print entries as they are committed, until Ctrl-C.
+
+    After a lost connection the command connects again, and repeats nothing of the last minute. Entries that were held
+    back by an outage for longer may be missing then; a sink misses none. With --json each line is an entry as in an
+    export.
+    """
+    seen: deque[str] = deque(maxlen=_REMEMBERED)
+    while True:
+        latest = datetime.now(UTC).isoformat()
+        try:
+            for entry in _followed(context, since):
+                latest = max(latest, text_at(entry, "at"))
+                if text_at(entry, "id") not in seen:
+                    seen.append(text_at(entry, "id"))
+                    _print_entry(context, entry)
+        except Failure as failure:
+            if failure.exit_code is not ExitCode.UNREACHABLE or (since is None and not seen):
+                raise
+        since = (datetime.fromisoformat(latest) - _OVERLAP).isoformat()
+        time.sleep(1.0)
+
+
+def _followed(context: AdminContext, since: str | None) -> Iterator[JsonObject]:
+    """The entries of one connection."""
+    wanted = {"for_s": "60"} | ({} if since is None else {"since": since})
+    rest = b""
+    for chunk in context.admin.download(context.tenant_path("audit", "tail"), wanted):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (as_object(json.loads(line)) for line in lines if line)
+
+
+def _print_entry(context: AdminContext, entry: JsonObject) -> None:
+    line = " ".join(text_at(entry, name) or "-" for name in ("at", "kind", "principal", "action", "target", "outcome"))
+    click.echo(json.dumps(entry) if context.as_json else line)
+
+
+@audit.command("keys")
+@with_tenant
+def list_keys(context: AdminContext) -> None:
+    """List the public keys that sign exports of the tenant's audit trail; note them where the exports are verified."""
+    found = context.admin.get(context.tenant_path("audit", "export-keys"))
+    rows = [[text_at(key, "id"), text_at(key, "public")] for key in as_objects(found.get("keys"))]
+    context.show(found, lambda: f"tenant {text_at(found, 'tenant')}\n{render_table(('key', 'public'), rows)}")
+
+
+@audit.group(cls=Commands)
+def retention() -> None:
+    """Keep audit entries for some time only; what is removed is recorded and signed."""
+
+
+@retention.command("show")
+@with_tenant
+def show_retention(context: AdminContext) -> None:
+    """Show for how long entries are kept, what was removed, and what would be removed now."""
+    found = context.admin.get(context.tenant_path("audit", "retention"))
+    context.show(found, lambda: _render_retention(found))
+
+
+@retention.command("set")
+@click.argument("days", metavar="DAYS")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@with_tenant
+def set_retention(context: AdminContext, days: str, *, dry_run: bool) -> None:
+    """Keep entries for DAYS days, or `forever`."""
+    if days != "forever" and not (days.isascii() and days.isdigit()):
+        raise Failure("DAYS must be a number or `forever`", ExitCode.USAGE)
+    path, wanted = context.tenant_path("audit", "retention"), None if days == "forever" else int(days)
+    if dry_run and wanted is None:
+        raise Failure("`forever` removes nothing", ExitCode.USAGE)
+    admin = context.admin
+    found = admin.get(f"{path}?days={wanted}") if dry_run else admin.send("PUT", path, {"days": wanted})
+    context.show(found, lambda: _render_retention(found))
+
+
+audit.add_command(sink)
+
+
+def _render_retention(found: JsonObject) -> str:
+    old = as_object(found.get("removable")) or {}
+    most = " at least" if old.get("is_partial") is True else ""
+    span = f", from {text_at(old, 'oldest')} to {text_at(old, 'newest')}" if number_at(old, "entries") else ""
+    held = ", ".join(str(name) for name in as_list(old.get("held_by")))
+    days = "forever" if found.get("days") is None else count(number_at(found, "days"), "day", "days")
+    pairs = [
+        ("kept", f"{days} (the operator's minimum: {number_at(found, 'minimum_days')})"),
+        (
+            "removed",
+            f"{count(number_at(found, 'removed'), 'entry', 'entries')}, last at {text_at(found, 'cut_at') or '-'}",
+        ),
+        ("removable now", f"{count(number_at(old, 'entries'), 'entry', 'entries')}{most}{span}"),
+        ("waits for sinks", held or "-"),
+        ("fault", text_at(found, "fault") or "-"),
+    ]
+    return render_pairs(pairs)
 
 
 def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
@@ -97,6 +225,8 @@ def _render_verified(found: JsonObject) -> str:
     writers = [chain for chain in chains if not text_at(chain, "writer").startswith("heads:")]
     message = f"{count(number_at(found, 'entries'), 'entry', 'entries')} of {count(len(writers), 'writer')}"
     is_whole = found.get("ok") is True
+    removed = number_at(found, "removed")
+    message += f", {removed} more removed by retention" if removed else ""
     lines = [f"ok: {message}, each follows from the one before" if is_whole else f"NOT ok: {message}"]
     lines += [_render_anchor(as_object(found.get("anchor")) or {})]
     lines += [_render_store(store) for store in as_objects(found.get("stores") or [])]

@@ -1,4 +1,4 @@
-"""`gateway call`: one tool call through MCP, like that of any client."""
+"""`gateway call`: one tool call through MCP, like that of any client. `gateway explain`: the call without effects."""
 
 import base64
 import binascii
@@ -7,14 +7,15 @@ import json
 import click
 
 from gateway.cli.arguments import parse_arguments
+from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.client.locations import find_key, mcp_url
 from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.output.printing import show
-from gateway.cli.output.tables import drop_controls, thousands
+from gateway.cli.output.tables import drop_controls, render_pairs, thousands
 
 
 @click.command("call")
@@ -41,6 +42,71 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
     show(result, lambda: render_result(result), as_json=wants_json())
     if result.get("isError") is True:
         context.exit(ExitCode.FAILED)
+
+
+@click.command("explain")
+@click.argument("tool")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
+@click.option("--profile", help="As a client at the URL of this profile.")
+@click.option("--as-key", "key", metavar="ID", help="As the client with this key.")
+@with_tenant
+def explain_tool(
+    context: AdminContext,
+    tool: str,
+    arguments: tuple[str, ...],
+    whole: str | None,
+    profile: str | None,
+    key: str | None,
+) -> None:
+    """Explain what a call of TOOL would do, without making it.
+
+    \b
+    Example:
+      gateway explain delete_pet petId=7 --profile support
+    """
+    place = context.tenant_path("tools", tool)
+    try:
+        schema = pick(context.admin.get(place), "definition", "inputSchema")
+    except Failure:  # a hidden tool cannot be read; its explanation has the reason
+        schema = None
+    given: JsonObject = {
+        "arguments": parse_arguments(arguments, whole=whole, schema=schema),
+        "as": {"profile": profile, "key": key},
+    }
+    found = context.admin.send("POST", f"{place}/explain", given)
+    context.show(found, lambda: _render_explanation(found))
+    if text_at(found, "course") in {"refused", "hidden"}:
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _render_explanation(found: JsonObject) -> str:
+    reason, refusal = text_at(found, "hidden_because"), as_object(found.get("refusal"))
+    pairs = [
+        ("tool", text_at(found, "tool")),
+        ("visible", f"no: {reason}" if reason else "yes"),
+        ("course", text_at(found, "course")),
+        ("level", text_at(found, "level", "level")),
+        *(("", as_text(each)) for each in as_list(pick(found, "level", "reasons"))),
+        ("decision", f"{text_at(found, 'decision')}: {text_at(found, 'decision_reason')}"),
+    ]
+    if refusal:
+        pairs.append(("refusal", f"{text_at(refusal, 'code')}: {text_at(refusal, 'message')}"))
+        faults = as_objects(refusal.get("faults"))
+        pairs += [("", f"{text_at(fault, 'pointer') or '/'}: {text_at(fault, 'reason')}") for fault in faults]
+    pairs += [("guardrail", _render_guardrail(one)) for one in as_objects(found.get("guardrails"))]
+    if summary := text_at(found, "request", "summary"):
+        pairs += [("request", line) for line in summary.splitlines()[:1]]
+        pairs += [("", line) for line in summary.splitlines()[1:]]
+    if body := text_at(found, "request", "body"):
+        pairs.append(("body", body))
+    return drop_controls(render_pairs(pairs))
+
+
+def _render_guardrail(one: JsonObject) -> str:
+    findings = one.get("findings")
+    found = "not run" if findings is None else ", ".join(map(as_text, as_list(findings))) or "finds nothing"
+    return f"{text_at(one, 'name')} ({text_at(one, 'check')}, {text_at(one, 'action')}): {found}"
 
 
 def render_result(result: JsonObject) -> str:

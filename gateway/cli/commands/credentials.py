@@ -8,10 +8,10 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
-from gateway.cli.input.import_request import read_secret
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
+from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.credentials import CredentialLocation
 

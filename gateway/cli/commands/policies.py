@@ -1,7 +1,8 @@
-"""`gateway policy`: decisions by safety level, and a tenant's limits."""
+"""`gateway policy`: decisions by safety level and rule, and a tenant's limits."""
 
+import json
 from dataclasses import fields
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import click
 
@@ -9,17 +10,22 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.output.tables import render_pairs
-from gateway.domain.tenancy.policy import WORKING, Limits, Safety
+from gateway.cli.input.declarations import only_one, read_declarations
+from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_text, text_at
+from gateway.cli.output.reports import join_parts
+from gateway.cli.output.tables import render_pairs, render_table
+from gateway.definitions.json_access import shorten
+from gateway.domain.tenancy.policy import Decision, Limits
 
-_LEVELS = tuple(level.value for level in Safety)
+_LEVELS: tuple[Literal["safe", "moderate", "dangerous"], ...] = ("safe", "moderate", "dangerous")
 LIMITS = tuple(field.name for field in fields(Limits))
 _ANY = "any"
-_DECISION = click.Choice([decision.value for decision in WORKING])
+_DECISION = click.Choice([decision.value for decision in Decision])
 
 
-class _Decisions(TypedDict):
+class _PolicyOptions(TypedDict):
+    file: str | None
+    no_rules: bool
     safe: str | None
     moderate: str | None
     dangerous: str | None
@@ -27,7 +33,7 @@ class _Decisions(TypedDict):
 
 @click.group(cls=Commands)
 def policy() -> None:
-    """Show and set a tenant's policy: decisions by safety level, and limits."""
+    """Show and set a tenant's policy: decisions by safety level and rule, and limits."""
 
 
 @policy.command("show")
@@ -50,21 +56,40 @@ def show_policy(context: AdminContext) -> None:
     metavar="ORIGIN",
     help="What declared `http` handlers may call, and nothing else; may be given again; `any` for everything.",
 )
+@click.option("--rules", "file", metavar="FILE", help="Replace the rules by those of FILE (JSON or YAML; - is stdin).")
+@click.option("--no-rules", is_flag=True, help="Remove all rules.")
 @with_tenant
 def set_policy(
-    context: AdminContext, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_Decisions]
+    context: AdminContext, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_PolicyOptions]
 ) -> None:
-    """Change the given parts of a tenant's policy; the others are kept."""
-    decisions = {level: decision for level, decision in given.items() if decision is not None}
+    """Change the given parts of a tenant's policy; the others are kept.
+
+    FILE has a member `rules`, as `policy show --json` prints it; docs/policy.md describes the rules.
+    """
+    decisions: JsonObject = {level: given[level] for level in _LEVELS if given[level] is not None}
     changed_limits = parse_limits(limits)
     reach = _reach(origins)
-    if not decisions and not changed_limits and not reach:
-        raise Failure("nothing to change: give a level, --limit or --http-origin", ExitCode.USAGE)
+    rules = _rules_of(given)
+    if not decisions and not changed_limits and not reach and not rules:
+        raise Failure("nothing to change: give a level, --rules, --limit or --http-origin", ExitCode.USAGE)
     current, tag = context.admin.get_with_tag(context.tenant_path("policy"))
     wanted: JsonObject = {level: current.get(level) for level in _LEVELS}
-    wanted |= {**decisions, **reach, "limits": changed_limits}
+    wanted |= {**decisions, **reach, **rules, "limits": changed_limits}
     stored = context.admin.send("PUT", context.tenant_path("policy"), wanted, if_match=tag)
     context.show(stored, lambda: _describe(stored))
+    if rules.get("rules"):
+        for warning in _warnings(context.admin.send("POST", context.tenant_path("policy", "check"), {})):
+            click.echo(f"warning: {warning}", err=True)
+
+
+@policy.command("check")
+@click.argument("file", required=False)
+@with_tenant
+def check_rules(context: AdminContext, file: str | None) -> None:
+    """Show which primitives each rule of FILE (JSON or YAML; - reads stdin), or each stored rule, matches now."""
+    body = {} if file is None else _read_rules(file)
+    found = context.admin.send("POST", context.tenant_path("policy", "check"), body)
+    context.show(found, lambda: _describe_matches(found))
 
 
 def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
@@ -80,6 +105,37 @@ def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
             raise Failure(f"--limit {text}: the limits are {', '.join(LIMITS)}, written NAME=NUMBER", ExitCode.USAGE)
         limits[name] = _number(text, raw)
     return limits
+
+
+def _rules_of(given: _PolicyOptions) -> JsonObject:
+    file = given["file"]
+    if given["no_rules"]:
+        return {"rules": []}
+    return {} if file is None else _read_rules(file)
+
+
+def _read_rules(file: str) -> JsonObject:
+    content = only_one(read_declarations(file)).content
+    if content.keys() != {"rules"}:
+        raise Failure(f"{file}: needs the member `rules`, and nothing else", ExitCode.USAGE)
+    return content
+
+
+def _warnings(found: JsonObject) -> list[str]:
+    return [
+        f"rule {text_at(rule, 'rule')}: {as_text(warning)}"
+        for rule in as_objects(found.get("rules"))
+        for warning in as_list(rule.get("warnings"))
+    ]
+
+
+def _describe_matches(found: JsonObject) -> str:
+    rows = [
+        (text_at(rule, "rule"), text_at(rule, "count"), shorten(text_at(rule, "names")))
+        for rule in as_objects(found.get("rules"))
+    ]
+    warnings = "\n".join(f"warning: {warning}" for warning in _warnings(found))
+    return join_parts(render_table(("rule", "matches", "primitives"), rows) if rows else "there are no rules", warnings)
 
 
 def _reach(origins: tuple[str, ...]) -> JsonObject:
@@ -99,7 +155,19 @@ def _describe(found: JsonObject) -> str:
     decisions = [(level, text_at(found, level)) for level in _LEVELS]
     limits = [(name, _describe_limit(found, name)) for name in LIMITS]
     origins = "any" if found.get("http_origins") is None else text_at(found, "http_origins") or "none"
-    return render_pairs([*decisions, *limits, ("http origins", origins)])
+    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(as_objects(found.get("rules")), 1)]
+    return render_pairs([*rules, *decisions, *limits, ("http origins", origins)])
+
+
+def _describe_rule(rule: JsonObject) -> str:
+    facts = [f"{name} {text_at(rule, name)}" for name in ("tool", "source", "profile", "level") if text_at(rule, name)]
+    conditions = [
+        f"{text_at(one, 'pointer')} {text_at(one, 'operator')} {json.dumps(one.get('value'), ensure_ascii=False)}"
+        for one in as_objects(rule.get("when"))
+    ]
+    reason = text_at(rule, "reason")
+    about = " and ".join([*facts, *conditions]) or "every call"
+    return f"{text_at(rule, 'decision')}: {about}" + (f" ({reason})" if reason else "")
 
 
 def _describe_limit(found: JsonObject, name: str) -> str:

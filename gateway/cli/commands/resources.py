@@ -6,7 +6,7 @@ import click
 
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import RESOURCES, TEMPLATES, make_group, render_trial
-from gateway.cli.commands.resource_watch import watch_resource
+from gateway.cli.commands.updates.resource_watch import watch_resource
 from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.output.tables import drop_controls, thousands
 

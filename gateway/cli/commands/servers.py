@@ -7,6 +7,8 @@ from typing import Unpack
 import click
 
 from gateway.cli.click_group import paused_collection
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
 from gateway.cli.input.import_options import (
     ImportArguments,
     base_url_option,
@@ -20,6 +22,8 @@ from gateway.cli.input.options import json_option
 from gateway.cli.input.selections import selection_options
 from gateway.cli.logged_command import LoggedCommand
 from gateway.cli.spared_modules import spare_modules
+from gateway.cli.stdio.command import serve_specs
+from gateway.cli.stdio.options import on_streams
 
 
 @click.command("serve", cls=LoggedCommand)
@@ -48,6 +52,7 @@ def migrate() -> None:
 @click.argument("spec")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: a free one.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
+@click.option("--stdio", "on_stdio", is_flag=True, help="Speak MCP on standard streams instead, as `gateway stdio`.")
 @base_url_option
 @prefix_option
 @expose_option
@@ -56,13 +61,18 @@ def migrate() -> None:
 @credential_option
 @login_option
 @json_option
-def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportArguments]) -> None:
+def try_spec(spec: str, port: int, data_dir: Path | None, on_stdio: bool, **options: Unpack[ImportArguments]) -> None:
     """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
 
     Starts a gateway with its own PostgreSQL and Redis, and imports the document. Prints the report, the cost of the
     tools, one ready line for each known client and one for a first call. If the document yields no tool, the command
-    ends.
+    ends. With --stdio, serves from this process alone, and keeps no data.
     """
+    if on_stdio and data_dir is not None:
+        raise Failure("--data-dir: a server on standard streams keeps no data", ExitCode.USAGE)
+    if on_stdio:
+        serve_specs((spec,), on_streams(options))
+        return
     import_serving()
     from gateway.cli.commands.try_spec import try_document  # noqa: PLC0415  # an HTTP client, not needed by `--help`
 

@@ -63,6 +63,32 @@ def list_sources(context: AdminContext, wanted: ListArguments) -> None:
     context.show(items, lambda: render_table(("name", "title", "prefix", "expose", "version", "updated"), rows))
 
 
+@source.command("status")
+@click.argument("name", required=False)
+@with_tenant
+def show_status(context: AdminContext, name: str | None) -> None:
+    """Show the state of every source, or of NAME: the last import of documents, the attachment of live sources."""
+    documents = [
+        {"name": item["name"], "kind": "document", "state": "imported", "since": item["updated_at"]}
+        for item in context.admin.pages(context.tenant_path(_NOUN))
+    ]
+    live = [
+        {
+            "name": item["name"],
+            "kind": item["kind"],
+            **as_object(item["status"]),
+            **({} if item["enabled"] else {"state": "disabled"}),
+        }
+        for item in context.admin.pages(context.tenant_path("live-sources"))
+    ]
+    found = [one for one in [*documents, *live] if name in {None, one["name"]}]
+    if name is not None and not found:
+        raise Failure(f"the tenant has no source {name}", ExitCode.NOT_FOUND)
+    names = ("name", "kind", "state", "since", "fault", "retry_at")
+    rows = [[text_at(one, key) for key in names] for one in sorted(found, key=lambda one: text_at(one, "name"))]
+    context.show(found, lambda: render_table(("name", "kind", "state", "since", "fault", "retry"), rows))
+
+
 @source.command("show")
 @click.argument("name")
 @with_tenant

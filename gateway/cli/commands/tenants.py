@@ -6,6 +6,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, confirm, with_admin
 from gateway.cli.client.locations import mcp_url
+from gateway.cli.client.provision import policy_line
 from gateway.cli.commands.ceilings import ceilings
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
@@ -51,7 +52,8 @@ def show_tenant(context: AdminContext, slug: str) -> None:
 def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
     """Create a tenant; SLUG is part of its URL."""
     created = context.admin.send("POST", "/tenants", {"slug": slug} | ({"name": name} if name else {}))
-    context.show(created, lambda: _describe(context, created))
+    change = f"`gateway --tenant {slug} policy set`"
+    context.show(created, lambda: f"{_describe(context, created)}\n{policy_line(context.admin, slug, change=change)}")
 
 
 @tenant.command("rename")
@@ -67,7 +69,11 @@ def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
 @tenant.command("egress")
 @click.argument("slug")
 @click.option(
-    "--allow", "allowed", multiple=True, metavar="HOST:PORT", help="Add a private upstream; may be given again."
+    "--allow",
+    "allowed",
+    multiple=True,
+    metavar="HOST:PORT",
+    help="Add a private upstream, or unix:/path; may be given again.",
 )
 @click.option(
     "--withdraw", "withdrawn", multiple=True, metavar="HOST:PORT", help="Take one out, or `all`; may be given again."
@@ -91,7 +97,7 @@ def _without(entries: list[str], withdrawn: tuple[str, ...]) -> list[str]:
     """
     if _ALL in withdrawn:
         return []
-    wanted = {entry.strip().lower() for entry in withdrawn}
+    wanted = {entry if entry.startswith("unix:") else entry.lower() for entry in map(str.strip, withdrawn)}
     if missing := sorted(wanted.difference(entries)):
         listed = ", ".join(entries) or "nothing"
         raise Failure(f"--withdraw {missing[0]}: the tenant's list has {listed}", ExitCode.USAGE)

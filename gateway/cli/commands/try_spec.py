@@ -13,7 +13,7 @@ from gateway.cli.client.local_gateway import host, local_settings
 from gateway.cli.client.locations import mcp_url
 from gateway.cli.client.loopback import find_loopback
 from gateway.cli.client.mcp_endpoint import McpClient
-from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant
+from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant, policy_line
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document, source_name
 from gateway.cli.input.import_options import ImportArguments
@@ -40,6 +40,7 @@ class Trial:
     reachable: tuple[str, ...]
     call: str
     """A shell command that calls a tool; empty if no tool is safe to call with sample arguments."""
+    policy: str
 
 
 def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArguments) -> None:
@@ -63,6 +64,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
                 path = path_of("tenants", _TENANT, "sources")
                 answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
                 key = ensure_key(admin, _TENANT, kept_in=folder / _KEY_FILE)
+                policy = policy_line(admin, _TENANT, change="GATEWAY_TENANT_POLICY=moderate=confirm,dangerous=allow")
             progress.finish()
             report, url = as_object(answer.get("report")), mcp_url(running.url, _TENANT)
             if not count_tools(report):
@@ -70,7 +72,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
                 raise Failure(explain_no_tools(report))
             with McpClient(url, key) as endpoint:
                 call = call_line(url, key, endpoint.tools())
-            trial = Trial(name=name, url=url, key=key, report=report, reachable=reachable, call=call)
+            trial = Trial(name=name, url=url, key=key, report=report, reachable=reachable, call=call, policy=policy)
             show(_facts(trial), lambda: _render(trial), as_json=as_json)
 
         host(settings, prepare)
@@ -107,6 +109,7 @@ def _render(trial: Trial) -> str:
         advise(trial.report),
         note if trial.reachable else "",
         render_clients(trial.name, trial.url, trial.key, call=trial.call),
+        trial.policy,
         "Ctrl-C ends it.",
     )
 

@@ -14,8 +14,8 @@ from gateway.cli.input.json_fields import JsonObject, as_list, is_object, read_j
 from gateway.errors import GatewayError
 from gateway.openapi.document.yaml_reader import read_yaml
 
-_LIMIT = 8 * 1024 * 1024
-_DEEPEST = 64
+_LARGEST_FILE = 8 * 1024 * 1024
+_MAX_DEPTH = 64
 _MOST_NODES = 500_000
 _STANDARD_INPUT = "-"
 _MARK = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
@@ -69,17 +69,17 @@ def only_one(declarations: Sequence[Declaration]) -> Declaration:
         Failure: the file has several documents.
     """
     if len(declarations) != 1:
-        raise Failure("a name goes with a file of one document", ExitCode.USAGE)
+        raise Failure("a name requires a file with one document", ExitCode.USAGE)
     return declarations[0]
 
 
 def _read(spec: str, name: str) -> str:
     try:
-        raw = sys.stdin.buffer.read(_LIMIT + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
+        raw = sys.stdin.buffer.read(_LARGEST_FILE + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
     except OSError as error:
         raise Failure(f"cannot read {name}: {error.strerror or error}", ExitCode.USAGE) from None
-    if len(raw) > _LIMIT:
-        raise Failure(f"{name} has more than {_LIMIT // 1024 // 1024} MiB", ExitCode.USAGE)
+    if len(raw) > _LARGEST_FILE:
+        raise Failure(f"{name} has more than {_LARGEST_FILE // 1024 // 1024} MiB", ExitCode.USAGE)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -88,7 +88,7 @@ def _read(spec: str, name: str) -> str:
 
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(_LIMIT + 1)
+        return file.read(_LARGEST_FILE + 1)
 
 
 def _is_json(spec: str, text: str) -> bool:
@@ -101,10 +101,10 @@ def _read_json(name: str, text: str) -> list[object]:
         value = read_json(text)
     except json.JSONDecodeError as error:
         raise Failure(
-            f"{name} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}", ExitCode.USAGE
+            f"{name} is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}", ExitCode.USAGE
         ) from None
     except ValueError as error:
-        raise Failure(f"{name} is no JSON: {error}", ExitCode.USAGE) from None
+        raise Failure(f"{name} is not valid JSON: {error}", ExitCode.USAGE) from None
     items = as_list(value)
     return items if items or value == [] else [value]
 
@@ -116,7 +116,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
         part = text[start:end]
         if any(line.split("#", 1)[0].strip() for line in part.splitlines()):
             try:  # with empty lines in front, so that a fault has the line number of the file
-                yield read_yaml("\n" * lines + part, depth=_DEEPEST, nodes=_MOST_NODES)
+                yield read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MOST_NODES)
             except GatewayError as error:
                 raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None
         lines += text.count("\n", start, after)
@@ -126,7 +126,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
 def _declare(name: str, number: int, value: object, total: int) -> Declaration:
     place = name if total == 1 else f"{name}, document {number}"
     if not is_object(value):
-        raise Failure(f"{place} is no object", ExitCode.USAGE)
+        raise Failure(f"{place} is not an object", ExitCode.USAGE)
     return Declaration(place=place, content=value)
 
 

@@ -1,17 +1,14 @@
 """An import request: its fields, built from options, and its upload."""
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from gateway.cli.client.admin_api import AdminApi
-from gateway.cli.exit_codes import ExitCode
-from gateway.cli.failures import Failure
 from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.input.selections import selection_fields
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.tables import thousands
@@ -64,54 +61,3 @@ def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
         progress.stage(f"Waiting while the gateway {doing} {document.name}")
 
     return admin.upload(request.method, request.path, chunks(), length=len(content), if_match=request.if_match)
-
-
-def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> JsonObject:
-    """Parse the credentials by scheme: a text, or user name and password. Files and variables are read.
-
-    Raises:
-        Failure: a credential has another form, or its file or variable cannot be read.
-    """
-    credentials: JsonObject = {}
-    for option, texts in (("--credential", given), ("--login", logins)):
-        for text in texts:
-            scheme, secret = _parse_secret(option, text)
-            if scheme in credentials:
-                raise Failure(f"{option} {scheme}: given twice", ExitCode.USAGE)
-            credentials[scheme] = secret if option == "--credential" else _split_login(scheme, secret)
-    return credentials
-
-
-def _parse_secret(option: str, text: str) -> tuple[str, str]:
-    scheme, equals, value = text.partition("=")
-    if not equals or not scheme or not value:
-        raise Failure(
-            f"{option} is written SCHEME=VALUE", ExitCode.USAGE
-        )  # the value is not repeated, because it is secret
-    return scheme, read_secret(f"{option} {scheme}", value)
-
-
-def _split_login(scheme: str, secret: str) -> list[str]:
-    username, colon, password = secret.partition(":")  # a user name has no colon (RFC 7617)
-    if not colon or not password:
-        raise Failure(f"--login {scheme}: is written SCHEME=USER:PASSWORD", ExitCode.USAGE)
-    return [username, password]
-
-
-def read_secret(place: str, value: str) -> str:
-    """Return the secret of an option: the text itself, or the content of `@FILE` or `env:NAME`.
-
-    Raises:
-        Failure: the file cannot be read, or the variable is not set.
-    """
-    if value.startswith("@"):
-        try:
-            return Path(value[1:]).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise Failure(f"{place}: cannot read {value[1:]}: {error}", ExitCode.USAGE) from None
-    if value.startswith("env:"):
-        found = os.environ.get(value[4:])
-        if not found:
-            raise Failure(f"{place}: the variable {value[4:]} is not set", ExitCode.USAGE)
-        return found
-    return value

@@ -70,7 +70,7 @@ def as_text(value: object) -> str:
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> JsonObject:
@@ -78,5 +78,5 @@ def _distinct(pairs: list[tuple[str, object]]) -> JsonObject:
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in members if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise ValueError(f"the key {twice!r} occurs twice")
     return members

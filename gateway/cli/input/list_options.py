@@ -9,7 +9,9 @@ import click
 
 from gateway.cli.input.options import limit_option
 from gateway.domain.credentials import CredentialLocation
+from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
@@ -43,13 +45,29 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         click.option("--profile", help="Only keys that are bound to this profile."),
     ),
     "sources": (_choice("expose", list(Exposure), "Only sources whose operations are reached so."),),
+    "live-sources": (
+        _choice("kind", list(LiveKind), "Only live sources of this kind."),
+        _choice("state", list(AttachmentState), "Only live sources in this state."),
+        click.option("--enabled/--disabled", default=None, help="Only those that are attached at all, or are not."),
+    ),
     "tools": (*_PRIMITIVES, click.option("--source", help="Only tools of the source of this name.")),
     "resources": _PRIMITIVES,
     "resource-templates": _PRIMITIVES,
     "prompts": _PRIMITIVES,
     "profiles": (),
     "credentials": (_choice("place", list(CredentialLocation), "Only credentials that go there."),),
+    "guardrails": (
+        _choice("check", list(GuardrailCheck), "Only guardrails with this check."),
+        click.option("--enabled/--disabled", default=None, help="Only those that check, or do not."),
+    ),
     "webhooks": (),
+    "webhook-endpoints": (
+        click.option("--enabled/--disabled", default=None, help="Only those that receive events, or do not."),
+        click.option("--failing/--not-failing", default=None, help="Only those whose last attempt failed, or did not."),
+    ),
+    "audit-sinks": (
+        click.option("--failing/--not-failing", default=None, help="Only sinks that failed last, or did not."),
+    ),
     "watches": (
         click.option("--credential", help="Only watches that send this credential."),
         click.option("--failing/--not-failing", default=None, help="Only watches whose last look failed, or did not."),

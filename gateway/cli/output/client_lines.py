@@ -3,13 +3,14 @@
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from gateway.cli.client.mcp_endpoint import mirrored_headers, request_body, request_headers
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_text, pick, text_at
 from gateway.cli.output.tables import render_pairs
 
-_MOST_LOOKED_AT = 500
+_MOST_SEARCHED_TOOLS = 500
 """Maximum number of tools to search for one that is safe to call."""
 _SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
 
@@ -21,6 +22,36 @@ def client_lines(name: str, url: str, key: str) -> Sequence[tuple[str, str]]:
         ("Cursor", cursor_line(name, url, key)),
         ("VS Code", vs_code_line(name, url, key)),
         ("curl", curl_line(url, key)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalCommand:
+    """A command that speaks MCP on its standard streams, and the variables that it needs."""
+
+    command: str
+    arguments: Sequence[str]
+    variables: Mapping[str, str]
+
+    @property
+    def fields(self) -> JsonObject:
+        """The members by which most clients describe it."""
+        return {"command": self.command, "args": list(self.arguments), "env": dict(self.variables)}
+
+
+def stdio_lines(name: str, local: LocalCommand) -> Sequence[tuple[str, str]]:
+    """Return each client's name with the line that configures a server on standard streams."""
+    servers = json.dumps({"mcpServers": {name: local.fields}})
+    server = json.dumps({"name": name, "type": "stdio", **local.fields})
+    variables = [text for each in local.variables.items() for text in ("--env", "=".join(each))]
+    run = [local.command, *local.arguments]
+    return (
+        ("Claude Desktop", servers),
+        ("Cursor", servers),
+        ("VS Code", shlex.join(["code", "--add-mcp", server])),
+        ("Zed", json.dumps({"context_servers": {name: {"source": "custom", **local.fields}}})),
+        ("Codex", shlex.join(["codex", "mcp", "add", name, *variables, "--", *run])),
+        ("Claude Code", shlex.join(["claude", "mcp", "add", name, *variables, "--", *run])),
     )
 
 
@@ -48,7 +79,7 @@ def curl_line(url: str, key: str) -> str:
 
 def call_line(url: str, key: str, tools: Iterable[JsonObject]) -> str:
     """Return a shell command that calls a read-only tool; empty if no tool is safe to call with sample arguments."""
-    found = _choose_call(islice(tools, _MOST_LOOKED_AT))
+    found = _choose_call(islice(tools, _MOST_SEARCHED_TOOLS))
     if found is None:
         return ""
     tool, arguments = found
@@ -88,8 +119,8 @@ def _sample_arguments(schema: JsonObject) -> JsonObject | None:
     arguments: JsonObject = {}
     for name in as_list(schema.get("required")):
         inner = as_object(pick(schema, "properties", as_text(name)))
-        given = [inner[word] for word in ("const", "default") if word in inner]
-        given += [value for word in ("examples", "enum") for value in as_list(inner.get(word))]
+        given = [inner[keyword] for keyword in ("const", "default") if keyword in inner]
+        given += [value for keyword in ("examples", "enum") for value in as_list(inner.get(keyword))]
         given += [_SAMPLES[kind] for kind in [as_text(inner.get("type"))] if kind in _SAMPLES]
         if not given:
             return None

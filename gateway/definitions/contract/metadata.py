@@ -62,9 +62,9 @@ def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
             icon.refuse("src", "has to be an https URL, or data:image/png, jpeg, gif or webp in base64")
         read_mime_type(icon)
         icon.choice("theme", THEMES)
-        for place, size in enumerate(icon.texts("sizes", most=16, longest=16)):
+        for number, size in enumerate(icon.texts("sizes", most=16, longest=16)):
             if not _SIZE.fullmatch(size):
-                icon.faults.add(icon.at("sizes") + point(place), "has to be WIDTHxHEIGHT or any")
+                icon.faults.add(icon.at("sizes") + point(number), "has to be WIDTHxHEIGHT or any")
         icons.append(dict(as_object(raw) or {}))
     return tuple(icons)
 
@@ -84,6 +84,10 @@ def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
     return form.members("annotations")
 
 
+GUARDRAILS_META = "gateway/guardrails"
+"""The mark of a guardrail. It is accepted in contents, because a handler may pass on marked contents of a resource."""
+
+
 def read_meta(form: FieldReader) -> Mapping[str, object] | None:
     """Read `_meta`, at most 16 KiB of JSON. The prefixes of the protocol and our own `gateway` are refused in keys."""
     meta = form.members("_meta")
@@ -91,7 +95,7 @@ def read_meta(form: FieldReader) -> Mapping[str, object] | None:
         found = _META_KEY.fullmatch(key)
         if found is None or not key:
             form.faults.add(form.at("_meta") + point(key), "is not a key: an optional prefix/, then letters and digits")
-        elif found[1] is not None and _is_reserved(found[1]):
+        elif found[1] is not None and _is_reserved(found[1]) and key != GUARDRAILS_META:
             form.faults.add(form.at("_meta") + point(key), "has a prefix that is reserved")
     if meta is not None and len(orjson.dumps(meta)) > _MOST_META_BYTES:
         form.refuse("_meta", f"is larger than {_MOST_META_BYTES} bytes")

@@ -27,11 +27,11 @@ def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None
         else:
             seen.add(name.lower())
         if reason is not None:
-            faults.add(where + point(*node.place, KEYWORD), reason)
+            faults.add(where + point(*node.path, KEYWORD), reason)
 
 
 def _objection(node: SchemaNode) -> str | None:
-    if not node.place or any(keyword != "properties" for keyword in node.place[::2]):
+    if not node.path or any(keyword != "properties" for keyword in node.path[::2]):
         return "is allowed only where 'properties' alone lead"
     if node.schema.get("type") not in _TYPES:
         return f"is allowed beside a type of {', '.join(_TYPES)} only"

@@ -42,7 +42,7 @@ class PromptDefinition:
         return tuple(argument.name for argument in self.arguments or () if argument.required)
 
     def to_wire(self) -> dict[str, object]:
-        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
+        """Return the protocol's `Prompt` object; lists and dictionaries are copies."""
         fields: dict[str, object] = {
             "name": self.name,
             "title": self.title,
@@ -55,39 +55,39 @@ class PromptDefinition:
 
 
 def validate_prompt_definition(raw: object) -> PromptDefinition:
-    """Return the prompt definition in an object of the protocol, validated.
+    """Validate a `Prompt` object of the protocol and return its definition.
 
     Raises:
         PromptValidationError: the object breaks the contract. The message names the first wrong field; each fault has
             a JSON Pointer.
     """
     faults = Faults()
-    form = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
-    name = form.text("name", longest=LONGEST_NAME, required=True)
+    reader = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
+    name = reader.text("name", longest=LONGEST_NAME, required=True)
     if name is not None and not NAME.fullmatch(name):
-        form.refuse("name", "may have letters, digits and the characters _ . / - only")
+        reader.refuse("name", "may have letters, digits and the characters _ . / - only")
     definition = PromptDefinition(
         name=name or "",
-        title=read_title(form),
-        description=read_description(form),
-        arguments=_arguments(form),
-        icons=read_icons(form),
-        meta=read_meta(form),
+        title=read_title(reader),
+        description=read_description(reader),
+        arguments=_arguments(reader),
+        icons=read_icons(reader),
+        meta=read_meta(reader),
     )
     faults.raise_as(PromptValidationError, "definition")
     return definition
 
 
-def _arguments(form: FieldReader) -> tuple[PromptArgument, ...] | None:
-    if not form.has("arguments"):
+def _arguments(reader: FieldReader) -> tuple[PromptArgument, ...] | None:
+    if not reader.has("arguments"):
         return None
     arguments: list[PromptArgument] = []
     names: set[str] = set()
-    for index, raw in enumerate(form.items("arguments", most=MOST_ARGUMENTS)):
-        one = FieldReader(raw, ARGUMENT_FIELDS, where=form.at("arguments") + point(index), faults=form.faults)
+    for index, raw in enumerate(reader.items("arguments", most=MOST_ARGUMENTS)):
+        one = FieldReader(raw, ARGUMENT_FIELDS, where=reader.at("arguments") + point(index), faults=reader.faults)
         name = one.text("name", longest=LONGEST_NAME, required=True)
         if name is not None and name in names:
-            one.refuse("name", "is the name of two arguments")
+            one.refuse("name", "duplicate argument name")
         names.add(name or "")
         arguments.append(
             PromptArgument(

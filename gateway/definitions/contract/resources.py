@@ -15,7 +15,7 @@ from gateway.definitions.contract.metadata import (
 )
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_values import copy_containers
-from gateway.definitions.uri.grammar import LONGEST, is_uri
+from gateway.definitions.uri.grammar import LONGEST_URI, is_uri
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.errors import ResourceValidationError
 
@@ -74,7 +74,7 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
-    uri = form.text("uri", longest=LONGEST, required=True)
+    uri = form.text("uri", longest=LONGEST_URI, required=True)
     if uri is not None and not is_uri(uri):
         form.refuse("uri", "has to be an absolute URI, percent-encoded (RFC 3986)")
     definition = ResourceDefinition(
@@ -115,7 +115,7 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
 
 
 def _uri_template(form: FieldReader) -> str | None:
-    text = form.text("uriTemplate", longest=LONGEST, required=True)
+    text = form.text("uriTemplate", longest=LONGEST_URI, required=True)
     if text is None:
         return None
     try:

@@ -9,11 +9,12 @@ from gateway.definitions.contract.mirrored_headers import check_mirrored_headers
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_schema.checks import check_root, check_schema
 from gateway.definitions.json_values import copy_containers
+from gateway.domain.mcp_tasks import TaskSupport
 from gateway.errors import ToolValidationError
 
 LONGEST_NAME = 64
 NAME = re.compile(r"[A-Za-z0-9_./-]{1,64}")
-FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta")
+FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "icons", "_meta")
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -27,6 +28,7 @@ class ToolDefinition:
     title: str | None = None
     output_schema: Mapping[str, object] | None = None
     annotations: Mapping[str, object] | None = None
+    execution: Mapping[str, object] | None = None
     icons: tuple[Mapping[str, object], ...] | None = None
     meta: Mapping[str, object] | None = None
 
@@ -39,6 +41,7 @@ class ToolDefinition:
             "inputSchema": self.input_schema,
             "outputSchema": self.output_schema,
             "annotations": self.annotations,
+            "execution": self.execution,
             "icons": None if self.icons is None else list(self.icons),
             "_meta": self.meta,
         }
@@ -62,6 +65,7 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
         input_schema=_input_schema(form) or {},
         output_schema=_output_schema(form),
         annotations=_annotations(form),
+        execution=_execution(form),
         icons=read_icons(form),
         meta=read_meta(form),
     )
@@ -101,3 +105,11 @@ def _annotations(form: FieldReader) -> Mapping[str, object] | None:
     for hint in HINTS:
         annotations.flag(hint)
     return form.members("annotations")
+
+
+def _execution(form: FieldReader) -> Mapping[str, object] | None:
+    execution = form.form("execution", ("taskSupport",))
+    if execution is None:
+        return None
+    execution.choice("taskSupport", tuple(TaskSupport))
+    return form.members("execution")

@@ -72,10 +72,10 @@ def with_text(block: Mapping[str, object]) -> dict[str, object]:
 def _of_static(definition: Definition, spec: StaticSpec, where: str) -> Sequence[Fault]:
     if isinstance(definition, ResourceDefinition | ResourceTemplateDefinition):
         return _found(definition, spec.contents, where + "/contents")
-    promised, place = _promised(definition, spec.is_error), where + "/structuredContent"
+    promised, pointer = _promised(definition, spec.is_error), where + "/structuredContent"
     if promised is not None and spec.structured_content is None:
-        return [Fault(pointer=place, reason=_NO_STRUCTURE.format("add it"))]
-    return _broken_promises(promised, spec.structured_content, place)
+        return [Fault(pointer=pointer, reason=_NO_STRUCTURE.format("add it"))]
+    return _broken_promises(promised, spec.structured_content, pointer)
 
 
 def _of_steps(definition: Definition, steps: Sequence[Step], where: str) -> Sequence[Fault]:
@@ -83,7 +83,7 @@ def _of_steps(definition: Definition, steps: Sequence[Step], where: str) -> Sequ
     is_needed = not isinstance(definition, ToolDefinition) or definition.output_schema is not None
     if is_needed and not answers:
         return [Fault(pointer=where, reason="never answer; add a step with return")]
-    return [fault for place, answer in answers for fault in _of_answer(definition, answer, place)]
+    return [fault for pointer, answer in answers for fault in _of_answer(definition, answer, pointer)]
 
 
 def _answers(steps: Sequence[Step], where: str) -> Iterator[tuple[str, TemplateSpec]]:
@@ -135,8 +135,8 @@ def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
 
 def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fault]:
     """Return the faults of one block, except those in its open texts."""
-    places: set[str] = set()
-    closed = _closed(block, where, places)
+    open_pointers: set[str] = set()
+    closed = _closed(block, where, open_pointers)
     members = as_object(closed)
     try:
         found = _found(definition, [closed if members is None else with_text(members)], where, index="/0")
@@ -145,19 +145,19 @@ def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fau
     return [
         fault
         for fault in found
-        if not any(fault.pointer == place or fault.pointer.startswith(place + "/") for place in places)
+        if not any(fault.pointer == pointer or fault.pointer.startswith(pointer + "/") for pointer in open_pointers)
     ]
 
 
-def _closed(value: object, where: str, places: set[str]) -> object:
-    """Return the value with each open text replaced by an empty one; add the pointers of open texts to `places`."""
+def _closed(value: object, where: str, open_pointers: set[str]) -> object:
+    """Return the value with each open text replaced by an empty one; add the pointers of these to `open_pointers`."""
     members, elements = as_object(value), as_list(value)
     if members is not None:
-        return {name: _closed(member, where + point(name), places) for name, member in members.items()}
+        return {name: _closed(member, where + point(name), open_pointers) for name, member in members.items()}
     if elements is not None:
-        return [_closed(element, where + point(index), places) for index, element in enumerate(elements)]
+        return [_closed(element, where + point(index), open_pointers) for index, element in enumerate(elements)]
     if isinstance(value, str) and is_open(value):
-        places.add(where)
+        open_pointers.add(where)
         return ""
     return value
 

@@ -8,7 +8,7 @@ from gateway.definitions.handlers.fields import ANSWER_FIELDS, LISTED, read_answ
 from gateway.definitions.handlers.requests import LOOKUP_FIELDS, REQUEST_FIELDS, read_request
 from gateway.definitions.handlers.specs import (
     Action,
-    Completion,
+    CompletionSpec,
     FetchedValues,
     HandlerKind,
     HandlerSpec,
@@ -35,7 +35,7 @@ FIELDS: Mapping[HandlerKind, tuple[str, ...]] = {
     HandlerKind.OPENAPI: OPENAPI_FIELDS,
 }
 
-_COMPLETED = (Family.PROMPT, Family.TEMPLATE)
+_FAMILIES_WITH_COMPLETIONS = (Family.PROMPT, Family.TEMPLATE)
 _LONGEST_OPERATION = 2048
 _DECLARED: Mapping[str, Callable[[object], tuple[dict[str, object], ...]]] = {
     "content": validate_content,
@@ -139,9 +139,9 @@ def _openapi(form: FieldReader, _: Family) -> Action | None:
     return OpenApiSpec(source=source, operation=operation, arguments=arguments)
 
 
-def _completions(form: FieldReader, family: Family, arguments: Collection[str] | None) -> Mapping[str, Completion]:
-    refuse_elsewhere(form, family, "completions", _COMPLETED)
-    found: dict[str, Completion] = {}
+def _completions(form: FieldReader, family: Family, arguments: Collection[str] | None) -> Mapping[str, CompletionSpec]:
+    refuse_elsewhere(form, family, "completions", _FAMILIES_WITH_COMPLETIONS)
+    found: dict[str, CompletionSpec] = {}
     for name, raw in (form.members("completions") or {}).items():
         where = form.at("completions") + point(name)
         if arguments is not None and name not in arguments:
@@ -152,7 +152,7 @@ def _completions(form: FieldReader, family: Family, arguments: Collection[str] |
     return found
 
 
-def _completion(form: FieldReader) -> Completion | None:
+def _completion(form: FieldReader) -> CompletionSpec | None:
     if form.has("values") is form.has("http"):
         if form.is_object:
             form.faults.add(form.where, "has to have either values or http")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.fields import read_template, read_tree
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
-from gateway.definitions.projection import LONGEST, MOST_PATHS, is_path, is_pointer
+from gateway.definitions.projection import LONGEST_POINTER, MOST_PATHS, is_path, is_pointer
 from gateway.definitions.templates.template import Template
 from gateway.definitions.uri.url_templates import UrlTemplate
 from gateway.domain.http.headers import FRAMING, OVERRIDES, is_private
@@ -72,7 +72,7 @@ def read_result(form: FieldReader) -> ResultSpec:
     result = form.form("result", RESULT_FIELDS)
     if result is None:
         return ResultSpec()
-    pointer = result.text("pointer", longest=LONGEST, is_blank_allowed=True)
+    pointer = result.text("pointer", longest=LONGEST_POINTER, is_blank_allowed=True)
     if pointer is not None and not is_pointer(pointer):
         result.refuse("pointer", "is not a JSON Pointer, such as /items/0")
     return ResultSpec(pointer=pointer, keep=_paths(result, "keep"), drop=_paths(result, "drop"))
@@ -118,7 +118,7 @@ def _objection(name: str) -> str | None:
 
 
 def _paths(form: FieldReader, name: str) -> tuple[str, ...]:
-    paths = form.texts(name, most=MOST_PATHS, longest=LONGEST, least=1)
+    paths = form.texts(name, most=MOST_PATHS, longest=LONGEST_POINTER, least=1)
     for index, path in enumerate(paths):
         if not is_path(path):
             form.faults.add(form.at(name) + point(index), "is not a path, such as /items/*/id")

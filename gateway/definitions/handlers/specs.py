@@ -39,8 +39,7 @@ class StaticSpec:
 class TemplateSpec:
     """An answer with placeholders; exactly one of `text`, `json`, `content`, `contents` and `messages` is set.
 
-    `content`, `contents` and `messages` are validated after they are filled, by the functions in
-    `contract.contents`.
+    `content`, `contents` and `messages` are rendered first and then validated by `contract.contents`.
     """
 
     text: Template | None = None
@@ -63,7 +62,7 @@ class ResultSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSpec:
-    """One request. `credential` names a stored credential; a `body` that renders to one text is sent as text."""
+    """An HTTP request. `credential` names a stored credential. A `body` that renders to a string is sent as text."""
 
     method: str
     url: UrlTemplate
@@ -110,7 +109,7 @@ class SleepStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskStep:
-    """Ask the user through the client; the result is `{"action", "content"}`. With `url`, the user opens it."""
+    """Elicit input from the user: a form by `schema`, or a page at `url`. The result is `{"action", "content"}`."""
 
     key: str
     message: Template
@@ -139,14 +138,14 @@ class RootsStep:
     keep_as: str | None = None
 
 
-Question: TypeAlias = AskStep | SampleStep | RootsStep
+QuestionStep: TypeAlias = AskStep | SampleStep | RootsStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatherStep:
     """Send several questions to the client, in one round if the protocol revision supports that."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[QuestionStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +225,7 @@ class FetchedValues:
     http: HttpSpec
 
 
-Completion: TypeAlias = ListedValues | FetchedValues
+CompletionSpec: TypeAlias = ListedValues | FetchedValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,4 +235,4 @@ class HandlerSpec:
     kind: HandlerKind
     family: Family
     action: Action
-    completions: Mapping[str, Completion] = field(default_factory=dict["str", "Completion"])
+    completions: Mapping[str, CompletionSpec] = field(default_factory=dict["str", "CompletionSpec"])

@@ -23,7 +23,7 @@ from gateway.definitions.handlers.specs import (
     IfStep,
     LogStep,
     ProgressStep,
-    Question,
+    QuestionStep,
     ReturnStep,
     RootsStep,
     SampleStep,
@@ -36,7 +36,7 @@ from gateway.domain.primitives import Family
 from gateway.errors import TemplateInvalid
 
 MOST_STEPS = 100
-DEEPEST = 8
+MAX_DEPTH = 8
 LONGEST_SLEEP_S = 30.0
 MOST_QUESTIONS = 10
 MOST_TOKENS = 100_000
@@ -62,8 +62,8 @@ class StepsReader:
 
     def read(self, form: FieldReader, name: str, depth: int = 1) -> tuple[Step, ...]:
         """Read the steps under a field."""
-        if depth > DEEPEST:
-            form.refuse(name, f"is nested more than {DEEPEST} deep")
+        if depth > MAX_DEPTH:
+            form.refuse(name, f"is nested more than {MAX_DEPTH} deep")
             return ()
         steps: list[Step] = []
         for index, raw in enumerate(form.items(name, most=MOST_STEPS, least=1, required=True)):
@@ -126,30 +126,30 @@ class StepsReader:
             form.refuse("sleep", f"makes more than {LONGEST_SLEEP_S:g} seconds of sleep in all")
         return None if seconds is None else SleepStep(seconds=seconds)
 
-    def ask(self, form: FieldReader) -> Question | None:
+    def ask(self, form: FieldReader) -> QuestionStep | None:
         """Read a question to the user."""
-        asked = FieldReader(form.raw("ask"), ASK_FIELDS, where=form.at("ask"), faults=self._faults)
-        key = self._key(asked, form, "ask")
-        message = read_template(asked, "message", required=True)
-        schema = asked.members("schema")
+        reader = FieldReader(form.raw("ask"), ASK_FIELDS, where=form.at("ask"), faults=self._faults)
+        key = self._key(reader, form, "ask")
+        message = read_template(reader, "message", required=True)
+        schema = reader.members("schema")
         if schema is not None:
-            check_ask_schema(schema, asked.at("schema"), self._faults)
-        url = read_url(asked, "url") if asked.has("url") else None
+            check_ask_schema(schema, reader.at("schema"), self._faults)
+        url = read_url(reader, "url") if reader.has("url") else None
         if url is not None and not url.rest.is_constant:
-            asked.refuse("url", "may have no places to fill: it must not carry the user's answers")
+            reader.refuse("url", "must not contain placeholders: it must not carry the user's answers")
         if url is not None and schema is not None:
-            asked.refuse("url", "cannot be combined with schema")
+            reader.refuse("url", "cannot be combined with schema")
         keep_as = read_kept_name(form)
         return None if message is None else AskStep(key=key, message=message, schema=schema, url=url, keep_as=keep_as)
 
-    def sample(self, form: FieldReader) -> Question | None:
+    def sample(self, form: FieldReader) -> QuestionStep | None:
         """Read a sampling request to the client's model."""
-        asked = FieldReader(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
-        key = self._key(asked, form, "sample")
-        messages = _messages(asked)
-        max_tokens = asked.whole("maxTokens", least=1, most=MOST_TOKENS, required=True)
-        system_prompt = read_template(asked, "systemPrompt")
-        temperature = asked.number("temperature", least=0, most=2)
+        reader = FieldReader(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
+        key = self._key(reader, form, "sample")
+        messages = _messages(reader)
+        max_tokens = reader.whole("maxTokens", least=1, most=MOST_TOKENS, required=True)
+        system_prompt = read_template(reader, "systemPrompt")
+        temperature = reader.number("temperature", least=0, most=2)
         keep_as = read_kept_name(form)
         if messages is None or max_tokens is None:
             return None
@@ -162,14 +162,14 @@ class StepsReader:
             keep_as=keep_as,
         )
 
-    def roots(self, form: FieldReader) -> Question | None:
+    def roots(self, form: FieldReader) -> QuestionStep | None:
         """Read a request for the client's roots."""
-        asked = FieldReader(form.raw("roots"), ("key",), where=form.at("roots"), faults=self._faults)
-        return RootsStep(key=self._key(asked, form, "roots"), keep_as=read_kept_name(form))
+        reader = FieldReader(form.raw("roots"), ("key",), where=form.at("roots"), faults=self._faults)
+        return RootsStep(key=self._key(reader, form, "roots"), keep_as=read_kept_name(form))
 
     def gather(self, form: FieldReader) -> Step | None:
         """Read several questions that are sent in one round."""
-        questions: list[Question] = []
+        questions: list[QuestionStep] = []
         for index, raw in enumerate(form.items("gather", most=MOST_QUESTIONS, least=1)):
             inner, verb = self._verb(raw, form.at("gather") + point(index), QUESTIONS)
             question = None if verb is None else _QUESTION_READERS[verb](self, inner)
@@ -207,16 +207,16 @@ class StepsReader:
         otherwise = self.read(branch, "else", depth + 1) if branch.has("else") else ()
         return None if when is None else IfStep(when=when, then=then, otherwise=otherwise)
 
-    def _key(self, asked: FieldReader, form: FieldReader, verb: str) -> str:
+    def _key(self, reader: FieldReader, form: FieldReader, verb: str) -> str:
         """Return the key that identifies the question between gateway and client; a repeated key is a fault."""
-        key = asked.text("key", longest=64)
+        key = reader.text("key", longest=64)
         if key is not None and not _KEY.fullmatch(key):
-            asked.refuse("key", "may have letters, digits and the characters _ . - only")
+            reader.refuse("key", "may have letters, digits and the characters _ . - only")
         kept = form.raw("as")
         if key is None:
             key = kept if isinstance(kept, str) and kept not in self._keys else f"{verb}-{len(self._keys) + 1}"
         if key in self._keys:
-            asked.refuse("key", "is the key of another question")
+            reader.refuse("key", "is the key of another question")
         self._keys.add(key)
         return key
 
@@ -250,7 +250,7 @@ def _messages(form: FieldReader) -> Tree | None:
     return Tree.parse([{"role": "user", "content": {"type": "text", "text": raw}}])
 
 
-_QUESTION_READERS: Mapping[str, Callable[[StepsReader, FieldReader], Question | None]] = {
+_QUESTION_READERS: Mapping[str, Callable[[StepsReader, FieldReader], QuestionStep | None]] = {
     "ask": StepsReader.ask,
     "sample": StepsReader.sample,
     "roots": StepsReader.roots,

@@ -13,7 +13,7 @@ from gateway.definitions.json_schema.recursion_costs import MOST_CHECKS, applies
 from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree, TooLarge
 from gateway.domain.json_access import as_list, as_object, point
 
-LARGEST = 256 * 1024
+LARGEST_SCHEMA = 256 * 1024
 
 _MOST_VALUES = 2_000
 _MOST_PATTERNS = 200
@@ -25,13 +25,13 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
 def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> SchemaTree | None:
     """Add a fault for each unusable part of the schema. Return the schema's tree; None if the schema is too large."""
     size = len(orjson.dumps(schema))
-    if size > LARGEST:
-        faults.add(where, f"has {size} bytes of JSON; at most {LARGEST} are allowed")
+    if size > LARGEST_SCHEMA:
+        faults.add(where, f"has {size} bytes of JSON; at most {LARGEST_SCHEMA} are allowed")
         return None
     try:
         tree = SchemaTree(schema)
     except TooLarge as wrong:
-        faults.add(where + point(*wrong.place), wrong.reason)
+        faults.add(where + point(*wrong.path), wrong.reason)
         return None
     checker = _Checker(tree, where, faults)
     checker.check()
@@ -69,55 +69,55 @@ class _Checker:
             self._identity(node)
             self._values(node)
             self._check_patterns(node)
-        for place, ref in self._tree.unresolved:
+        for path, ref in self._tree.unresolved:
             is_ours = ref.startswith("#")
             self._refuse(
-                place,
+                path,
                 f"{quote(ref)} leads to no schema in this one"
                 if is_ours
                 else f"{quote(ref)} leads outside; only references beginning with '#' are followed",
             )
 
-    def _refuse(self, place: tuple[str | int, ...], reason: str) -> None:
+    def _refuse(self, path: tuple[str | int, ...], reason: str) -> None:
         self.is_sound = False
-        self._faults.add(self._where + point(*place), reason)
+        self._faults.add(self._where + point(*path), reason)
 
     def _identity(self, node: SchemaNode) -> None:
         dialect = node.schema.get("$schema")
         if dialect is not None:
             known = ", ".join(one.name for one in DIALECTS)
             if not isinstance(dialect, str) or find_dialect(dialect) is None:
-                self._refuse((*node.place, "$schema"), f"{quote(dialect)} is not a dialect we know: {known}")
-            elif node.place and dialect != self._dialect:
-                self._refuse((*node.place, "$schema"), "differs from the dialect of the whole schema")
+                self._refuse((*node.path, "$schema"), f"{quote(dialect)} is not a dialect we know: {known}")
+            elif node.path and dialect != self._dialect:
+                self._refuse((*node.path, "$schema"), "differs from the dialect of the whole schema")
         name = node.schema.get("$id")
         if name is None:
             return
-        if node.place and not (isinstance(name, str) and name.startswith("#")):
-            self._refuse((*node.place, "$id"), "is allowed at the root only; '$anchor' names a part")
-        elif not node.place and not (isinstance(name, str) and _IDENTIFIER.fullmatch(name)):
+        if node.path and not (isinstance(name, str) and name.startswith("#")):
+            self._refuse((*node.path, "$id"), "is allowed at the root only; '$anchor' names a part")
+        elif not node.path and not (isinstance(name, str) and _IDENTIFIER.fullmatch(name)):
             self._refuse(("$id",), "has to be an absolute URI without fragment")
 
     def _values(self, node: SchemaNode) -> None:
         values = as_list(node.schema.get("enum")) or ()
         if len(values) > _MOST_VALUES:
-            self._refuse((*node.place, "enum"), f"has more than {_MOST_VALUES} values")
+            self._refuse((*node.path, "enum"), f"has more than {_MOST_VALUES} values")
 
     def _check_patterns(self, node: SchemaNode) -> None:
         pattern = node.schema.get("pattern")
-        found = [((*node.place, "pattern"), pattern)] if isinstance(pattern, str) else []
+        found = [((*node.path, "pattern"), pattern)] if isinstance(pattern, str) else []
         named = as_object(node.schema.get("patternProperties")) or {}
-        found += [((*node.place, "patternProperties", name), name) for name in named]
-        for place, text in found:
+        found += [((*node.path, "patternProperties", name), name) for name in named]
+        for path, text in found:
             if text in self._patterns:
                 continue
             self._patterns.add(text)
             if len(self._patterns) > _MOST_PATTERNS:
-                self._refuse(place, f"is one of more than {_MOST_PATTERNS} patterns")
+                self._refuse(path, f"is one of more than {_MOST_PATTERNS} patterns")
                 return
             if len(text) > _LONGEST_PATTERN or not _is_linear(text):
                 self._refuse(
-                    place,
+                    path,
                     f"is not a pattern that can be checked in linear time and little memory (no look-around, no"
                     f" back-references, at most {_LONGEST_PATTERN} characters)",
                 )
@@ -135,7 +135,7 @@ def _is_linear(pattern: str) -> bool:
 def _check_costs(tree: SchemaTree, where: str, faults: Faults) -> None:
     endless = applies_to_itself(tree)
     if endless is not None:
-        faults.add(where + point(*endless.place), "applies to itself at the same value without end")
+        faults.add(where + point(*endless.path), "applies to itself at the same value without end")
     elif most_checks(tree) > MOST_CHECKS:
         faults.add(where, f"more than {MOST_CHECKS} schemas can apply to one part of a value")
 

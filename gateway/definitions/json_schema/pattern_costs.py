@@ -10,8 +10,8 @@ import re
 BYTE = 64
 """A cost of one unit per byte; costs are in units per 64 bytes, as in `Load`."""
 
-_FEW = 10
-_MOST = 2**20
+_FEW_STATES = 10
+_MOST_STATES = 2**20
 _TOKEN = re.compile(
     r"\\[pPxu]\{[^}]*\}|\\."  # an escaped character or class
     r"|\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]"
@@ -26,7 +26,7 @@ _FREE = frozenset("^$|*+?")
 def cost_of_pattern(pattern: str) -> int:
     """Return the cost of the pattern in units per 64 bytes of text."""
     states = count_states(pattern)
-    return BYTE // 8 if states <= _FEW else BYTE * states
+    return BYTE // 8 if states <= _FEW_STATES else BYTE * states
 
 
 def count_states(pattern: str) -> int:
@@ -43,7 +43,7 @@ def count_states(pattern: str) -> int:
         elif token[1] is not None:
             times = max(int(token[1][:7]), int((token[2] or "0")[:7]))
             added = last * max(0, times - 1)
-            states, last = min(_MOST, states + added), min(_MOST, last + added)  # guard: work-of-patterns
+            states, last = min(_MOST_STATES, states + added), min(_MOST_STATES, last + added)  # guard: work-of-patterns
         elif text not in _FREE:
             states, last = states + 1, 1
-    return min(_MOST, states)
+    return min(_MOST_STATES, states)

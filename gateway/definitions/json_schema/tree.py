@@ -13,9 +13,9 @@ from urllib.parse import unquote
 from gateway.domain.json_access import Object, as_list, as_object, point
 
 MOST_SCHEMAS = 5_000
-DEEPEST = 64
+MAX_DEPTH = 64
 
-Place: TypeAlias = tuple[str | int, ...]
+NodePath: TypeAlias = tuple[str | int, ...]
 
 
 class Reach(Enum):
@@ -76,7 +76,7 @@ class SchemaEdge:
 class SchemaNode:
     """One schema: its position, its keywords (none for `true` and `false`), its subschemas and its references."""
 
-    place: Place
+    path: NodePath
     schema: Object
     edges: list[SchemaEdge] = field(default_factory=list[SchemaEdge])
     refs: list[int] = field(default_factory=list[int])
@@ -85,10 +85,10 @@ class SchemaNode:
 class TooLarge(Exception):
     """A schema with too many subschemas, or nested too deeply; the message is the reason."""
 
-    def __init__(self, reason: str, place: Place) -> None:
+    def __init__(self, reason: str, path: NodePath) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.place = place
+        self.path = path
 
 
 class SchemaTree:
@@ -104,7 +104,7 @@ class SchemaTree:
         self.nodes: list[SchemaNode] = []
         self._numbers: dict[str, int] = {}
         self._anchors: dict[str, int] = {}
-        self.unresolved: list[tuple[Place, str]] = []
+        self.unresolved: list[tuple[NodePath, str]] = []
         self._read(schema)
         self._link()
 
@@ -118,25 +118,25 @@ class SchemaTree:
         position = 0
         while position < len(self.nodes):
             node = self.nodes[position]
-            for reach, part, place, child in _inside(node):
-                node.edges.append(SchemaEdge(reach, part, self._add(place, child)))
+            for reach, part, path, child in _inside(node):
+                node.edges.append(SchemaEdge(reach, part, self._add(path, child)))
             position += 1
 
-    def _add(self, place: Place, schema: object) -> int:
+    def _add(self, path: NodePath, schema: object) -> int:
         number = len(self.nodes)
         if number >= self._most:
             raise TooLarge(f"it has more than {self._most} schemas", ())
-        if len(place) > 2 * DEEPEST:
-            raise TooLarge(f"schemas are nested more than {DEEPEST} deep", place)
-        node = SchemaNode(place, as_object(schema) or {})
+        if len(path) > 2 * MAX_DEPTH:
+            raise TooLarge(f"schemas are nested more than {MAX_DEPTH} deep", path)
+        node = SchemaNode(path, as_object(schema) or {})
         self.nodes.append(node)
-        self._numbers[point(*place)] = number
+        self._numbers[point(*path)] = number
         for keyword in _ANCHORING:
             anchor = node.schema.get(keyword)
             if isinstance(anchor, str):
                 self._anchors.setdefault(anchor, number)
         name = node.schema.get("$id")
-        if place and isinstance(name, str) and name.startswith("#"):  # an anchor in draft-07
+        if path and isinstance(name, str) and name.startswith("#"):  # an anchor in draft-07
             self._anchors.setdefault(name[1:], number)
         return number
 
@@ -148,7 +148,7 @@ class SchemaTree:
                     continue
                 target = self._resolve(ref)
                 if target is None:
-                    self.unresolved.append(((*node.place, keyword), str(ref)))
+                    self.unresolved.append(((*node.path, keyword), str(ref)))
                 else:
                     node.refs.append(target)
 
@@ -159,19 +159,19 @@ class SchemaTree:
         return self._numbers.get(fragment) if not fragment or fragment[0] == "/" else self._anchors.get(fragment)
 
 
-def _inside(node: SchemaNode) -> Iterator[tuple[Reach, str | int | None, Place, object]]:
+def _inside(node: SchemaNode) -> Iterator[tuple[Reach, str | int | None, NodePath, object]]:
     """Return reach, part, position and schema of each direct subschema."""
     for keyword, value in node.schema.items():
-        place = (*node.place, keyword)
+        path = (*node.path, keyword)
         elements, members = as_list(value), as_object(value)
         if keyword in _LISTS and elements is not None:
             reach = _LISTS[keyword]
             for index, schema in enumerate(elements):
-                yield reach, index if reach is Reach.PART else None, (*place, index), schema
+                yield reach, index if reach is Reach.PART else None, (*path, index), schema
         elif keyword in _ONE and (members is not None or isinstance(value, bool)):
-            yield _ONE[keyword], None, place, value
+            yield _ONE[keyword], None, path, value
         elif keyword in _MAPS and members is not None:
             reach = _MAPS[keyword]
             for name, schema in members.items():
                 if as_list(schema) is None:  # `dependencies` may list names instead
-                    yield reach, name if reach is Reach.PART else None, (*place, name), schema
+                    yield reach, name if reach is Reach.PART else None, (*path, name), schema

@@ -209,4 +209,4 @@ def _dearest(loads: Iterable[Load]) -> Load:
 
 def _keyword(node: SchemaNode, inner: SchemaNode) -> str:
     """Return the keyword of `node` under which `inner` is found."""
-    return str(inner.place[len(node.place)])
+    return str(inner.path[len(node.path)])

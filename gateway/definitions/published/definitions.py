@@ -6,7 +6,8 @@ from gateway.definitions.contract.contents import LARGEST_SIZE, MOST_BLOCKS
 from gateway.definitions.contract.metadata import LONGEST_DESCRIPTION, LONGEST_TITLE, ROLES, THEMES
 from gateway.definitions.contract.prompts import MOST_ARGUMENTS
 from gateway.definitions.contract.tools import HINTS, NAME
-from gateway.definitions.uri.grammar import FORM, LONGEST
+from gateway.definitions.uri.grammar import FORM, LONGEST_URI
+from gateway.domain.mcp_tasks import TaskSupport
 
 Schema = dict[str, object]
 
@@ -29,7 +30,7 @@ def ref(name: str) -> Schema:
 
 
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300, "pattern": "^[A-Za-z0-9!#$&^_.+-]+/"}
-_URI: Schema = {"type": "string", "maxLength": LONGEST, "pattern": FORM}
+_URI: Schema = {"type": "string", "maxLength": LONGEST_URI, "pattern": FORM}
 _BASE64: Schema = {"type": "string", "contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/]*={0,2}$"}
 _NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
 _SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_SIZE}
@@ -125,6 +126,7 @@ TOOL = closed(
     },
     outputSchema={"type": "object"},
     annotations=_HINTED,
+    execution=closed(taskSupport={"enum": [support.value for support in TaskSupport]}),
     **_ADORNED,
 )
 RESOURCE = closed(
@@ -138,7 +140,7 @@ RESOURCE = closed(
 )
 RESOURCE_TEMPLATE = closed(
     ("uriTemplate", "name"),
-    uriTemplate={"type": "string", "maxLength": LONGEST, "pattern": r"^[A-Za-z][A-Za-z0-9+.-]*:.*\{[^{}]+\}"},
+    uriTemplate={"type": "string", "maxLength": LONGEST_URI, "pattern": r"^[A-Za-z][A-Za-z0-9+.-]*:.*\{[^{}]+\}"},
     name=text(LONGEST_TITLE),
     mimeType=_MIME,
     annotations=ref("annotations"),

@@ -8,11 +8,11 @@ from gateway.definitions.handlers.specs import HandlerKind
 from gateway.definitions.handlers.steps import LEVELS, LONGEST_SLEEP_S, MOST_QUESTIONS, MOST_STEPS, MOST_TOKENS
 from gateway.definitions.projection import MOST_PATHS
 from gateway.definitions.published.definitions import Schema, closed, ref, text
-from gateway.definitions.templates.tokens import LONGEST
+from gateway.definitions.templates.tokens import LONGEST_SOURCE
 
 _FLAG: Schema = {"type": "boolean"}
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300}
-_TEMPLATE: Schema = {"type": "string", "maxLength": LONGEST, "description": "Liquid."}
+_TEMPLATE: Schema = {"type": "string", "maxLength": LONGEST_SOURCE, "description": "Liquid."}
 _TREE: Schema = {"description": "Any JSON; its texts are Liquid, one that is exactly one {{ … }} keeps its type."}
 _TREES: Schema = {"type": "array"}
 _URL: Schema = {"type": "string", "maxLength": 2048, "pattern": "^https?://[^/?#{}\\s@]+([/?].*)?$"}
@@ -59,7 +59,7 @@ _QUESTIONS: Mapping[str, Schema] = {
     ),
     "roots": closed(key=_KEY),
 }
-_KEPT: Mapping[str, Schema] = {
+_STEPS_WITH_RESULTS: Mapping[str, Schema] = {
     **_QUESTIONS,
     "call": closed(("tool",), tool=text(64), arguments={"type": "object"}),
     "http": closed(("method", "url"), **_REQUEST),
@@ -70,7 +70,7 @@ _PLAIN: Mapping[str, Schema] = {
     "sleep": {"type": "number", "minimum": 0, "maximum": LONGEST_SLEEP_S},
     "gather": {"type": "array", "minItems": 1, "maxItems": MOST_QUESTIONS, "items": ref("question")},
     "return": {**closed(**_ANSWER), **_ONE_FORM},
-    "if": closed(("when", "then"), when=text(LONGEST), then=ref("steps"), else_=ref("steps")),
+    "if": closed(("when", "then"), when=text(LONGEST_SOURCE), then=ref("steps"), else_=ref("steps")),
 }
 
 
@@ -83,7 +83,7 @@ STEP_PARTS: Mapping[str, Schema] = {
     "question": {"oneOf": [_step(verb, schema, is_kept=True) for verb, schema in _QUESTIONS.items()]},
     "step": {
         "oneOf": [
-            *(_step(verb, schema, is_kept=True) for verb, schema in _KEPT.items()),
+            *(_step(verb, schema, is_kept=True) for verb, schema in _STEPS_WITH_RESULTS.items()),
             *(_step(verb, schema, is_kept=False) for verb, schema in _PLAIN.items()),
         ]
     },

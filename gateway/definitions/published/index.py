@@ -1,4 +1,4 @@
-"""Index of the published JSON Schemas for definitions and handlers; each schema is self-contained.
+"""Index of the published JSON Schemas for definitions, handlers and live sources; each schema is self-contained.
 
 The schemas do not express all rules. Only the validators check templates, URI templates, schemas inside tools, the
 fields that a family allows, and budgets.
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from gateway.definitions.json_schema.dialects import DEFAULT
 from gateway.definitions.published.definitions import PROMPT, RESOURCE, RESOURCE_TEMPLATE, SHARED, TOOL, Schema
 from gateway.definitions.published.handlers import HANDLERS, STEP_PARTS
+from gateway.definitions.published.live import LIVE_SETTINGS
 from gateway.domain.json_access import as_list, as_object
 
 _SCHEMAS: Mapping[str, Schema] = {
@@ -18,11 +19,12 @@ _SCHEMAS: Mapping[str, Schema] = {
     "resource_template": RESOURCE_TEMPLATE,
     "prompt": PROMPT,
     **{kind.value: schema for kind, schema in HANDLERS.items()},
+    **{f"live_source_{kind.value}": schema for kind, schema in LIVE_SETTINGS.items()},
 }
 _PARTS: Mapping[str, Schema] = {**SHARED, **STEP_PARTS}
 
 NAMES = tuple(_SCHEMAS)
-"""Names of the published schemas: definitions by family, handlers by kind."""
+"""Names of the published schemas: definitions by family, handlers and settings of live sources by kind."""
 
 
 def schema_of(name: str) -> dict[str, object] | None:

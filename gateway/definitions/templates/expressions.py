@@ -9,7 +9,7 @@ from gateway.definitions.templates.tokens import Word, refuse, split_expression
 from gateway.definitions.templates.values import Nothing
 from gateway.errors import TemplateInvalid
 
-_DEEPEST = 16
+_MAX_DEPTH = 16
 _LONGEST_NUMBER = 24
 _COMPARING = frozenset(("==", "!=", "<>", "<", ">", "<=", ">=", "contains"))
 _JOINING = frozenset(("and", "or"))
@@ -152,7 +152,7 @@ class _ExpressionReader:
         self._next += 1
         return Comparison(left, word.text, self._value())
 
-    def _value(self, depth: int = _DEEPEST) -> Expression:
+    def _value(self, depth: int = _MAX_DEPTH) -> Expression:
         """Read a literal, or a path whose brackets are nested at most `depth` deep."""
         word = self._take("a value")
         if word.kind == "text":
@@ -172,7 +172,7 @@ class _ExpressionReader:
                 parts.append(Literal(self._name()))
             elif self._takes("["):
                 if not depth:
-                    raise self._wrong(f"brackets are nested more than {_DEEPEST} deep")
+                    raise self._wrong(f"brackets are nested more than {_MAX_DEPTH} deep")
                 parts.append(self._value(depth - 1))
                 if not self._takes("]"):
                     raise self._wrong("']' is missing")

@@ -31,8 +31,8 @@ Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 _ITEMS_PER_STEP = 64
 _COST_OF_WORDS = 8
-_SMALLEST = -(2**63)
-_LARGEST = 2**64 - 1
+_SMALLEST_INTEGER = -(2**63)
+_LARGEST_INTEGER = 2**64 - 1
 _LONGEST_NUMBER = 40
 _MOST_DIGITS = 20
 
@@ -179,7 +179,7 @@ def _read_number(text: str) -> Number:
 
 
 def _bounded(value: Number) -> Number:
-    is_usable = _SMALLEST <= value <= _LARGEST if isinstance(value, int) else math.isfinite(value)
+    is_usable = _SMALLEST_INTEGER <= value <= _LARGEST_INTEGER if isinstance(value, int) else math.isfinite(value)
     if not is_usable:
         raise TemplateFailed("a number is too large")
     return value

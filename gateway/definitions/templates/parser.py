@@ -7,7 +7,7 @@ from typing import TypeAlias
 from gateway.definitions.templates.expressions import Filtered, Test, parse_output, parse_test
 from gateway.definitions.templates.tokens import Piece, PieceKind, refuse, split_template
 
-_DEEPEST = 20
+_MAX_DEPTH = 20
 _TAGS = frozenset(("if", "elsif", "else", "endif"))
 _NO_LOOPS = "templates have no loops; `{{ list }}` alone in a text of JSON keeps a list, `json` and `join` write it"
 _NO_VARIABLES = "templates have no variables of their own; write the value where it is used"
@@ -72,7 +72,7 @@ class _Parser:
 
     def template(self) -> Block:
         """Read the whole template."""
-        block = self._block(_DEEPEST)
+        block = self._block(_MAX_DEPTH)
         if self._tag:
             raise refuse(f"'{self._tag}' has no 'if'", self._line)
         return block
@@ -106,7 +106,7 @@ class _Parser:
     def _if(self, depth: int) -> IfNode:
         opened = self._line
         if not depth:
-            raise refuse(f"blocks are nested more than {_DEEPEST} deep", opened)
+            raise refuse(f"blocks are nested more than {_MAX_DEPTH} deep", opened)
         branches: list[Branch] = []
         while self._tag != "endif":
             if branches and branches[-1].test is None:

@@ -17,7 +17,7 @@ from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault, TemplateInvalid
 
 _TREE_OUTPUT = 1024 * 1024
-_DEEPEST = 32
+_MAX_DEPTH = 32
 _MOST_NODES = 10_000
 
 
@@ -126,7 +126,7 @@ class Tree:
                 JSON Pointer.
         """
         reader = _TreeReader()
-        return cls(value, reader.read(value, (), _DEEPEST), reader.is_constant)
+        return cls(value, reader.read(value, (), _MAX_DEPTH), reader.is_constant)
 
     def render(self, variables: Mapping[str, object]) -> object:
         """Return the value with its texts filled. A constant tree returns `source` itself; treat it as read-only.
@@ -152,7 +152,7 @@ class _TreeReader:
     def read(self, value: object, path: tuple[str | int, ...], depth: int) -> _Node:
         self._nodes += 1
         if not depth or self._nodes > _MOST_NODES:
-            raise _refuse(path, f"a tree has at most {_DEEPEST} levels and {_MOST_NODES} values")
+            raise _refuse(path, f"a tree has at most {_MAX_DEPTH} levels and {_MOST_NODES} values")
         if isinstance(value, str):
             return self._text(value, path)
         if value is None or isinstance(value, bool | int | float):

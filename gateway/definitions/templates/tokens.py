@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from gateway.errors import Fault, TemplateInvalid
 
-LONGEST = 64 * 1024
+LONGEST_SOURCE = 64 * 1024
 
 _MARKUP = re.compile(
     r"""\{%-?\s*(?P<name>raw|comment)\s*(?P<first>-?)%\}(?P<body>.*?)\{%(?P<last>-?)\s*end(?P=name)\s*-?%\}
@@ -59,8 +59,8 @@ def split_template(source: str) -> list[Piece]:
     Raises:
         TemplateInvalid: the template is too long, or an output, tag, `raw` or `comment` is not closed.
     """
-    if len(source) > LONGEST:
-        raise refuse(f"a template has at most {LONGEST} characters", 1)
+    if len(source) > LONGEST_SOURCE:
+        raise refuse(f"a template has at most {LONGEST_SOURCE} characters", 1)
     pieces: list[Piece] = []
     position, line, trims = 0, 1, False
     for found in _MARKUP.finditer(source):

@@ -35,15 +35,15 @@ class FairSlotPool:
     call may be another string that identifies a party, such as a client address.
     """
 
-    def __init__(self, name: str, *, places: int, queue: int | None = None, patience_s: float = 5.0) -> None:
+    def __init__(self, name: str, *, slots: int, queue: int | None = None, patience_s: float = 5.0) -> None:
         self.name = name
-        self.places = places
-        self.share = share_of(places)
+        self.slots = slots
+        self.share = share_of(slots)
         """Limit on the slots of one tenant."""
-        self.queue = 4 * places if queue is None else queue
+        self.queue = 4 * slots if queue is None else queue
         self.refused = 0
         self._patience_s = patience_s
-        self._free = places
+        self._free = slots
         self._waiting = 0
         self._held: dict[str, int] = {}
         self._queues: dict[str, deque[_Waiter]] = {}
@@ -53,7 +53,7 @@ class FairSlotPool:
     @property
     def busy(self) -> int:
         """Number of slots in use."""
-        return self.places - self._free
+        return self.slots - self._free
 
     @property
     def waiting(self) -> int:
@@ -109,9 +109,9 @@ class FairSlotPool:
         """Count a refusal and return its error."""
         self.refused += 1
         if self.held(tenant) >= self.share:
-            message = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.places})"
+            message = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.slots})"
         else:
-            message = f"all {self.name} of this replica are in use ({self.places})"
+            message = f"all {self.name} of this replica are in use ({self.slots})"
         return LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
 
     def free(self, tenant: str) -> None:

@@ -59,8 +59,8 @@ class SchemeKind(StrEnum):
 class FieldPlan:
     """Serialization of one property of a form or multipart body.
 
-    In a multipart body a field is one part, and a list is one part per member. Parts use `style` only if `is_styled`;
-    otherwise `media_type` selects the encoding: types and ranges, separated by commas.
+    In a multipart body a field is one part, and a list is one part per member. `style` applies to a part only if
+    `is_styled`. Otherwise `media_type`, media types and ranges separated by commas, selects the encoding.
 
     If the multipart body is an array, fields without a name describe its members, in order. The last field applies to
     all further members.
@@ -166,8 +166,8 @@ class RequestPlan:
     """The HTTP request of one operation, without the values of its arguments.
 
     `origin` is scheme, host and port. `path` is the encoded path with `{n}` for parameter n of `parameters`, literal
-    braces doubled. `query` is the encoded query of the base URL without `?`. `security` lists alternatives, each a set
-    of schemes that must all be applied; an empty alternative means none.
+    braces doubled. `query` is the encoded query of the base URL without `?`. `security` lists alternatives. A call
+    applies all schemes of one alternative; an empty alternative allows a call without credentials.
     """
 
     method: str

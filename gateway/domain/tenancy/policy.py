@@ -1,7 +1,11 @@
 """Safety levels of calls, and a tenant's policy for them."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from gateway.errors import BrokenSetting
 
 
 class Safety(StrEnum):
@@ -25,8 +29,64 @@ class Decision(StrEnum):
     DENY = "deny"
 
 
-WORKING = (Decision.ALLOW, Decision.CONFIRM, Decision.DENY)
-"""The decisions that a policy may contain; `approve` is not among them yet."""
+STRICTNESS = {decision: rank for rank, decision in enumerate(Decision)}
+"""Rank of each decision; the strictest is `deny`."""
+
+
+class ConditionOperator(StrEnum):
+    """Comparison of an argument with the value of a condition; docs/policy.md defines each of them."""
+
+    EQUALS = "equals"
+    NOT_EQUALS = "not_equals"
+    IN = "in"
+    GREATER = "greater"
+    LESS = "less"
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    STARTS_WITH = "starts_with"
+    INSIDE = "inside"
+    OUTSIDE = "outside"
+    EXISTS = "exists"
+    CONTAINS = "contains"
+    MATCHES = "matches"
+
+
+ConditionValue = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentCondition:
+    """A condition on the argument at a JSON Pointer (RFC 6901); several values only for `in`."""
+
+    pointer: str
+    operator: ConditionOperator
+    value: ConditionValue | tuple[ConditionValue, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRule:
+    """A decision for the calls that match all set members; conditions on arguments are in `when`.
+
+    `tool` is a name or a shell pattern: of a tool or prompt, or of the URI of a resource or resource template. It also
+    matches the operation that a primitive runs, as `METHOD path` or by its tool's name.
+    """
+
+    decision: Decision
+    tool: str | None = None
+    source: str | None = None
+    profile: str | None = None
+    level: Safety | None = None
+    when: tuple[ArgumentCondition, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A decision about a call, and the reason for it; `rule` is the number of the deciding rule, from 1."""
+
+    decision: Decision
+    reason: str
+    rule: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +103,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The decision for each safety level in one tenant, and the tenant's limits."""
+    """Decisions about the calls of one tenant, and its limits. The first rule that matches decides, else the level.
+
+    The default decisions are those of a tenant without a stored policy, created before `PROTECTING` was the default.
+    """
 
     safe: Decision = Decision.ALLOW
     moderate: Decision = Decision.ALLOW
@@ -51,8 +114,43 @@ class Policy:
     limits: Limits = Limits()
     http_origins: tuple[str, ...] | None = None
     """The only origins that declared `http` handlers may call, sorted; None: any that the gateway may connect to."""
+    rules: tuple[PolicyRule, ...] = ()
     version: int = 1
 
     def decision_for(self, safety: Safety) -> Decision:
         """Return the decision for a call of this level."""
         return Decision(getattr(self, safety.value))
+
+
+PROTECTING: Final = Policy(moderate=Decision.CONFIRM, dangerous=Decision.APPROVE)
+"""The policy of a new tenant, unless the installation chooses other decisions."""
+
+
+def weaker_levels(policy: Policy) -> Sequence[Safety]:
+    """Return the levels whose decision is less strict than that of `PROTECTING`."""
+    return [
+        level for level in Safety if STRICTNESS[policy.decision_for(level)] < STRICTNESS[PROTECTING.decision_for(level)]
+    ]
+
+
+def read_decisions(given: Iterable[str]) -> Policy:
+    """Return the policy of new tenants: `PROTECTING`, changed by texts of the form `level=decision`.
+
+    Raises:
+        BrokenSetting: a text is not of this form.
+    """
+    chosen: dict[str, Decision] = {}
+    for text in given:
+        level, _, decision = (part.strip() for part in text.partition("="))
+        try:
+            chosen[Safety(level).value] = Decision(decision)
+        except ValueError:
+            raise BrokenSetting(
+                f"GATEWAY_TENANT_POLICY: {text!r} is not level=decision;"
+                f" levels: {', '.join(Safety)}; decisions: {', '.join(Decision)}"
+            ) from None
+    return Policy(
+        safe=chosen.get("safe", PROTECTING.safe),
+        moderate=chosen.get("moderate", PROTECTING.moderate),
+        dangerous=chosen.get("dangerous", PROTECTING.dangerous),
+    )

@@ -15,7 +15,7 @@ Selection = Callable[[Tool | Primitive], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """Properties of a primitive that rules can test; only imported operations have source, method and tags."""
+    """Properties of a primitive that rules can test; only imported operations have method and tags."""
 
     family: Family
     name: str
@@ -43,7 +43,7 @@ def compile_selection(profile: Profile) -> Selection:
 def facets_of(item: Tool | Primitive) -> Facets:
     """Return the testable properties of a primitive."""
     if isinstance(item, Primitive):
-        return Facets(family=item.family, name=item.name, safety=item.safety)
+        return Facets(family=item.family, name=item.name, safety=item.safety, source=item.source_name)
     return Facets(
         family=Family.TOOL,
         name=item.name,

@@ -14,7 +14,7 @@ from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
 
-LONGEST = 12_000
+LONGEST_PREVIEW = 12_000
 """Limit on the characters of one preview."""
 
 _LONGEST_URL = 2_000
@@ -49,11 +49,11 @@ def show_json(written: bytes, longest: int = _LONGEST_BODY) -> str:
 
 
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
-    """Return the preview with stored credentials redacted, cut to `LONGEST`."""
+    """Return the preview with stored credentials redacted, cut to `LONGEST_PREVIEW`."""
     if credentials:  # guard: preview-stored-credentials
         message = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
         text = (await redaction.apply(message, credentials)).body.decode("utf-8", "replace")
-    return cut(text, LONGEST)
+    return cut(text, LONGEST_PREVIEW)
 
 
 def escape(text: str) -> str:
@@ -118,7 +118,7 @@ def _content(body: bytes, content_type: str, longest: int) -> str:
     """Return the text of a body, or its size if it is not text."""
     head = body[: _BYTES_EXAMINED * longest]
     if not is_utf8(head):
-        return f"({len(body)} bytes that are no text)"
+        return f"({len(body)} bytes that are not text)"
     text = head.decode("utf-8", "ignore")
     if "json" in content_type.lower():
         text = blank_members(text)

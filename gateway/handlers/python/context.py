@@ -200,7 +200,7 @@ class Context:
         if self._is_over:
             if asyncio.iscoroutine(awaitable):
                 awaitable.close()
-            raise HandlerFailed("the call is over")
+            raise HandlerFailed("the call has ended")
         future = asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._loop)
         self._waiting.add(future)
         try:
@@ -208,7 +208,7 @@ class Context:
                 future.cancel()
             return future.result()
         except concurrent.futures.CancelledError:
-            raise HandlerFailed("the call is over") from None
+            raise HandlerFailed("the call has ended") from None
         finally:
             self._waiting.discard(future)
 

@@ -144,7 +144,7 @@ def _encoded(text: str) -> str:
     try:
         url = URL(text)
         if url.user is not None or url.password is not None:
-            raise EgressDenied("A URL must not hold a user name or password.")
+            raise EgressDenied("A URL must not contain a user name or password.")
         return str(url.with_fragment(None))
     except ValueError:
-        raise EgressDenied("The upstream's URL is not one that this gateway may dial.") from None
+        raise EgressDenied("The gateway must not connect to the upstream's URL.") from None

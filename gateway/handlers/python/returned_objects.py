@@ -17,7 +17,7 @@ _CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the 
 _MESSAGES = frozenset(("messages", "description", "resultType"))
 _TELLING = ("content", "isError", "is_error")
 _COMPLETE = "complete"
-_DEEPEST = 8
+_MAX_DEPTH = 8
 """Levels that are searched for nulls; the protocol's objects have fewer (messages, content, annotations, audience)."""
 
 
@@ -37,7 +37,7 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
     _refuse_others(members, _RESULT)
     found: dict[str, Any] = members  # of any type: the values are checked before they are sent
     return Result(
-        content=_without_nulls(found.get("content", ()), _DEEPEST),
+        content=_without_nulls(found.get("content", ()), _MAX_DEPTH),
         structured=found.get("structuredContent", ABSENT),
         is_error=found.get("isError", False),
         meta=found.get("_meta"),
@@ -75,7 +75,7 @@ def read_messages(returned: Mapping[str, object] | Sequence[object]) -> Messages
 
 def refuse(returned: object) -> HandlerFailed:
     """Return the error for a value that no function of the family may return."""
-    error = HandlerFailed("the handler returned something that is no answer of its family")
+    error = HandlerFailed("the handler returned something that is not a valid answer of its family")
     error.add_note(f"it returned {type(returned).__name__}")  # for the log, not for the client
     return error
 
@@ -120,7 +120,7 @@ def _given(members: Mapping[str, object]) -> dict[str, object]:
 def _listed(found: object) -> Sequence[Mapping[str, object]]:
     if as_list(found) is None:
         raise refuse(found)
-    listed: Sequence[Mapping[str, object]] = _without_nulls(found, _DEEPEST)
+    listed: Sequence[Mapping[str, object]] = _without_nulls(found, _MAX_DEPTH)
     return listed
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html.entities import html5
 from itertools import compress
 
-ROUNDS = 6
+DECODING_ROUNDS = 6
 """Number of nested encodings that are decoded."""
 
 DROPPED = b" \t\r\n\v\f\0+=\\"
@@ -163,17 +163,17 @@ class TracedText:
         pieces: list[bytes] = []
         starts: list[int] = []
         ends: list[int] = []
-        place = 0
+        position = 0
         for found in escape.pattern.finditer(self.text):
             start, end = found.span()
             plain = escape.decode(found)
-            pieces += (self.text[place:start], plain)
-            starts += self._starts[place:start]
+            pieces += (self.text[position:start], plain)
+            starts += self._starts[position:start]
             starts += [self._starts[start]] * len(plain)
-            ends += self._ends[place:start]
+            ends += self._ends[position:start]
             ends += [self._ends[end - 1]] * len(plain)
-            place = end
-        pieces.append(self.text[place:])
-        starts += self._starts[place:]
-        ends += self._ends[place:]
+            position = end
+        pieces.append(self.text[position:])
+        starts += self._starts[position:]
+        ends += self._ends[position:]
         return TracedText(b"".join(pieces), starts, ends)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.requests import Credential, UpstreamAnswer
-from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, ROUNDS, TracedText, decode, squeeze
+from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, DECODING_ROUNDS, TracedText, decode, squeeze
 from gateway.handlers.redaction.secret_encodings import encodings_of
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
@@ -126,7 +126,7 @@ class Redactor:
         """Return the JSON with the credentials in strings, names and numbers redacted."""
         suspects = [(start, start + len(window)) for start, window in self._windows(body) if self._is_in(window)]
         pieces: list[bytes] = []
-        place = 0
+        position = 0
         for found in _TOKEN.finditer(body):
             start, end = found.span()
             while suspects and suspects[0][1] <= start:
@@ -135,9 +135,9 @@ class Redactor:
                 break
             if end <= suspects[0][0] or end - start < self._shortest or not self.finds(found[0]):
                 continue
-            pieces += (body[place:start], self._token(found[0]))
-            place = end
-        redacted = b"".join((*pieces, body[place:]))
+            pieces += (body[position:start], self._token(found[0]))
+            position = end
+        redacted = b"".join((*pieces, body[position:]))
         return b'"***"' if self.finds(redacted) else redacted
 
     def _token(self, token: bytes) -> bytes:
@@ -170,7 +170,7 @@ class Redactor:
     def _is_in(self, text: bytes) -> bool:
         if self._is_read(text):
             return True
-        for _ in range(ROUNDS):
+        for _ in range(DECODING_ROUNDS):
             decoded = decode(text, self._escapes)  # guard: credential-echo-encoded
             if decoded is text or decoded == text:
                 return False
@@ -190,8 +190,8 @@ class Redactor:
     def _spans(self, text: bytes) -> list[Span]:
         """Return the spans of the credentials in the text, in order, neither nested nor adjacent."""
         found = sorted(
-            (place + start, place + end)
-            for place, window in self._windows(text)
+            (position + start, position + end)
+            for position, window in self._windows(text)
             if self._is_in(window)
             for start, end in self._spans_in(window)
         )
@@ -208,14 +208,14 @@ class Redactor:
 
     def _spans_in(self, text: bytes) -> Iterator[Span]:
         traced = TracedText.of(text)
-        for _ in range(ROUNDS):
+        for _ in range(DECODING_ROUNDS):
             squeezed = traced.squeezed()
             for form in self._squeezed:
                 widen = form in self._base64
-                for start, end in _places(squeezed.text, form):
+                for start, end in _occurrences(squeezed.text, form):
                     yield squeezed.span(*(_widened(squeezed, start, end) if widen else (start, end)))
             for form in self._exact:
-                for start, end in _places(traced.text, form):
+                for start, end in _occurrences(traced.text, form):
                     yield traced.span(start, end)
             decoded = traced.decoded(self._escapes)
             if decoded.text == traced.text:
@@ -225,11 +225,11 @@ class Redactor:
     @staticmethod
     def _without(text: bytes, spans: list[Span]) -> bytes:
         pieces: list[bytes] = []
-        place = 0
+        position = 0
         for start, end in spans:
-            pieces += (text[place:start], _MARK)
-            place = end
-        return b"".join((*pieces, text[place:]))
+            pieces += (text[position:start], _MARK)
+            position = end
+        return b"".join((*pieces, text[position:]))
 
 
 def _is_json(text: bytes) -> bool:
@@ -240,7 +240,7 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _places(text: bytes, form: bytes) -> Iterator[Span]:
+def _occurrences(text: bytes, form: bytes) -> Iterator[Span]:
     start = text.find(form)
     while start >= 0:
         yield start, start + len(form)

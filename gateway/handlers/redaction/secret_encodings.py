@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from gateway.domain.http.requests import Credential
-from gateway.handlers.redaction.escapes import ALL_ESCAPES, ROUNDS, decode, squeeze
+from gateway.handlers.redaction.escapes import ALL_ESCAPES, DECODING_ROUNDS, decode, squeeze
 
 SHORTEST = 6
 """Secrets with fewer characters are ignored, because they would match much unrelated text.
@@ -68,7 +68,7 @@ def _written(value: str, raw: bytes) -> Iterator[bytes]:
     """Return the spellings of a secret: itself, with escapes decoded, quoted-printable, hex, UTF-16 and cp1252."""
     yield raw
     decoded = raw
-    for _ in range(ROUNDS):
+    for _ in range(DECODING_ROUNDS):
         decoded = decode(decoded, ALL_ESCAPES)
     yield decoded
     if b"=" in raw or not value.isascii():

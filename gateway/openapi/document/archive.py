@@ -14,7 +14,7 @@ from typing import NoReturn
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import quote_text
 
-LARGEST = 64 * 1024 * 1024
+LARGEST_UNPACKED = 64 * 1024 * 1024
 MOST_FILES = 10_000
 MOST_RATIO = 100
 """Limit on the ratio of unpacked to packed bytes, once the files exceed `FREE` bytes."""
@@ -60,7 +60,7 @@ def _collect(members: Iterator[tuple[str, bytes]], packed: int) -> Mapping[str, 
     for name, content in members:
         path = _path(name)
         if path in files:
-            _refuse(name, "is there twice")
+            _refuse(name, "occurs twice")
         files[path] = content
         total += len(content)
         _check_size(total, packed)
@@ -70,8 +70,8 @@ def _collect(members: Iterator[tuple[str, bytes]], packed: int) -> Mapping[str, 
 
 
 def _check_size(unpacked: int, packed: int) -> None:
-    if unpacked > LARGEST:
-        raise DocumentTooLarge(f"The archive holds more than {LARGEST // 2**20} MiB.")
+    if unpacked > LARGEST_UNPACKED:
+        raise DocumentTooLarge(f"The archive holds more than {LARGEST_UNPACKED // 2**20} MiB.")
     if unpacked > max(FREE, packed * MOST_RATIO):
         raise DocumentTooLarge(f"The archive grows to more than {MOST_RATIO} times its size.")
 
@@ -89,7 +89,7 @@ def _zip_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
             if member.compress_type not in _STORED_OR_DEFLATED:
                 _refuse(member.filename, "is neither stored nor deflated")
             with archive.open(member) as file:
-                yield member.filename, file.read(LARGEST + 1)
+                yield member.filename, file.read(LARGEST_UNPACKED + 1)
 
 
 def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
@@ -101,12 +101,12 @@ def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
                 _refuse(member.name, "is a link, a device or a sparse file")
             else:
                 file = archive.extractfile(member)
-                yield member.name, file.read(LARGEST + 1) if file is not None else b""
+                yield member.name, file.read(LARGEST_UNPACKED + 1) if file is not None else b""
 
 
 def _inflate(raw: bytes) -> bytes:
     """Decompresses a gzip; raises `DocumentTooLarge` above the size of a tar with as many files as the limits allow."""
-    limit = LARGEST + MOST_FILES * _TAR_OVERHEAD
+    limit = LARGEST_UNPACKED + MOST_FILES * _TAR_OVERHEAD
     allowed = min(limit, max(FREE, len(raw) * MOST_RATIO) + MOST_FILES * _TAR_OVERHEAD)
     inflater = zlib.decompressobj(wbits=31)
     out = bytearray()
@@ -118,7 +118,7 @@ def _inflate(raw: bytes) -> bytes:
             inflater, pending = zlib.decompressobj(wbits=31), rest
         if len(out) > allowed:
             raise DocumentTooLarge(
-                f"The archive holds more than {LARGEST // 2**20} MiB or {MOST_RATIO} times its own size."
+                f"The archive holds more than {LARGEST_UNPACKED // 2**20} MiB or {MOST_RATIO} times its own size."
             )
     if not inflater.eof:
         raise EOFError("the gzip ends too early")
@@ -139,4 +139,4 @@ def _path(name: str) -> str:
 
 def _refuse(name: str, reason: str) -> NoReturn:
     text = f"{quote_text(name)} {reason}"
-    raise InvalidDocument(f"The archive is not taken: {text}.", faults=[Fault(pointer="", reason=text)])
+    raise InvalidDocument(f"The archive is refused: {text}.", faults=[Fault(pointer="", reason=text)])

@@ -18,7 +18,7 @@ import orjson
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
-from gateway.openapi.document.document import DEEPEST, MOST_NODES, read_tree
+from gateway.openapi.document.document import MAX_DEPTH, MOST_NODES, read_tree
 from gateway.openapi.document.json_access import object_at, quote_text
 from gateway.openapi.document.reference_kinds import LITERAL, SECTIONS, SWAGGER_SECTIONS, kind_of_member
 from gateway.openapi.document.references import find_step, ref_tokens
@@ -42,7 +42,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class BundlePlace:
+class BundleLocation:
     """The position of a value in one of the files."""
 
     file: str
@@ -130,7 +130,7 @@ def _is_root(files: _Files, name: str) -> bool:
 
 
 def _no_entry(reason: str) -> InvalidDocument:
-    return InvalidDocument(f"The archive is not taken: {reason}.", faults=[Fault(pointer="", reason=reason)])
+    return InvalidDocument(f"The archive is refused: {reason}.", faults=[Fault(pointer="", reason=reason)])
 
 
 class _MovedNames:
@@ -139,16 +139,16 @@ class _MovedNames:
     def __init__(self, root: Object, sections: Mapping[str, Sequence[str]]) -> None:
         self._taken = {kind: set(_section(root, path)) for kind, path in sections.items()}
 
-    def choose(self, kind: str, place: BundlePlace) -> str:
+    def choose(self, kind: str, location: BundleLocation) -> str:
         """Return a free name: the last part of the position; after a clash, with more of the path or with a number."""
-        name = next(name for name in _candidates(place) if name not in self._taken[kind])
+        name = next(name for name in _candidates(location) if name not in self._taken[kind])
         self._taken[kind].add(name)
         return name
 
 
-def _candidates(place: BundlePlace) -> Iterator[str]:
-    folders, _, last = place.file.rpartition("/")
-    words = [*folders.split("/"), last.rpartition(".")[0] or last, *place.tokens[-1:]]
+def _candidates(location: BundleLocation) -> Iterator[str]:
+    folders, _, last = location.file.rpartition("/")
+    words = [*folders.split("/"), last.rpartition(".")[0] or last, *location.tokens[-1:]]
     parts = [part for part in (_NOT_A_NAME.sub("_", word).strip("_") for word in words) if part] or ["value"]
     for length in range(1, len(parts) + 1):
         yield "_".join(parts[-length:])[-_LONGEST_NAME:]
@@ -170,9 +170,9 @@ class _Bundler:
         self._root = as_object(files.tree(entry)) or {}
         self._sections = SWAGGER_SECTIONS if "swagger" in self._root else SECTIONS
         self._names = _MovedNames(self._root, self._sections)
-        self._named: dict[tuple[str, BundlePlace], str] = {}
-        self._waiting: deque[tuple[str, BundlePlace, str]] = deque()
-        self._open: set[BundlePlace] = set()
+        self._named: dict[tuple[str, BundleLocation], str] = {}
+        self._waiting: deque[tuple[str, BundleLocation, str]] = deque()
+        self._open: set[BundleLocation] = set()
         self._nodes = 0
         self._warnings: dict[str, None] = {}
 
@@ -181,8 +181,8 @@ class _Bundler:
         self._adopt()
         document = cast("dict[str, object]", self._walk(self._root, self._entry, "document", 0))
         while self._waiting:
-            kind, place, name = self._waiting.popleft()
-            made = self._walk(self._value(place), place.file, kind, 0)
+            kind, location, name = self._waiting.popleft()
+            made = self._walk(self._value(location), location.file, kind, 0)
             self._open_section(document, kind)[name] = made
         text = orjson.dumps(document)
         return Bundle(document=text, warnings=tuple(self._warnings)[:_MOST_WARNINGS])
@@ -193,10 +193,10 @@ class _Bundler:
             for name, node in _section(self._root, path).items():
                 found = as_object(node)
                 ref = found.get("$ref") if found is not None and len(found) == 1 else None
-                place = self._locate(ref, self._entry) if isinstance(ref, str) else None
-                if place is not None and place.file != self._entry and (kind, place) not in self._named:
-                    self._named[kind, place] = name
-                    self._waiting.append((kind, place, name))
+                location = self._locate(ref, self._entry) if isinstance(ref, str) else None
+                if location is not None and location.file != self._entry and (kind, location) not in self._named:
+                    self._named[kind, location] = name
+                    self._waiting.append((kind, location, name))
 
     def _open_section(self, document: dict[str, object], kind: str) -> dict[str, object]:
         here = document
@@ -228,8 +228,8 @@ class _Bundler:
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise DocumentTooLarge(f"The files of the archive make a document of more than {MOST_NODES} values.")
-        if depth > DEEPEST:
-            raise DocumentTooLarge(f"The files of the archive make a document of more than {DEEPEST} levels.")
+        if depth > MAX_DEPTH:
+            raise DocumentTooLarge(f"The files of the archive make a document of more than {MAX_DEPTH} levels.")
 
     def _copy(self, node: Object, file: str, kind: str, depth: int) -> dict[str, object]:
         return {
@@ -241,61 +241,61 @@ class _Bundler:
     def _refer(self, node: Object, ref: str, file: str, position: tuple[str, int]) -> object:
         kind, depth = position
         beside = self._copy(node, file, kind, depth)
-        place = self._locate(ref, file)
-        if place is None or place in self._open:
+        location = self._locate(ref, file)
+        if location is None or location in self._open:
             return {"$ref": f"{file}{ref}" if ref.startswith("#") and file != self._entry else ref, **beside}
-        if place.file == self._entry:
-            return {"$ref": f"#{point(*place.tokens)}", **beside}
+        if location.file == self._entry:
+            return {"$ref": f"#{point(*location.tokens)}", **beside}
         if kind in self._sections:
-            return {"$ref": f"#{point(*self._sections[kind], self._name(kind, place))}", **beside}
-        self._open.add(place)
-        made = self._walk(self._value(place), place.file, kind, depth + 1)
-        self._open.remove(place)
+            return {"$ref": f"#{point(*self._sections[kind], self._name(kind, location))}", **beside}
+        self._open.add(location)
+        made = self._walk(self._value(location), location.file, kind, depth + 1)
+        self._open.remove(location)
         found = as_object(made)
         return made if found is None else {**found, **beside}
 
-    def _name(self, kind: str, place: BundlePlace) -> str:
-        if (kind, place) not in self._named:
-            self._named[kind, place] = name = self._names.choose(kind, place)
-            self._waiting.append((kind, place, name))
-        return self._named[kind, place]
+    def _name(self, kind: str, location: BundleLocation) -> str:
+        if (kind, location) not in self._named:
+            self._named[kind, location] = name = self._names.choose(kind, location)
+            self._waiting.append((kind, location, name))
+        return self._named[kind, location]
 
-    def _value(self, place: BundlePlace) -> object:
-        node: object = self._files.tree(place.file)
-        for token in place.tokens:
+    def _value(self, location: BundleLocation) -> object:
+        node: object = self._files.tree(location.file)
+        for token in location.tokens:
             node, _ = find_step(node, token)
         return node
 
-    def _locate(self, ref: str, file: str) -> BundlePlace | None:
+    def _locate(self, ref: str, file: str) -> BundleLocation | None:
         """The position that a reference names; references inside its path are followed. None if it does not exist."""
         wanted = self._parse(ref, file)
         for _ in range(_LONGEST_CHAIN):
             if wanted is None:
                 return None
             reached = self._reach(wanted)
-            if isinstance(reached, BundlePlace):
+            if isinstance(reached, BundleLocation):
                 return reached
             if reached is None:
                 self._warn(file, ref, "does not exist")
                 return None
             inner = self._parse(reached.ref, wanted.file)
-            wanted = inner and BundlePlace(inner.file, (*inner.tokens, *reached.rest))
+            wanted = inner and BundleLocation(inner.file, (*inner.tokens, *reached.rest))
         self._warn(file, ref, "is a chain of references without an end")
         return None
 
-    def _reach(self, place: BundlePlace) -> BundlePlace | _Detour | None:
+    def _reach(self, location: BundleLocation) -> BundleLocation | _Detour | None:
         """The position itself if it exists; else the reference found on its path, if there is one."""
-        node: object = self._files.tree(place.file)
-        for index, token in enumerate(place.tokens):
+        node: object = self._files.tree(location.file)
+        for index, token in enumerate(location.tokens):
             inner, is_there = find_step(node, token)
             if not is_there:
                 found = as_object(node)
                 ref = found.get("$ref") if found is not None else None
-                return _Detour(ref, place.tokens[index:]) if isinstance(ref, str) else None
+                return _Detour(ref, location.tokens[index:]) if isinstance(ref, str) else None
             node = inner
-        return place
+        return location
 
-    def _parse(self, ref: str, file: str) -> BundlePlace | None:
+    def _parse(self, ref: str, file: str) -> BundleLocation | None:
         path, _, fragment = ref.partition("#")
         if _SCHEME.match(ref):
             return None  # an absolute URL stays in the document; the compiler refuses it
@@ -308,7 +308,7 @@ class _Bundler:
         if fragment and not fragment.startswith("/"):
             self._warn(file, ref, "names an anchor, which is not followed")
             return None
-        return BundlePlace(target, tuple(ref_tokens(f"#{fragment}")))
+        return BundleLocation(target, tuple(ref_tokens(f"#{fragment}")))
 
     def _warn(self, file: str, ref: str, reason: str) -> None:
         if len(self._warnings) < _MOST_WARNINGS:

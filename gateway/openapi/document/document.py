@@ -17,8 +17,8 @@ from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import clean_text, object_at
 from gateway.openapi.document.schema_ids import Identifiers, localise
 
-LARGEST = 32 * 1024 * 1024
-DEEPEST = 100
+LARGEST_DOCUMENT = 32 * 1024 * 1024
+MAX_DEPTH = 100
 MOST_NODES = 1_000_000
 
 _DIALECTS = {"2.0": (2, 0), "3.0": (3, 0), "3.1": (3, 1), "3.2": (3, 2)}
@@ -69,7 +69,7 @@ def _encode(raw: Mapping[str, object]) -> bytes:
     try:
         return msgspec.json.encode(raw)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidDocument(f"The document is no JSON object: {error}.") from error
+        raise InvalidDocument(f"The document is not a JSON object: {error}.") from error
 
 
 def read_tree(raw: bytes) -> object:
@@ -79,8 +79,8 @@ def read_tree(raw: bytes) -> object:
         InvalidDocument: it is neither; faults, if any, have line and column if known.
         DocumentTooLarge: it exceeds the limits of bytes, depth or number of values.
     """
-    if len(raw) > LARGEST:  # guard: document-bytes
-        raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST} are allowed.")
+    if len(raw) > LARGEST_DOCUMENT:  # guard: document-bytes
+        raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST_DOCUMENT} are allowed.")
     text = _decode(raw)
     opening = text.lstrip()[:1]
     if not opening:
@@ -91,7 +91,7 @@ def read_tree(raw: bytes) -> object:
         raise InvalidDocument(_PAGE, faults=[Fault(pointer="", reason="an HTML or XML page", line=1, column=1)])
     from gateway.openapi.document.yaml_reader import read_yaml  # noqa: PLC0415  # one worker per document, mostly JSON
 
-    return read_yaml(text, depth=DEEPEST, nodes=MOST_NODES)
+    return read_yaml(text, depth=MAX_DEPTH, nodes=MOST_NODES)
 
 
 def _decode(raw: bytes) -> str:
@@ -111,7 +111,7 @@ def _parse_json(text: str) -> object:
     except orjson.JSONDecodeError as error:
         fault = Fault(pointer="", reason=error.msg, line=error.lineno, column=error.colno)
         raise InvalidDocument(
-            f"The document is no valid JSON at line {error.lineno}, column {error.colno}: {error.msg}.", faults=[fault]
+            f"The document is not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}.", faults=[fault]
         ) from error
     _measure(tree)
     return tree
@@ -127,8 +127,8 @@ def _measure(tree: object) -> None:
             members = _members(node)
             nodes += len(members)
             children += [member for member in members if isinstance(member, dict | list)]
-        if depth > DEEPEST:  # guard: json-document-depth
-            raise DocumentTooLarge(f"The document is nested more than {DEEPEST} levels deep.")
+        if depth > MAX_DEPTH:  # guard: json-document-depth
+            raise DocumentTooLarge(f"The document is nested more than {MAX_DEPTH} levels deep.")
         if nodes > MOST_NODES:  # guard: document-values
             raise DocumentTooLarge(f"The document has more than {MOST_NODES} values.")
         level = children
@@ -164,7 +164,7 @@ def _check_paths(root: Object, dialect: tuple[int, int]) -> None:
 def _wrong(pointer: str, reason: str) -> InvalidDocument:
     where = f" at {pointer}" if pointer else ""
     return InvalidDocument(
-        f"This is no OpenAPI document{where}: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
+        f"This is not an OpenAPI document{where}: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
     )
 
 

@@ -11,7 +11,7 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_SHOWN = 120
+_SHOWN_CHARACTERS = 120
 
 
 class Unusable(Exception):
@@ -51,4 +51,4 @@ def clean_text(text: str) -> str:
 def quote_text(text: str) -> str:
     """Quote the text for a message: cleaned, and cut to 120 characters."""
     cleaned = clean_text(text)
-    return f"'{cleaned if len(cleaned) <= _SHOWN else cleaned[: _SHOWN - 1] + '…'}'"
+    return f"'{cleaned if len(cleaned) <= _SHOWN_CHARACTERS else cleaned[: _SHOWN_CHARACTERS - 1] + '…'}'"

@@ -117,10 +117,10 @@ def _settle(root: Object, node: dict[str, object], base: str, found: Identifiers
         return
     dynamic = node["$dynamicRef"]
     if isinstance(dynamic, str) and found.dynamic.get(dynamic.rpartition("#")[2], 0) <= 1:
-        place = found.locate(root, dynamic, base)
-        if place is not None:
+        pointer = found.locate(root, dynamic, base)
+        if pointer is not None:
             del node["$dynamicRef"]
-            node["$ref"] = place
+            node["$ref"] = pointer
 
 
 def _divide(base: str, ref: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ METHODS = frozenset(("get", "put", "post", "delete", "options", "head", "patch")
 
 _NO_SCHEMA = frozenset(("name", "in", "description", "required", "collectionFormat", "allowEmptyValue"))
 _REPORTED = ("name", "in", "required", "description", "allowEmptyValue")
-_KEPT = ("operationId", "summary", "description", "deprecated", "tags", "security", "externalDocs", *KEYS)
+_COPIED_FIELDS = ("operationId", "summary", "description", "deprecated", "tags", "security", "externalDocs", *KEYS)
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
 _STYLES = {"ssv": "spaceDelimited", "tsv": "tabDelimited", "pipes": "pipeDelimited"}
@@ -71,7 +71,7 @@ class _Converter:
         objects = [item for item in map(as_object, parameters) if item is not None]
         body = next((item for item in objects if item.get("in") == "body"), None)
         fields = [item for item in objects if item.get("in") == "formData"] if body is None else []
-        out: dict[str, object] = {key: operation[key] for key in _KEPT if key in operation}
+        out: dict[str, object] = {key: operation[key] for key in _COPIED_FIELDS if key in operation}
         inside = {id(item) for item in (*fields, body)}
         out["parameters"] = [self._parameter(item) for item in parameters if id(item) not in inside]
         consumes = _texts(operation, "consumes") if "consumes" in operation else _texts(self._root, "consumes")
@@ -131,8 +131,8 @@ def _servers(root: Object, schemes: Sequence[str]) -> list[object]:
         return [{"url": path}]
     schemes = schemes or ([scheme] if scheme else [])
     ordered = [scheme for scheme in _HTTP if scheme in schemes] or list(schemes)
-    place = f"//{host}{start.rstrip('/')}{path}"
-    urls = [f"{scheme}:{place}" for scheme in ordered] or [place, f"https:{place}"]
+    scheme_relative = f"//{host}{start.rstrip('/')}{path}"
+    urls = [f"{scheme}:{scheme_relative}" for scheme in ordered] or [scheme_relative, f"https:{scheme_relative}"]
     return [{"url": url} for url in urls]
 
 

@@ -1,8 +1,8 @@
 """The YAML reader: the YAML 1.2 core schema, read from the events of libyaml's parser into JSON values (decision 29).
 
 Keys are always text (`200:` is "200") and dates stay text. Anchors, aliases, tags outside the core schema and more
-than one document are refused. Depth and size are counted while reading, so nothing is built beyond the limits. The
-last of equal keys wins, as in JSON.
+than one document are refused. Depth and number of values are counted while reading, so nothing is built beyond the
+limits. The last of equal keys wins, as in JSON.
 """
 
 import math
@@ -26,6 +26,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _LONGEST_NUMBER = 300
 _INTEGER_BITS = 63
+_WRITE_OUT = "are not accepted; write the value out"
 
 
 class _Mark(Protocol):
@@ -36,29 +37,30 @@ class _Mark(Protocol):
 
 
 def read_yaml(text: str, *, depth: int, nodes: int) -> object:
-    """Read the one document in the text, within the limits of depth and nodes.
+    """Read the only document of the text, within the limits of depth and nodes.
 
     Raises:
-        InvalidDocument: the text is no supported YAML; faults, if any, have line and column if known.
+        InvalidDocument: the text is not valid YAML, or uses an unsupported feature. Its faults, if any, have line and
+            column if known.
         DocumentTooLarge: it exceeds a limit.
     """
     try:
         return _EventReader(text, depth, nodes).read()
     except yaml.MarkedYAMLError as error:
-        raise _refusal(error.problem or "no valid YAML", error.problem_mark) from error
+        raise _refuse_syntax(error.problem or "syntax error", error.problem_mark) from error
     except yaml.YAMLError as error:
         first_line = str(error).split("\n", 1)[0]
-        raise InvalidDocument(f"The document is no valid YAML: {first_line}.") from error
+        raise InvalidDocument(f"The document is not valid YAML: {first_line}.") from error
 
 
 class _EventReader:
-    """Builds values from events, by recursion as deep as the limit of depth."""
+    """Builds values from parser events; the recursion is bounded by the depth limit."""
 
     def __init__(self, text: str, depth: int, nodes: int) -> None:
         self._events = yaml.parse(text, Loader=yaml.CSafeLoader)
-        self._depth = depth
-        self._nodes = nodes
-        self._read = 0
+        self._max_depth = depth
+        self._max_nodes = nodes
+        self._node_count = 0
 
     def read(self) -> object:
         root: object = None
@@ -67,7 +69,7 @@ class _EventReader:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _refusal("there is more than one YAML document in the text", event.start_mark)
+                    raise _refuse_feature("the text contains more than one YAML document; send one", event.start_mark)
                 root = self._value(next(self._events), 0)
         return root
 
@@ -90,23 +92,23 @@ class _EventReader:
     def _key(self, event: yaml.Event, depth: int) -> str:
         self._check(event, depth)
         if not isinstance(event, yaml.ScalarEvent):
-            raise _refusal("a key has to be a text", event.start_mark)
+            raise _refuse_feature("a mapping key must be a scalar", event.start_mark)
         return event.value
 
     def _check(self, event: yaml.Event, depth: int) -> None:
-        """Refuse an alias, an anchor, a tag outside the core schema, and what exceeds the limits of nodes and depth."""
+        """Refuse aliases, anchors and tags outside the core schema; enforce the limits on nodes and depth."""
         if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
-            raise _refusal("aliases (*name) are not accepted", event.start_mark)  # guard: yaml-aliases
-        self._read += 1
-        if self._read > self._nodes:
-            raise DocumentTooLarge(f"The document has more than {self._nodes} values.")
+            raise _refuse_feature(f"aliases (*name) {_WRITE_OUT}", event.start_mark)  # guard: yaml-aliases
+        self._node_count += 1
+        if self._node_count > self._max_nodes:
+            raise DocumentTooLarge(f"The document has more than {self._max_nodes} values.")
         if event.anchor is not None:  # guard: yaml-anchors
-            raise _refusal("anchors (&name) are not accepted", event.start_mark)
+            raise _refuse_feature(f"anchors (&name) {_WRITE_OUT}", event.start_mark)
         tags = _SCALAR_TAGS if isinstance(event, yaml.ScalarEvent) else _COLLECTION_TAGS
         if event.tag is not None and event.tag not in tags:  # guard: yaml-tags
-            raise _refusal(f"the tag {event.tag} is not accepted", event.start_mark)
-        if depth >= self._depth and not isinstance(event, yaml.ScalarEvent):  # guard: yaml-depth
-            problem = f"nested more than {self._depth} levels deep"
+            raise _refuse_feature(f"the tag {event.tag} is not accepted", event.start_mark)
+        if depth >= self._max_depth and not isinstance(event, yaml.ScalarEvent):  # guard: yaml-depth
+            problem = f"nested more than {self._max_depth} levels deep"
             raise DocumentTooLarge(f"The document is {problem}.", faults=[_fault(problem, event.start_mark)])
 
 
@@ -129,10 +131,18 @@ def resolve_plain(text: str) -> object:
     return text
 
 
-def _refusal(problem: str, mark: _Mark | None) -> InvalidDocument:
+def _refuse_syntax(problem: str, mark: _Mark | None) -> InvalidDocument:
+    return _refuse("is not valid YAML", problem, mark)
+
+
+def _refuse_feature(problem: str, mark: _Mark | None) -> InvalidDocument:
+    return _refuse("uses unsupported YAML", problem, mark)
+
+
+def _refuse(summary: str, problem: str, mark: _Mark | None) -> InvalidDocument:
     fault = _fault(problem, mark)
-    place = f" at line {fault.line}, column {fault.column}" if mark is not None else ""
-    return InvalidDocument(f"The document is no valid YAML{place}: {problem}.", faults=[fault])
+    position = f" at line {fault.line}, column {fault.column}" if mark is not None else ""
+    return InvalidDocument(f"The document {summary}{position}: {problem}.", faults=[fault])
 
 
 def _fault(problem: str, mark: _Mark | None) -> Fault:

@@ -101,7 +101,7 @@ def _hints_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
             wanted = _wanted(members, f"{level.where}/{key}", warnings)
             yield _Found(level=level, key=key, is_wanted=wanted, members=members)
         else:
-            warnings.add(f"{level.where}/{key}", "is neither true, false nor an object; it counts as not there")
+            warnings.add(f"{level.where}/{key}", "is neither true, false nor an object; it is ignored")
 
 
 def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
@@ -112,7 +112,7 @@ def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
             continue
         value = members[name]
         if not isinstance(value, bool):
-            warnings.add(where, f"`{name}` is neither true nor false; it counts as not there")
+            warnings.add(where, f"`{name}` is neither true nor false; it is ignored")
         elif value or name != _ONLY_ONE_WAY:
             message.append(value is meaning)
     return all(message) if message else None
@@ -126,7 +126,7 @@ def _text(found: Sequence[_Found], name: str, warnings: Warnings) -> str | None:
         text = clean_text(value) if isinstance(value, str) else ""
         if text:
             return text
-        warnings.add(hint.where, f"`{name}` is no text; it counts as not there")
+        warnings.add(hint.where, f"`{name}` is not text; it is ignored")
     return None
 
 
@@ -137,7 +137,7 @@ def _safety(found: Sequence[_Found], method_safety: Safety, warnings: Warnings) 
         value = hint.members["safety"]
         level = next((level for level in _LEVELS if value == level.value), None)
         if level is None:
-            warnings.add(hint.where, "`safety` is none of safe, moderate, dangerous; it counts as not there")
+            warnings.add(hint.where, "`safety` is none of safe, moderate, dangerous; it is ignored")
         elif is_stricter(method_safety, level):  # guard: document-safety
             what = f"`safety` asks for {level}, but a document makes no tool safer than its method, which is"
             warnings.add(hint.where, f"{what} {method_safety}")

@@ -21,7 +21,7 @@ FILE: Object = {
 """The schema of a file argument; it is valid in every version of OpenAPI."""
 
 _CHOICES = ("anyOf", "oneOf")
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 
 class FileParts:
@@ -60,20 +60,20 @@ class FileParts:
         target = self.target(node)
         if is_binary(target):
             return True
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             return False
         return any(self._has_file(part, depth + 1) for key in _CHOICES for part in list_at(target, key))
 
     def _object(self, node: object, depth: int, opened: set[int]) -> object:
         target = self.target(node)
-        if depth >= _DEEPEST or id(target) in opened:
+        if depth >= _MAX_DEPTH or id(target) in opened:
             return node
         inner = opened | {id(target)}
         changed: dict[str, object] = {}
         properties = object_at(target, "properties")
-        asked = {name: self._value(part, 0) for name, part in properties.items()}
-        if any(asked[name] is not properties[name] for name in asked):
-            changed["properties"] = asked
+        replaced = {name: self._value(part, 0) for name, part in properties.items()}
+        if any(replaced[name] is not properties[name] for name in replaced):
+            changed["properties"] = replaced
         if as_object(others := target.get("additionalProperties")) is not None:
             changed |= _if_changed("additionalProperties", others, self._value(others, 0))
         for key in ("allOf", *_CHOICES):
@@ -86,7 +86,7 @@ class FileParts:
         if is_binary(target):
             kept = {key: target[key] for key in ("title", "description", "nullable", "deprecated") if key in target}
             return {**FILE, **kept}
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             return node
         changed: dict[str, object] = {}
         if "items" in target:

@@ -21,7 +21,7 @@ _TELLING = frozenset(
     ("properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "format", "contentEncoding", "contentMediaType")
 )
 _JSON = "application/json"
-_DEEPEST = 3
+_MAX_DEPTH = 3
 _MOST_INNER = 1_000
 _LISTS = 8
 _ENCODINGS = ("encoding", "prefixEncoding", "itemEncoding")
@@ -152,7 +152,7 @@ class FormFields:
         """The plan, with plans for the fields nested in its field."""
         kind = _inner_kind(plan.media_type)
         found: tuple[FieldPlan, ...] = ()
-        if kind is not None and depth < _DEEPEST and self._room > 0:
+        if kind is not None and depth < _MAX_DEPTH and self._room > 0:
             keys = _ENCODINGS if self._dialect >= (3, 2) else ()
             content = {"schema": self._member(schema) if plan.is_list else schema}
             content |= {key: encoding[key] for key in keys if key in encoding}

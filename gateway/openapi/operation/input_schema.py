@@ -1,4 +1,7 @@
-"""The input schema of a tool: valid, self-contained, within its limits, and loosened where the document is broken."""
+"""The input schema of a tool: valid, self-contained and within its limits.
+
+An argument that is too large or does not compile accepts any value.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,18 +9,26 @@ from dataclasses import dataclass, replace
 import orjson
 
 from gateway.openapi.document.json_access import Unusable
-from gateway.openapi.operation.schema_assembly import LARGEST, Argument, assemble, closure, compiles, parts
+from gateway.openapi.operation.schema_assembly import (
+    LARGEST_SCHEMA,
+    MEMBER_BYTES,
+    Argument,
+    assemble,
+    closure,
+    compiles,
+    parts,
+)
 from gateway.openapi.schema.components import MOST_SCHEMAS, Components
 from gateway.openapi.schema.translation import Translated
 
 _ANYTHING = Translated(schema={}, is_loosened=True)
-_OWN_SHARE = LARGEST // 2
-_MEMBER_BYTES = 6
+_OWN_SHARE = LARGEST_SCHEMA // 2
+"""Bytes of the arguments' own schemas; the other half is for the shared schemas that they reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSchema:
-    """A tool's input schema as JSON bytes, and what was loosened to list it."""
+    """A tool's input schema as JSON bytes, and one note for each constraint that was dropped."""
 
     text: bytes
     losses: tuple[str, ...] = ()
@@ -27,7 +38,8 @@ def compose_input(arguments: Sequence[Argument], components: Components) -> Inpu
     """Compose the input schema of a tool with these arguments.
 
     Raises:
-        Unusable: a schema is outside the document, or the arguments are too many or make no valid schema.
+        Unusable: a schema references another document, the argument names exceed `LARGEST_SCHEMA`, or the schema
+            does not compile.
     """
     needed = closure(arguments, components)
     for part in parts(arguments, needed):
@@ -41,14 +53,14 @@ def compose_input(arguments: Sequence[Argument], components: Components) -> Inpu
         whole, broken = _loosen_broken(fitting, components)
         assembly = assemble(whole, closure(whole, components), components)
         if not compiles(assembly.schema):
-            raise Unusable("its arguments make no valid schema")
+            raise Unusable("the input schema does not compile")
     return InputSchema(text=assembly.text, losses=(*losses, *too_large, *broken, *assembly.losses))
 
 
 def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], tuple[str, ...]]:
-    """Makes the largest arguments accept any value, until all arguments fit half of `LARGEST` and `MOST_SCHEMAS`."""
+    """Let the largest arguments accept any value until the rest fits `_OWN_SHARE` bytes and `MOST_SCHEMAS` schemas."""
     weighed = [(len(orjson.dumps(argument.translated.schema)), argument) for argument in arguments]
-    length = sum(size + len(argument.name) * 2 + _MEMBER_BYTES for size, argument in weighed)
+    length = sum(size + len(argument.name) * 2 + MEMBER_BYTES for size, argument in weighed)
     count = sum(argument.translated.count for argument in arguments)
     loosened: set[str] = set()
     for size, argument in sorted(weighed, key=lambda pair: -pair[0]):
@@ -57,22 +69,24 @@ def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], 
         loosened.add(argument.name)
         length -= size
         count -= argument.translated.count
-    if length > LARGEST:
-        raise Unusable("it has more arguments than a tool can have")
-    return _loosen(arguments, loosened, "is larger than a listed schema may be")
+    if length > LARGEST_SCHEMA:
+        raise Unusable(f"the argument names exceed {LARGEST_SCHEMA // 1024} KiB")
+    reason = f"was replaced because the arguments exceed {_OWN_SHARE // 1024} KiB or {MOST_SCHEMAS} schemas"
+    return _loosen(arguments, loosened, reason)
 
 
 def _loosen_broken(arguments: Sequence[Argument], components: Components) -> tuple[Sequence[Argument], tuple[str, ...]]:
     broken = {argument.name for argument in arguments if not _is_sound(argument, components)}
-    return _loosen(arguments, broken, "has a schema that cannot be checked")
+    return _loosen(arguments, broken, "has a schema that does not compile")
 
 
 def _is_sound(argument: Argument, components: Components) -> bool:
     return compiles(assemble([argument], closure([argument], components), components).schema)
 
 
-def _loosen(arguments: Sequence[Argument], names: set[str], why: str) -> tuple[Sequence[Argument], tuple[str, ...]]:
+def _loosen(arguments: Sequence[Argument], names: set[str], reason: str) -> tuple[Sequence[Argument], tuple[str, ...]]:
     if not names:
         return arguments, ()
-    kept = [replace(item, translated=_ANYTHING) if item.name in names else item for item in arguments]
-    return kept, tuple(f"argument '{item.name}' {why}; anything is accepted" for item in kept if item.name in names)
+    loosened = [replace(item, translated=_ANYTHING) if item.name in names else item for item in arguments]
+    notes = (f"argument '{item.name}' {reason}; anything is accepted" for item in arguments if item.name in names)
+    return loosened, tuple(notes)

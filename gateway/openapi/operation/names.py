@@ -10,7 +10,7 @@ from typing import Protocol
 
 from gateway.domain.http.plans import Location
 
-LONGEST = 64
+LONGEST_NAME = 64
 RESERVED = frozenset(
     (
         "get_api_info",
@@ -116,14 +116,14 @@ def grants(name: str, hint: str, identity: str, *, prefix: str | None) -> bool:
 def name_arguments(parameters: Sequence[tuple[Location, str]]) -> list[str]:
     """Name the argument of each parameter, in order; `body` is reserved for the request body."""
     plain = [_argument_name(name) for _, name in parameters]
-    places: dict[str, set[Location]] = {}
+    locations: dict[str, set[Location]] = {}
     for (location, _), name in zip(parameters, plain, strict=True):
-        places.setdefault(name, set()).add(location)
+        locations.setdefault(name, set()).add(location)
     variants = Variants(BODY)
     named: list[str] = []
     for (location, _), name in zip(parameters, plain, strict=True):
-        is_shared = len(places[name]) > 1 or name == BODY
-        wanted = f"{location}_{name}"[:LONGEST] if is_shared else name
+        is_shared = len(locations[name]) > 1 or name == BODY
+        wanted = f"{location}_{name}"[:LONGEST_NAME] if is_shared else name
         named.append(variants.choose(wanted, partial(_number, wanted)))
     return named
 
@@ -143,8 +143,8 @@ def _cleaned(name: str | None) -> str:
 
 
 def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> ToolName:
-    if len(wanted) > LONGEST:
-        return ToolName(text=_with_digest(wanted, identity), reason=f"is longer than {LONGEST} characters")
+    if len(wanted) > LONGEST_NAME:
+        return ToolName(text=_with_digest(wanted, identity), reason=f"is longer than {LONGEST_NAME} characters")
     if uses > 1:
         return ToolName(text=_with_digest(wanted, identity), reason="is wanted by several operations")
     if wanted in occupied:
@@ -169,13 +169,13 @@ def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[s
 
 def _with_digest(wanted: str, identity: str) -> str:
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{wanted[: LONGEST - 9].rstrip(_EDGES)}_{digest}"
+    return f"{wanted[: LONGEST_NAME - 9].rstrip(_EDGES)}_{digest}"
 
 
 def _argument_name(name: str) -> str:
-    return _FOREIGN_CHARACTER.sub("_", name)[:LONGEST]
+    return _FOREIGN_CHARACTER.sub("_", name)[:LONGEST_NAME]
 
 
 def _number(wanted: str, number: int) -> str:
     suffix = f"_{number}"
-    return wanted[: LONGEST - len(suffix)] + suffix
+    return wanted[: LONGEST_NAME - len(suffix)] + suffix

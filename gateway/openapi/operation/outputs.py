@@ -1,6 +1,6 @@
 """The output schema of a tool: the schema of its responses, if all of them are JSON objects.
 
-A client may validate every result against it. So a tool has none if a declared success response is no JSON object.
+A client may validate every result against it. So a tool has none if a declared success response is not a JSON object.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from gateway.openapi.schema.components import Components
 from gateway.openapi.schema.relaxation import forget_disputed
 from gateway.openapi.schema.translation import SchemaDialect
 
-LARGEST = 32 * 1024
+LARGEST_OUTPUT_SCHEMA = 32 * 1024
 
 _RESULT = "result"
-_DEEPEST = 8
+_MAX_DEPTH = 8
 
 
 class Outputs:
@@ -34,7 +34,8 @@ class Outputs:
     def compose(self, answers: Sequence[Object], where: str) -> bytes | None:
         """Compose the schema of the results for these responses.
 
-        Returns None if a response is no JSON object, or if the schema is not self-contained, valid and within 32 KiB.
+        Returns None if a response is not a JSON object, or if the schema is not self-contained, valid and within 32
+        KiB.
         """
         schemas = [self._schema(answer) for answer in answers]
         found = [schema for schema in schemas if schema is not None]
@@ -51,10 +52,10 @@ class Outputs:
         listed = {**root, "type": "object"} | ({"$defs": whole["$defs"]} if "$defs" in whole else {})
         schema = cast("dict[str, object]", forget_disputed(listed))
         text = orjson.dumps(schema)
-        return text if len(text) <= LARGEST and compiles(schema) else None
+        return text if len(text) <= LARGEST_OUTPUT_SCHEMA and compiles(schema) else None
 
     def _schema(self, answer: Object) -> Object | None:
-        """The unchanged schema of the response's preferred JSON type; None if it is no object."""
+        """The unchanged schema of the response's preferred JSON type; None if it is not an object."""
         content = object_at(answer, "content")
         named = [name for name in content if is_json(name) and "*" not in essence(name)]
         if not named:
@@ -71,7 +72,7 @@ class Outputs:
             target = self._references.follow(node, "a schema")
         except Unusable:
             return False
-        if target.get("nullable") is True or depth > _DEEPEST:
+        if target.get("nullable") is True or depth > _MAX_DEPTH:
             return False
         if "type" in target:
             return target["type"] == "object"

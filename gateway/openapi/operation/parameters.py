@@ -42,7 +42,7 @@ _RESERVED_FROM = {Location.QUERY: (3, 0), Location.PATH: (3, 2), Location.COOKIE
 _SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
 _TAKE_EMPTY = frozenset((*ANNOTATIONS, "type", "maxLength"))
 _TEXT = Translated(schema={"type": "string"})
-_MOST = 1_000
+_MOST_PARAMETERS = 1_000
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
 
@@ -90,8 +90,8 @@ class Parameters:
                     continue
                 if parameter is not None:
                     merged[parameter.key] = parameter
-        if len(merged) > _MOST:
-            raise Unusable(f"it has more than {_MOST} parameters")
+        if len(merged) > _MOST_PARAMETERS:
+            raise Unusable(f"it has more than {_MOST_PARAMETERS} parameters")
         if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
             raise Unusable("it has a parameter that is the whole query beside parameters in the query")
         losses += [loss for parameter in merged.values() for loss in parameter.losses]
@@ -186,7 +186,8 @@ class Parameters:
         for style in (*allowed, *(_DELIMITED if self._dialect == (2, 0) else ())):
             if style.value == named:
                 return style, ()
-        reason = f"the parameter {quote_text(name)} has the style {quote_text(str(named))}, which its place has not"
+        quoted = quote_text(str(named))
+        reason = f"the parameter {quote_text(name)} has the style {quoted}, which is not defined for its location"
         if not _is_scalar(translated):
             raise Unusable(reason)
         return allowed[0], (f"{reason}; {allowed[0]} is used",)
@@ -214,15 +215,15 @@ class _LeftOut(Unusable):
 
 
 def _identify(node: Object) -> tuple[str, Location]:
-    name, place = text_at(node, "name"), node.get("in")
+    name, location_name = text_at(node, "name"), node.get("in")
     if name is None:
         raise Unusable("a parameter has no name")
-    if not isinstance(place, str) or place not in _PLACES:
+    if not isinstance(location_name, str) or location_name not in _LOCATIONS:
         raise Unusable(f"the parameter {quote_text(name)} has no valid location (`in`)")
-    return name, _PLACES[place]
+    return name, _LOCATIONS[location_name]
 
 
-_PLACES = {location.value: location for location in Location}
+_LOCATIONS = {location.value: location for location in Location}
 
 
 def _check_name(name: str, location: Location) -> None:

@@ -39,9 +39,9 @@ def fit_parameters(
     kept: list[Parameter] = []
     unused: list[str] = []
     for parameter in parameters:
-        placed = _place(parameter, template)
-        kept += placed
-        if not placed:
+        occurrences = _occurrences(parameter, template)
+        kept += occurrences
+        if not occurrences:
             unused.append(f"the path parameter {quote_text(parameter.plan.name)} is not in the path; it is not offered")
     missing = [item for item in _needed(template) if item.key not in {parameter.key for parameter in kept}]
     losses = [
@@ -51,7 +51,7 @@ def fit_parameters(
     return [*kept, *missing], [*losses, *unused]
 
 
-def _place(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
+def _occurrences(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
     """The parameter, once for each of its positions in the template.
 
     A path parameter becomes a query parameter for each query name whose value it fills. A path parameter without a

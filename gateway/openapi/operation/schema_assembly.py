@@ -11,13 +11,14 @@ from gateway.openapi.schema.components import MOST_SCHEMAS, Component, Component
 from gateway.openapi.schema.relaxation import forget_patterns, relax
 from gateway.openapi.schema.translation import Schema, Translated
 
-LARGEST = 256 * 1024
+LARGEST_SCHEMA = 256 * 1024
 
 MOST_PATTERN_BYTES = 16 * 1024 * 1024
 
-_MEMBER_BYTES = 6
+MEMBER_BYTES = 6
+"""Bytes of JSON around a member beside name and value: two quotes, colon and comma, and two in reserve."""
 _TOO_PATTERNED = "its patterns take too much memory together; they are not checked"
-_LIMITS = f"{LARGEST // 1024} KiB or {MOST_SCHEMAS} schemas"
+_LIMITS = f"{LARGEST_SCHEMA // 1024} KiB or {MOST_SCHEMAS} schemas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,20 +106,20 @@ def _define(root: dict[str, object], definitions: Mapping[str, object]) -> dict[
 
 
 def _fits(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> bool:
-    length = base + len('"$defs":{},') + sum(len(part.text) + len(part.name) + _MEMBER_BYTES for part in needed)
-    return length <= LARGEST and sum(part.count for part in parts(arguments, needed)) <= MOST_SCHEMAS
+    length = base + len('"$defs":{},') + sum(len(part.text) + len(part.name) + MEMBER_BYTES for part in needed)
+    return length <= LARGEST_SCHEMA and sum(part.count for part in parts(arguments, needed)) <= MOST_SCHEMAS
 
 
 def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> Sequence[Component]:
     """The nearest shared schemas within the limits; bytes are reserved for stubs of the schemas they reference."""
-    longest = max(len(part.name) for part in needed) + 2 * _MEMBER_BYTES
+    longest = max(len(part.name) for part in needed) + 2 * MEMBER_BYTES
     length = base + longest * sum(len(argument.translated.links) for argument in arguments)
     count = sum(argument.translated.count for argument in arguments)
     included: list[Component] = []
     for part in needed:
         length += len(part.text) + longest * (1 + len(part.translated.links))
         count += part.translated.count
-        if length > LARGEST or count > MOST_SCHEMAS:
+        if length > LARGEST_SCHEMA or count > MOST_SCHEMAS:
             break
         included.append(part)
     return included

@@ -83,7 +83,7 @@ class Schemes:
     def _alternative(self, requirement: Object | None, server: Server) -> tuple[tuple[Scheme, ...], list[str]]:
         """The usable schemes of one alternative, and the reasons that its other schemes cannot be used."""
         if requirement is None:
-            return (), ["a security requirement is no object"]
+            return (), ["a security requirement is not an object"]
         named = {self._name(key): scopes for key, scopes in requirement.items()}
         refusals = [
             self._refused.get(name, f"the security scheme {quote_text(name)} is not declared")
@@ -97,20 +97,20 @@ class Schemes:
             try:
                 usable.append(_with_scopes(self._usable[name], scopes, server))
             except ValueError as error:
-                refusals.append(f"the token URL of {quote_text(name)} is no URL: {error}")
+                refusals.append(f"the token URL of {quote_text(name)} is not a URL: {error}")
         return tuple(usable), refusals
 
     def _name(self, key: str) -> str:
         """The name of a required scheme: the key, or the component that the key names as a URI."""
         if self._identifiers is None or key in self._usable or key in self._refused:
             return key
-        place = self._identifiers.locate(self._root, key)
-        if place is None:
+        pointer = self._identifiers.locate(self._root, key)
+        if pointer is None:
             return key
-        tokens = ref_tokens(place)
+        tokens = ref_tokens(pointer)
         if tokens[:-1] == ["components", "securitySchemes"]:
             return tokens[-1]
-        self._take(key, {"$ref": place})
+        self._take(key, {"$ref": pointer})
         return key
 
     def _take(self, name: str, node: object) -> None:
@@ -124,7 +124,7 @@ def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
     """A client credentials scheme with the required scopes and an absolute token URL; other schemes unchanged.
 
     Raises:
-        ValueError: the token URL is no URL.
+        ValueError: the token URL is not a URL.
     """
     if scheme.plan.kind is not SchemeKind.CLIENT_CREDENTIALS:
         return scheme
@@ -170,9 +170,10 @@ def _token_url(node: Object) -> str | None:
 
 
 def _key(name: str, node: Object) -> SchemePlan:
-    place, field = node.get("in"), text_at(node, "name")
-    if not isinstance(place, str) or place not in _KEY_KINDS or field is None:
+    location, field = node.get("in"), text_at(node, "name")
+    if not isinstance(location, str) or location not in _KEY_KINDS or field is None:
         raise Unusable(f"the API key {quote_text(name)} has no valid location (`in`)")
-    if place != "query" and not _TOKEN.fullmatch(field):
-        raise Unusable(f"the API key {quote_text(name)} goes into {quote_text(field)}, which is no {place} name")
-    return SchemePlan(name=name, kind=_KEY_KINDS[place], field=field)
+    if location != "query" and not _TOKEN.fullmatch(field):
+        reason = f"goes into {quote_text(field)}, which is not a valid {location} name"
+        raise Unusable(f"the API key {quote_text(name)} {reason}")
+    return SchemePlan(name=name, kind=_KEY_KINDS[location], field=field)

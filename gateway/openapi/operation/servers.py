@@ -107,7 +107,7 @@ def _resolve(url: str, document_url: str | None) -> str:
     try:
         return urljoin(document_url, url)
     except ValueError as error:
-        raise Unusable(f"the server URL {quote_text(url)} is no URL: {error}") from error
+        raise Unusable(f"the server URL {quote_text(url)} is not a URL: {error}") from error
 
 
 def _split(url: str, shown: str) -> SplitResult:
@@ -117,9 +117,9 @@ def _split(url: str, shown: str) -> SplitResult:
         parts = urlsplit(url)
         is_complete = bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError as error:
-        raise Unusable(f"the server URL {shown} is no URL: {error}") from error
+        raise Unusable(f"the server URL {shown} is not a URL: {error}") from error
     if parts.scheme not in _DEFAULT_PORTS or not is_complete:
-        raise Unusable(f"the server URL {shown} is no absolute http or https URL")
+        raise Unusable(f"the server URL {shown} is not an absolute http or https URL")
     return parts
 
 

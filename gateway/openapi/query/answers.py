@@ -9,14 +9,14 @@ import msgspec
 from gateway.domain.json_access import as_list, as_object
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
-from gateway.openapi.query.references import DEEPEST, Resolver
+from gateway.openapi.query.references import MAX_DEPTH, Resolver
 from gateway.openapi.query.search import Hit, suggest
 from gateway.openapi.query.sizes import measure
-from gateway.openapi.query.truncation import LARGEST, find_part, fit, skip
+from gateway.openapi.query.truncation import LARGEST_ANSWER, find_part, fit, skip
 
 DEFAULT_LIMIT = 50
-MOST = 500
-_AROUND = 12
+MOST_PER_PAGE = 500
+_SEPARATOR_BYTES = 12
 LARGEST_PAGE = 256 * 1024
 """Limit on the bytes of the items of one page; the first item is always included."""
 
@@ -27,7 +27,7 @@ Answer = dict[str, object]
 _Item = TypeVar("_Item")
 
 
-class Unfound(Exception):
+class QueryRefused(Exception):
     """The named item does not exist or is ambiguous; `suggestions` contains likely names."""
 
     def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
@@ -60,23 +60,23 @@ class QueryCall:
         depth = self.arguments.get("depth")
         if isinstance(depth, int):
             return depth
-        return DEEPEST if self.arguments.get("resolve") is True else 0
+        return MAX_DEPTH if self.arguments.get("resolve") is True else 0
 
 
 Answering = Callable[[Sequence[ApiView], QueryCall], Answer]
 
 
-def describe_api(views: Sequence[ApiView], asked: QueryCall) -> Answer:
+def describe_api(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Describe a source; if there are several, each of them."""
-    del asked
+    del query
     if len(views) == 1:
-        return _about(views[0], LARGEST)
-    return {"sources": [_about(view, LARGEST // max(len(views), 1)) for view in views]}
+        return _about(views[0], LARGEST_ANSWER)
+    return {"sources": [_about(view, LARGEST_ANSWER // max(len(views), 1)) for view in views]}
 
 
-def list_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
+def list_endpoints(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """List operations in the order of the documents, optionally only those with a given method or tag."""
-    method, tag = asked.text("method"), asked.text("tag")
+    method, tag = query.text("method"), query.text("tag")
     found = [
         (view, endpoint)
         for view in views
@@ -84,29 +84,29 @@ def list_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
         if (method is None or endpoint.method == method.upper())
         and (tag is None or tag.casefold() in {known.casefold() for known in endpoint.tags})
     ]
-    shown, page = _page(found, asked, lambda item: _listed(*item, views))
+    shown, page = _page(found, query, lambda item: _listed(*item, views))
     return {"endpoints": shown, **page}
 
 
-def search_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
+def search_endpoints(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Find operations that match the words of a query, the best match first."""
-    where = asked.text("searchIn") or "all"
+    where = query.text("searchIn") or "all"
     field = None if where == "all" else where
     hits = [
         (view, hit)
         for view in views
-        for hit in view.api.words.search(asked.text("query") or "", field)
+        for hit in view.api.words.search(query.text("query") or "", field)
         if view.shows(hit.endpoint)
     ]
     if len(views) > 1:
         hits.sort(key=lambda found: -found[1].relevance)
-    shown, page = _page(hits, asked, lambda item: _hit(*item, views))
+    shown, page = _page(hits, query, lambda item: _hit(*item, views))
     return {"results": shown, **page}
 
 
-def get_endpoint_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
+def get_endpoint_details(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Return everything that applies to one operation."""
-    view, endpoint = find_named(views, asked.arguments)
+    view, endpoint = find_named(views, query.arguments)
     resolver = Resolver(view.api.outline)
     details = _open(cast("Answer", msgspec.json.decode(endpoint.details)), resolver)
     tool = view.tools.get(endpoint.identity)
@@ -119,23 +119,23 @@ def get_endpoint_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
         tags=list(endpoint.tags),
         deprecated=endpoint.deprecated,
     )
-    whole: Answer = head | detail | cast("Answer", resolver.resolve(details, asked.depth))
+    whole: Answer = head | detail | cast("Answer", resolver.resolve(details, query.depth))
     if tool is not None:
         whole |= {"tool": tool.name, "inputSchema": msgspec.json.decode(tool.definition)["inputSchema"]}
-    return _cut_to_size(whole, head, asked)
+    return _cut_to_size(whole, head, query)
 
 
-def list_schemas(views: Sequence[ApiView], asked: QueryCall) -> Answer:
+def list_schemas(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """List named schemas in the order of the documents."""
     found = [(view, entry) for view in views for entry in view.schemas]
-    shown, page = _page(found, asked, lambda item: _entry(*item, views))
+    shown, page = _page(found, query, lambda item: _entry(*item, views))
     return {"schemas": shown, **page}
 
 
-def get_schema_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
+def get_schema_details(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Return one schema, the schemas that it references, and the schemas and operations that reference it."""
-    view, entry = _find_schema(views, asked.text("name") or "")
-    schema = Resolver(view.api.outline).resolve(msgspec.json.decode(entry.schema), asked.depth, within=entry.name)
+    view, entry = _find_schema(views, query.text("name") or "")
+    schema = Resolver(view.api.outline).resolve(msgspec.json.decode(entry.schema), query.depth, within=entry.name)
     seen = {known.name for known in view.schemas}
     users = view.api.dependants(entry.name) & seen
     callers = [
@@ -149,7 +149,7 @@ def get_schema_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
         "dependencies": sorted(view.api.dependencies([entry.name]) & seen),
         "usedBy": [*sorted(users), *callers],
     }
-    return _cut_to_size(whole, head, asked)
+    return _cut_to_size(whole, head, query)
 
 
 ANSWERS: Mapping[str, Answering] = {
@@ -167,14 +167,14 @@ def choose_views(views: Sequence[ApiView], source: str | None) -> Sequence[ApiVi
     """Return the view of the source with this name, or all views.
 
     Raises:
-        Unfound: there is no such source.
+        QueryRefused: there is no such source.
     """
     if source is None:
         return views
     found = [view for view in views if view.source == source]
     if not found:
         names = [view.source for view in views]
-        raise Unfound(f"Source not found: {_cut(source)}", suggest(source, names) or names[:_MOST_SUGGESTED])
+        raise QueryRefused(f"Source not found: {_cut(source)}", suggest(source, names) or names[:_MOST_SUGGESTED])
     return found
 
 
@@ -182,18 +182,18 @@ def find_named(views: Sequence[ApiView], arguments: Mapping[str, object]) -> tup
     """Return the operation that the arguments name: by `operation`, by `path` and `method`, or by both consistently.
 
     Raises:
-        Unfound: they name none, several, or two different ones.
+        QueryRefused: they name none, several, or two different ones.
     """
     named, path, method = (arguments.get(name) for name in ("operation", "path", "method"))
     keys = [named] if isinstance(named, str) else []
     if isinstance(path, str) and isinstance(method, str):
         keys.append(f"{method} {path}")
     elif not keys:
-        raise Unfound("Name the endpoint: `operation` as it is listed, or `path` and `method`")
+        raise QueryRefused("Name the endpoint: `operation` as it is listed, or `path` and `method`")
     found = [find_endpoint(views, key) for key in keys]
     if len({(view.source, endpoint.identity) for view, endpoint in found}) > 1:
         shown = [endpoint.identity for _, endpoint in found]
-        raise Unfound("`operation` is another endpoint than `method` and `path`: give one of the two", shown)
+        raise QueryRefused("`operation` is another endpoint than `method` and `path`: give one of the two", shown)
     return found[0]
 
 
@@ -201,16 +201,16 @@ def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, Outlined
     """Return the one operation with this name.
 
     Raises:
-        Unfound: there is none, or there are several.
+        QueryRefused: there is none, or there are several.
     """
     found = [(view, endpoint) for view in views for endpoint in view.find(key)]
     if len(found) == 1:
         return found[0]
     if found:
         shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MOST_SUGGESTED]]
-        raise Unfound(f"Several operations are called {_cut(key)}: name the source, or method and path", shown)
+        raise QueryRefused(f"Several operations are called {_cut(key)}: name the source, or method and path", shown)
     names = {name for view in views for endpoint in view.endpoints for name in _names(view, endpoint)}
-    raise Unfound(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MOST_SUGGESTED))
+    raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MOST_SUGGESTED))
 
 
 def _names(view: ApiView, endpoint: OutlinedOperation) -> Iterable[str]:
@@ -227,9 +227,9 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
     if len(found) == 1:
         return found[0]
     if found:
-        raise Unfound(f"Several sources have a schema {_cut(name)}: name one", [view.source for view, _ in found])
+        raise QueryRefused(f"Several sources have a schema {_cut(name)}: name one", [view.source for view, _ in found])
     names = {entry.name for view in views for entry in view.schemas}
-    raise Unfound(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MOST_SUGGESTED))
+    raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MOST_SUGGESTED))
 
 
 def _about(view: ApiView, room: int) -> Answer:
@@ -251,7 +251,7 @@ def _first(texts: Sequence[str], room: int) -> Sequence[str]:
     """As many of the first texts as fit into `room` bytes."""
     shown: list[str] = []
     for text in texts:
-        room -= measure(text) + _AROUND
+        room -= measure(text) + _SEPARATOR_BYTES
         if room < 0:
             break
         shown.append(text)
@@ -289,19 +289,19 @@ def _message(**members: object) -> Answer:
     return {name: value for name, value in members.items() if value}
 
 
-def _page(found: Sequence[_Item], asked: QueryCall, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
+def _page(found: Sequence[_Item], query: QueryCall, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
     """As many of the requested items as fit into a page, and the members that describe the page."""
     shown: list[Answer] = []
     room = LARGEST_PAGE
-    for item in found[asked.offset : asked.offset + asked.limit]:
+    for item in found[query.offset : query.offset + query.limit]:
         answer = show(item)
         room -= measure(answer, level=2)
         if room < 0 and shown:  # guard: page-bytes
             break
         shown.append(answer)
-    page: Answer = {"total": len(found), "limit": asked.limit, "offset": asked.offset}
-    if shown and asked.offset + len(shown) < len(found):
-        page["nextCursor"] = asked.mint(asked.offset + len(shown))
+    page: Answer = {"total": len(found), "limit": query.limit, "offset": query.offset}
+    if shown and query.offset + len(shown) < len(found):
+        page["nextCursor"] = query.mint(query.offset + len(shown))
     return shown, page
 
 
@@ -319,16 +319,16 @@ def _open(details: Answer, resolver: Resolver) -> Answer:
     return opened
 
 
-def _cut_to_size(whole: Answer, head: Answer, asked: QueryCall) -> Answer:
-    """The result cut to `LARGEST` bytes, or its part at the requested pointer."""
-    pointer, offset = asked.text("pointer"), cast("int", asked.arguments.get("offset", 0))
+def _cut_to_size(whole: Answer, head: Answer, query: QueryCall) -> Answer:
+    """The result cut to `LARGEST_ANSWER` bytes, or its part at the requested pointer."""
+    pointer, offset = query.text("pointer"), cast("int", query.arguments.get("offset", 0))
     if pointer is None:
         return cast("Answer", fit(whole))
     part, is_there = find_part(whole, pointer)
     if not is_there:
-        raise Unfound(f"There is nothing at the pointer {_cut(pointer)}", [f"/{name}" for name in whole])
+        raise QueryRefused(f"There is nothing at the pointer {_cut(pointer)}", [f"/{name}" for name in whole])
     answer: Answer = {**head, "pointer": pointer} | ({"offset": offset} if offset else {})
-    room = LARGEST - measure({**answer, "value": None}, level=1)
+    room = LARGEST_ANSWER - measure({**answer, "value": None}, level=1)
     return answer | {"value": fit(skip(part, offset), limit=room, pointer=pointer, offset=offset, level=1)}
 
 

@@ -19,14 +19,14 @@ from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers
 from gateway.openapi.query.links import Links
 
-LARGEST = 48 * 1024 * 1024
+LARGEST_OUTLINE = 48 * 1024 * 1024
 """Limit on the JSON bytes of one outline. Once it is reached, operations, schemas and targets have no content."""
 
 _LONGEST_SUMMARY = 200
 _LONGEST_TEXT = 4_000
 _LONGEST_NAME = 200
 _MOST_NAMES = 100
-_KEPT = ("requestBody", "responses", "externalDocs", "callbacks")
+_COPIED_FIELDS = ("requestBody", "responses", "externalDocs", "callbacks")
 _NOTHING = msgspec.Raw(b"{}")
 
 
@@ -125,7 +125,7 @@ class _Outliner:
         for key in section:
             self._named = object_at(self._named, key)
         self._section = "#/" + "/".join(section)
-        self._room = LARGEST
+        self._room = LARGEST_OUTLINE
 
     def run(self) -> Outline:
         """Build the outline. Operations come first, so that their details take precedence within the byte limit."""
@@ -187,7 +187,7 @@ class _Outliner:
         details: dict[str, object] = {}
         if parameters:
             details["parameters"] = [parameter for _, parameter in parameters]
-        details |= {key: node[key] for key in _KEPT if key in node}
+        details |= {key: node[key] for key in _COPIED_FIELDS if key in node}
         if self._found.document.dialect == (2, 0):
             details |= self._swagger_answers(operation)
         details["servers"] = list(self._servers(*levels))

@@ -10,7 +10,7 @@ from gateway.openapi.document.references import find_step, ref_tokens
 from gateway.openapi.query.links import spell_pointer
 from gateway.openapi.query.outline import Outline
 
-DEEPEST = 20
+MAX_DEPTH = 20
 _MOST_NODES = 20_000
 _MOST_LEVELS = 80
 """Nesting level up to which references are resolved. The JSON readers of clients fail at about 200 levels."""
@@ -54,12 +54,12 @@ class Resolver:
         or follow the first 20,000 values of a result stay unresolved.
         """
         above = () if within is None else (f"{self._section}{point(within)}",)
-        return self._resolve(value, _RefPosition(min(depth, DEEPEST), 0, above))
+        return self._resolve(value, _RefPosition(min(depth, MAX_DEPTH), 0, above))
 
     def open(self, value: Json) -> Json:
         """Return the value; a reference is replaced by its target and the members beside it, also along a chain."""
         node = as_object(value)
-        for _ in range(DEEPEST):
+        for _ in range(MAX_DEPTH):
             ref = None if node is None else node.get("$ref")
             target = self._find(ref) if isinstance(ref, str) else None
             found = as_object(target)
@@ -68,13 +68,13 @@ class Resolver:
             node = {**found, **{key: member for key, member in node.items() if key != "$ref"}}
         return value if node is None else node
 
-    def _resolve(self, value: Json, place: "_RefPosition") -> Json:
-        if not place.is_open or self._room <= 0:
+    def _resolve(self, value: Json, position: "_RefPosition") -> Json:
+        if not position.is_open or self._room <= 0:
             return value
         self._room -= 1
         items = as_list(value)
         if items is not None:
-            inside = place.inside()
+            inside = position.inside()
             return [self._resolve(item, inside) for item in items]
         node = as_object(value)
         if node is None:
@@ -82,18 +82,18 @@ class Resolver:
         ref = node.get("$ref")
         if isinstance(ref, str):
             pointer = spell_pointer(ref)
-            target = None if pointer in place.above else self._find(ref)
+            target = None if pointer in position.above else self._find(ref)
             if target is not None:
-                return self._beside(node, self._resolve(target, place.behind(pointer)), place)
-        inside = place.inside()
+                return self._beside(node, self._resolve(target, position.behind(pointer)), position)
+        inside = position.inside()
         return {key: self._resolve(member, inside) for key, member in node.items()}
 
-    def _beside(self, node: Object, inner: Json, place: "_RefPosition") -> Json:
+    def _beside(self, node: Object, inner: Json, position: "_RefPosition") -> Json:
         """The target, overridden by the members beside the reference."""
         target = as_object(inner)
         if target is None or len(node) == 1:
             return inner
-        inside = place.inside()
+        inside = position.inside()
         own = {key: self._resolve(member, inside) for key, member in node.items() if key != "$ref"}
         return {**target, **own}
 

@@ -22,10 +22,10 @@ FIELDS: Final[Mapping[str, float]] = {
 }
 """The searched fields, with the weight of a word in each."""
 
-MOST_PLACES = 300_000
+MOST_POSTINGS = 300_000
 """Limit on the (word, operation) pairs indexed per document. Descriptions are indexed last, up to this limit."""
 
-_PLACE_BYTES = 60
+_POSTING_BYTES = 60
 _EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
 _SHORTEST_WITHIN = 3
 _SHORTEST_NEAR = 4
@@ -57,8 +57,8 @@ class WordIndex:
 
     def __init__(self, endpoints: Sequence[OutlinedOperation]) -> None:
         self._endpoints = endpoints
-        self._places: dict[str, dict[int, int]] = defaultdict(dict)
-        self._room = MOST_PLACES
+        self._postings: dict[str, dict[int, int]] = defaultdict(dict)
+        self._room = MOST_POSTINGS
         for field in FIELDS:
             for number, endpoint in enumerate(endpoints):
                 self._note(number, field, _text(endpoint, field))
@@ -67,21 +67,21 @@ class WordIndex:
     @property
     def size(self) -> int:
         """The approximate size in bytes."""
-        return _PLACE_BYTES * (MOST_PLACES - self._room + len(self._places))
+        return _POSTING_BYTES * (MOST_POSTINGS - self._room + len(self._postings))
 
     def search(self, query: str, field: str | None) -> Sequence[Hit]:
         """Return the operations that match one of the first 20 words, in one field or in any, the best first."""
         wanted = list(dict.fromkeys(split_words(query)))[:_MOST_WORDS]
-        asked = sum(_BITS.values()) if field is None else _BITS[field]
+        field_bits = sum(_BITS.values()) if field is None else _BITS[field]
         scores: dict[int, float] = defaultdict(float)
         covered: dict[int, float] = defaultdict(float)
         fields: dict[int, int] = defaultdict(int)
         weight, slips = 0.0, _MOST_SLIPS
         for word in wanted:
-            found = self._score(self._like(word), asked)
+            found = self._score(self._like(word), field_bits)
             if not found and slips and len(word) >= _SHORTEST_NEAR:
                 slips -= 1
-                found = self._score(self._near(word), asked)
+                found = self._score(self._near(word), field_bits)
             rarity = 1.0 + math.log(1 + len(self._endpoints) / max(len(found), 1))
             weight += rarity
             for number, (score, matched) in found.items():
@@ -107,21 +107,21 @@ class WordIndex:
         for word in {*split_words(text), *map(_stem, _WHOLE.findall(text.lower()))}:
             if self._room <= 0:
                 return
-            places = self._places[word]
-            self._room -= number not in places
-            places[number] = places.get(number, 0) | _BITS[field]
+            fields = self._postings[word]
+            self._room -= number not in fields
+            fields[number] = fields.get(number, 0) | _BITS[field]
 
     def _favour(self, number: int, wanted: Sequence[str]) -> float:
         """The factor independent of fields: higher if the query has the method, lower for a long path or id."""
         method = self._endpoints[number].method.lower()
         return (_OF_METHOD if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
 
-    def _score(self, known: Mapping[str, float], asked: int) -> Mapping[int, tuple[float, int]]:
+    def _score(self, known: Mapping[str, float], field_bits: int) -> Mapping[int, tuple[float, int]]:
         """The score and the matching fields of each operation; `known` maps indexed words to their similarity."""
         best: dict[int, tuple[float, int]] = {}
         for word, likeness in known.items():
-            for number, places in self._places[word].items():
-                matched = places & asked
+            for number, fields in self._postings[word].items():
+                matched = fields & field_bits
                 if matched:
                     score, before = best.get(number, (0.0, 0))
                     best[number] = (max(score, likeness * _WEIGHTS[matched]), before | matched)
@@ -130,12 +130,12 @@ class WordIndex:
     def _like(self, word: str) -> Mapping[str, float]:
         """The indexed words that contain `word`, with their similarity; below three letters, only some of them."""
         if len(word) >= _SHORTEST_WITHIN:
-            found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._places if word in known}
+            found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._postings if word in known}
         elif len(word) == _SHORTEST_WITHIN - 1:
-            found = {known: _BEGINS for known in self._places if known.startswith(word)}
+            found = {known: _BEGINS for known in self._postings if known.startswith(word)}
         else:
             found = {}
-        return found | ({word: _EXACT} if word in self._places else {})
+        return found | ({word: _EXACT} if word in self._postings else {})
 
     def _near(self, word: str) -> Mapping[str, float]:
         """The indexed words within an edit distance of one or two that share the first or last two letters."""
@@ -143,7 +143,7 @@ class WordIndex:
         begins, ends = word[:2], word[-2:]
         close = [
             known
-            for known in self._places
+            for known in self._postings
             if abs(len(known) - len(word)) <= slips and (known[:2] == begins or known[-2:] == ends)
         ]
         return {known: _NEAR for known in close[:_MOST_COMPARED] if count_slips(word, known) <= slips}
@@ -157,11 +157,11 @@ def split_words(text: str) -> list[str]:
 def suggest(wanted: str, names: Iterable[str], *, most: int = 5) -> Sequence[str]:
     """Return the names most similar to the wanted one, the nearest first; dissimilar names are left out."""
     text = wanted[:_LONGEST_NAME].lower()
-    asked = _trigrams(text)
+    grams = _trigrams(text)
     likeness: dict[str, float] = {}
     for name in names:
         other = name[:_LONGEST_NAME].lower()
-        alike = _overlap(asked, _trigrams(other)) + (_HELD if text in other else 0.0)
+        alike = _overlap(grams, _trigrams(other)) + (_HELD if text in other else 0.0)
         if alike < _LIKE and abs(len(text) - len(other)) <= 1 and count_slips(text, other) <= 1:
             alike = _LIKE
         if alike >= _LIKE:
@@ -200,9 +200,9 @@ def _text(endpoint: OutlinedOperation, field: str) -> str:
             return endpoint.description[:_LONGEST_TEXT]
 
 
-def _weigh(places: int) -> float:
+def _weigh(fields: int) -> float:
     """The weight of a word that occurs in these fields."""
-    weights = [weight for field, weight in FIELDS.items() if places & _BITS[field]]
+    weights = [weight for field, weight in FIELDS.items() if fields & _BITS[field]]
     return max(weights, default=0.0) + 0.1 * len(weights)
 
 
@@ -221,4 +221,4 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / max(len(one | other), 1)
 
 
-_WEIGHTS: Final = tuple(_weigh(places) for places in range(1 << len(FIELDS)))
+_WEIGHTS: Final = tuple(_weigh(fields) for fields in range(1 << len(FIELDS)))

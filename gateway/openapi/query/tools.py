@@ -5,21 +5,21 @@ from typing import Any, Final
 
 import orjson
 
-from gateway.openapi.query.answers import DEFAULT_LIMIT, MOST
-from gateway.openapi.query.references import DEEPEST
+from gateway.openapi.query.answers import DEFAULT_LIMIT, MOST_PER_PAGE
+from gateway.openapi.query.references import MAX_DEPTH
 from gateway.openapi.query.search import FIELDS
-from gateway.openapi.query.truncation import LARGEST, LONGEST_POINTER
+from gateway.openapi.query.truncation import LARGEST_ANSWER, LONGEST_POINTER
 
 CALL: Final = "call_endpoint"
 
-_LONGEST = 2_000
+_LONGEST_TEXT = 2_000
 _LONGEST_OPERATION = 65_536
 """Characters of an operation or path; longer than the request targets that servers usually accept."""
 _MOST_OFFSET = 1_000_000
 Schema = Mapping[str, Any]
 
 
-def _text(description: str, longest: int = _LONGEST) -> Schema:
+def _text(description: str, longest: int = _LONGEST_TEXT) -> Schema:
     return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
 
 
@@ -46,7 +46,7 @@ _PAGE: Mapping[str, Schema] = {
     "limit": {
         "type": "integer",
         "minimum": 1,
-        "maximum": MOST,
+        "maximum": MOST_PER_PAGE,
         "default": DEFAULT_LIMIT,
         "description": f"Most items in one answer (default: {DEFAULT_LIMIT}).",
     },
@@ -68,12 +68,12 @@ _DEPTH: Mapping[str, Schema] = {
     "depth": {
         "type": "integer",
         "minimum": 0,
-        "maximum": DEEPEST,
+        "maximum": MAX_DEPTH,
         "description": "Replace `$ref`s only so many levels inside each other; wins over `resolve`.",
     },
     "pointer": _text(
-        f"Answer only with the part at this JSON Pointer, such as the one in a `$cut`: answers have at most {LARGEST}"
-        " bytes, and what does not fit is left out behind such pointers.",
+        "Answer only with the part at this JSON Pointer, such as the one in a `$cut`: answers have at most"
+        f" {LARGEST_ANSWER} bytes, and what does not fit is left out behind such pointers.",
         LONGEST_POINTER,
     ),
     "offset": {

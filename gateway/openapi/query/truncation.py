@@ -14,13 +14,13 @@ from gateway.domain.json_access import as_list, as_object, point
 from gateway.openapi.document.references import find_step
 from gateway.openapi.query.sizes import INDENT, Sizes, measure
 
-LARGEST = 32 * 1024
+LARGEST_ANSWER = 32 * 1024
 LONGEST_POINTER = 4_000
 """Limit on the characters of a pointer. A `$cut` object omits a longer pointer."""
 
 _STUB = 160
 """Bytes reserved for a `$cut` object, without its pointer."""
-_LEAST = 600
+_WHOLE_BYTES = 600
 """Members of at most this many bytes are shown whole; if not all fit, the last ones are left out."""
 _SPLIT = 1_500
 """A larger member is shown in part if at least this many bytes are available for it."""
@@ -32,7 +32,7 @@ def render(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=INDENT).decode()
 
 
-def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int = 0, level: int = 0) -> object:
+def fit(value: object, *, limit: int = LARGEST_ANSWER, pointer: str = "", offset: int = 0, level: int = 0) -> object:
     """Truncate the value to `limit` bytes.
 
     `pointer` is the position of the value in the whole result; its first `offset` members are already removed. `level`
@@ -80,55 +80,55 @@ class _Cutter:
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
 
-    def fit(self, value: object, limit: int, place: _PartPosition) -> object:
+    def fit(self, value: object, limit: int, position: _PartPosition) -> object:
         """The value cut to the limit; slightly larger if the limit is too small for one member and a pointer."""
-        if self._sizes.of(value, place.level) <= limit:
+        if self._sizes.of(value, position.level) <= limit:
             return value
         if isinstance(value, str):
-            return _begin(value, limit, place)
+            return _begin(value, limit, position)
         members = [
-            (name, member, self._sizes.of(member, place.level + 1) + _around(name, place))
-            for name, member in _named(value, place.offset)
+            (name, member, self._sizes.of(member, position.level + 1) + _around(name, position))
+            for name, member in _named(value, position.offset)
         ]
-        end = _room_of(place)
-        share = max(_share([size for _, _, size in members], limit - end), _LEAST)
-        left = limit - end - 2 * INDENT * (place.level + 1)
+        end = _room_of(position)
+        share = max(_share([size for _, _, size in members], limit - end), _WHOLE_BYTES)
+        left = limit - end - 2 * INDENT * (position.level + 1)
         shown: list[tuple[str, object]] = []
         for name, member, size in members:
             if size <= share:
                 part = name, member
                 left -= size
             else:
-                part = _shorten(name), self._shrink(member, size, share, place.inside(name))
-                left -= measure(part[1], place.level + 1) + _around(part[0], place)
+                part = _shorten(name), self._shrink(member, size, share, position.inside(name))
+                left -= measure(part[1], position.level + 1) + _around(part[0], position)
             if left < 0 and shown:
                 break
             shown.append(part)
         rest = sum(size for _, _, size in members[len(shown) :])
-        return _join(value, shown, _stub(place.pointer, rest, offset=place.offset + len(shown)) if rest else None)
+        return _join(value, shown, _stub(position.pointer, rest, offset=position.offset + len(shown)) if rest else None)
 
-    def _shrink(self, value: object, size: int, share: int, place: _PartPosition) -> object:
+    def _shrink(self, value: object, size: int, share: int, position: _PartPosition) -> object:
         """The beginning of a member if the share is large enough for one, else a `$cut` object."""
-        stub = _stub(place.pointer, size)
-        if share < _SPLIT + len(place.pointer) or not isinstance(value, str | list | dict):
+        stub = _stub(position.pointer, size)
+        if share < _SPLIT + len(position.pointer) or not isinstance(value, str | list | dict):
             return stub
         # the last token of the pointer is at least as long as the name
-        room = share - measure(place.pointer.rpartition("/")[2]) - 4 - INDENT * place.level
-        fitted = self.fit(cast("object", value), room, place)
-        return fitted if measure(fitted, place.level) <= room else stub
+        room = share - measure(position.pointer.rpartition("/")[2]) - 4 - INDENT * position.level
+        fitted = self.fit(cast("object", value), room, position)
+        return fitted if measure(fitted, position.level) <= room else stub
 
 
-def _around(name: str, place: _PartPosition) -> int:
+def _around(name: str, position: _PartPosition) -> int:
     """The bytes for the name of a member, with its indentation and its comma."""
-    return len(msgspec.json.encode(name)) + 4 + INDENT * (place.level + 1)
+    return len(msgspec.json.encode(name)) + 4 + INDENT * (position.level + 1)
 
 
-def _begin(value: str, limit: int, place: _PartPosition) -> str:
+def _begin(value: str, limit: int, position: _PartPosition) -> str:
     """The beginning of a long text, and a note with the pointer and offset of the remaining text."""
     kept = len(value)
     while True:
         kept //= 2
-        where = f"pointer {place.pointer!r} and offset {place.offset + kept}"
+        where = f"pointer {position.pointer!r} and offset {position.offset + kept}"
         shown = f"{value[:kept]}… [cut; read on with {where}]"
         if measure(shown) <= limit or not kept:
             return shown
@@ -151,9 +151,9 @@ def _share(sizes: Sequence[int], room: int) -> int:
     return room
 
 
-def _room_of(place: _PartPosition) -> int:
+def _room_of(position: _PartPosition) -> int:
     """Upper bound on the bytes of the `$cut` object for the members left out."""
-    return _STUB + (measure(place.pointer) if len(place.pointer) <= LONGEST_POINTER else 0)
+    return _STUB + (measure(position.pointer) if len(position.pointer) <= LONGEST_POINTER else 0)
 
 
 def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, object] | None) -> object:

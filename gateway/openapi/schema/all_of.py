@@ -11,7 +11,7 @@ from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, obj
 from gateway.openapi.document.references import References
 
 _CLOSED = "additionalProperties"
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 def open_parts(node: Object, references: References) -> Object:
@@ -34,7 +34,7 @@ def open_parts(node: Object, references: References) -> Object:
 
 
 def _names(node: Object, references: References, depth: int) -> set[str]:
-    inner: Sequence[object] = list_at(node, "allOf") if depth < _DEEPEST else ()
+    inner: Sequence[object] = list_at(node, "allOf") if depth < _MAX_DEPTH else ()
     return set(object_at(node, "properties")).union(
         *(_names(_target(part, references), references, depth + 1) for part in inner)
     )

@@ -23,7 +23,7 @@ Schema: TypeAlias = dict[str, object] | bool
 
 _COMPOSED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"))
 _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
-_DEEPEST = 40
+_MAX_DEPTH = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +120,8 @@ class _SchemaTranslator:
         self.branches += scope.in_place
         if isinstance(node, bool):
             return node
-        if self._depth >= _DEEPEST:
-            self._lose(f"schemas are nested more than {_DEEPEST} levels deep")
+        if self._depth >= _MAX_DEPTH:
+            self._lose(f"schemas are nested more than {_MAX_DEPTH} levels deep")
             return {}
         mapping = as_object(node)
         if mapping is None:
@@ -176,7 +176,7 @@ class _SchemaTranslator:
             self._lose(missing.reason)
             return None
         if not isinstance(target, bool) and as_object(target) is None:
-            self._lose(f"{quote_text(ref)} is no schema")
+            self._lose(f"{quote_text(ref)} is not a schema")
             return None
         link = self._dialect.references.canonical(ref)
         self.links[link] = None

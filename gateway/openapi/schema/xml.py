@@ -24,7 +24,7 @@ class XmlNodes:
     def __init__(self, references: References) -> None:
         self._references = references
         self._nodes: list[XmlNode] = []
-        self._places: dict[tuple[int, int], int] = {}
+        self._indexes: dict[tuple[int, int], int] = {}
         self._unread: list[tuple[int, Object, Object]] = []
 
     @property
@@ -34,10 +34,10 @@ class XmlNodes:
 
     def add(self, schema: object) -> int | None:
         """Read the schema and its parts; return the number of its node, or None beyond 2,000 nodes."""
-        index = self._place(schema)
+        index = self._node_index(schema)
         while self._unread:
-            place, node, target = self._unread.pop()
-            self._nodes[place] = self._read(node, target)
+            key, node, target = self._unread.pop()
+            self._nodes[key] = self._read(node, target)
         return index
 
     def root_name(self, schema: object) -> str:
@@ -51,17 +51,17 @@ class XmlNodes:
         last = tokens[-1] if tokens else text_at(node, "title") or ""
         return last if _NAME.fullmatch(last) else "root"
 
-    def _place(self, schema: object) -> int | None:
+    def _node_index(self, schema: object) -> int | None:
         node = as_object(schema) or NOTHING
         target = self._follow(node)
-        place = (id(target), id(node.get("xml")) if "$ref" in node else 0)
-        if place not in self._places:
+        key = (id(target), id(node.get("xml")) if "$ref" in node else 0)
+        if key not in self._indexes:
             if len(self._nodes) >= _MOST_NODES:
                 return None
-            self._places[place] = len(self._nodes)
+            self._indexes[key] = len(self._nodes)
             self._unread.append((len(self._nodes), node, target))
             self._nodes.append(XmlNode())
-        return self._places[place]
+        return self._indexes[key]
 
     def _read(self, node: Object, target: Object) -> XmlNode:
         xml = self._xml(node, target)
@@ -71,7 +71,7 @@ class XmlNodes:
             properties |= object_at(source, "properties")
         items = next((source["items"] for source in merged if "items" in source), None)
         others = next((source.get("additionalProperties") for source in merged), None)
-        members = [(name, self._place(part)) for name, part in properties.items()]
+        members = [(name, self._node_index(part)) for name, part in properties.items()]
         kind = _KINDS.get(str(xml.get("nodeType", "")))
         is_list = items is not None
         return XmlNode(
@@ -81,8 +81,8 @@ class XmlNodes:
             prefix=_name_at(xml, "prefix"),
             is_wrapped=is_true_at(xml, "wrapped") or (is_list and kind is XmlKind.ELEMENT),
             members=tuple((name, index) for name, index in members if index is not None),
-            items=self._place(items) if is_list else None,
-            others=self._place(others) if as_object(others) else None,
+            items=self._node_index(items) if is_list else None,
+            others=self._node_index(others) if as_object(others) else None,
         )
 
     def _follow(self, node: Object) -> Object:

@@ -88,10 +88,10 @@ def _prefers(detail: bytes, kind: str, to: str) -> bool:
 def _ranked(accept: str) -> Mapping[str, tuple[float, int]]:
     """The media types of an Accept header, with negated weight and position; a weight of 0 is a refusal."""
     ranked: dict[str, tuple[float, int]] = {}
-    for place, part in enumerate(accept.split(",")):
+    for index, part in enumerate(accept.split(",")):
         named, *parameters = (piece.strip().lower() for piece in part.split(";"))
         weights = [parameter[2:] for parameter in parameters if parameter.startswith("q=")]
-        ranked.setdefault(named, (-_weight(weights[0] if weights else "1"), place))
+        ranked.setdefault(named, (-_weight(weights[0] if weights else "1"), index))
     return ranked
 
 

@@ -112,8 +112,8 @@ async def _silence() -> Message:
 class OpenStreams:
     """The open streams of this replica; each takes a slot that is counted across all replicas."""
 
-    def __init__(self, places: StreamLimiter, *, keep_alive_s: float = KEEP_ALIVE_S) -> None:
-        self._places = places
+    def __init__(self, limiter: StreamLimiter, *, keep_alive_s: float = KEEP_ALIVE_S) -> None:
+        self._limiter = limiter
         self._keep_alive_s = keep_alive_s
         self._open: dict[EventStream, str] = {}
         self._is_closing = False
@@ -129,9 +129,9 @@ class OpenStreams:
             LimitExceeded: the tenant or the key has reached its cap of open streams.
             Unavailable: this replica is about to end.
         """
-        place = await self._places.acquire(principal.tenant, principal.key, cap)
+        slot = await self._limiter.acquire(principal.tenant, principal.key, cap)
         stream = EventStream(send, principal, receive=receive, keep_alive_s=self._keep_alive_s)
-        self._open[stream] = place
+        self._open[stream] = slot
         if self._is_closing:
             await self.close(stream)
             raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
@@ -140,7 +140,7 @@ class OpenStreams:
     async def close(self, stream: EventStream) -> None:
         """Remove a stream and release its slot."""
         principal = stream.principal
-        await self._places.release(principal.tenant, principal.key, self._open.pop(stream))
+        await self._limiter.release(principal.tenant, principal.key, self._open.pop(stream))
 
     def untracked(self, send: Send, principal: Principal) -> EventStream:
         """A stream for a single request; it takes no slot, and neither `end` nor `end_all` ends it."""

@@ -64,12 +64,12 @@ def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
     """True if the client declared the capability; elicitation without a mode means forms, as before modes existed."""
     if capabilities is None:
         return False
-    asked = capabilities.elicitation
+    elicitation = capabilities.elicitation
     match kind:
         case "elicitation":
-            return asked is not None and (asked.form is not None or asked.url is None)
+            return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
         case "elicitation.url":
-            return asked is not None and asked.url is not None
+            return elicitation is not None and elicitation.url is not None
         case "sampling":
             return capabilities.sampling is not None
         case "roots":
@@ -113,4 +113,4 @@ def _validator_of(question: Question) -> Validator | None:
 
 def levels_from(least: object) -> Iterable[LogLevel]:
     """The levels from the given one upwards; none if the value is not a level."""
-    return next((LEVELS[place:] for place, level in enumerate(LEVELS) if level == least), ())
+    return next((LEVELS[index:] for index, level in enumerate(LEVELS) if level == least), ())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp_types import CompleteRequestParams, PromptReference, ResourceTemplateReference
 
 from gateway.calls.pipeline import CallPipeline
@@ -10,22 +10,24 @@ from gateway.domain.results import Completions
 from gateway.handlers.binding import BoundPrompt, BoundTemplate
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import require
-from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
 
-_SHOWN = 2048
+_MOST_ECHOED = 2048
+"""Limit on the characters of a name or URI that an error message repeats."""
 
 
-class Completion:
+class CompletionMethod:
     """Handles `completion/complete`."""
 
     def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
 
-    async def complete(self, ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> HandlerResult:
+    async def complete(self, ctx: SdkContext, params: CompleteRequestParams) -> HandlerResult:
         """Suggest values that begin with the typed text.
 
         Raises:
-            MCPError: nothing in the registry suggests values, or the reference names nothing.
+            MCPError: no primitive in the registry offers completions, or the referenced prompt or template does not
+                exist.
             GatewayError: the call pipeline refused the completion, or it failed.
         """
         context = CURRENT_REQUEST.get()
@@ -52,11 +54,11 @@ async def _find(
     if isinstance(reference, PromptReference):
         bound = await registry.prompt(reference.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {reference.name[:_SHOWN]}", context.correlation_id)
+            raise unknown(f"Prompt not found: {reference.name[:_MOST_ECHOED]}", context.correlation_id)
         return bound
     template = await registry.template(reference.uri)
     if template is None and await registry.resource(reference.uri) is None:
-        raise unknown("Resource template not found", context.correlation_id, uri=reference.uri[:_SHOWN])
+        raise unknown("Resource template not found", context.correlation_id, uri=reference.uri[:_MOST_ECHOED])
     return template
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from gateway.connections.subscribers import Listener
+from gateway.connections.subscriber_index import Listener
 from gateway.domain.primitives import Family
 from gateway.registry.registry import Registry
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp_types import PaginatedRequestParams
 from mcp_types import methods as surface
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Tool
 from gateway.protocol.methods.capabilities import has_resources, require
-from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.registry.paging import ListPage
 from gateway.registry.registry import Registry
 
@@ -40,7 +40,7 @@ LISTS: Final[Mapping[str, _List]] = {
 }
 
 
-async def answer_list(ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams) -> HandlerResult:
+async def answer_list(ctx: SdkContext, params: PaginatedRequestParams) -> HandlerResult:
     """Return one page of the list that the method names.
 
     Raises:

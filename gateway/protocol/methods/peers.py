@@ -4,14 +4,13 @@ import secrets
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Final
 
-from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import InputRequired, Peer
 from gateway.handlers.null_peer import NULL_PEER
-from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.stateless.input_rounds import StatelessPeer, input_required, resume_peer
 
 RequestParams = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
@@ -22,7 +21,7 @@ _SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER
 
 
 def peer_for_request(
-    ctx: ServerRequestContext[Any, Any], params: RequestParams, spawn: Spawn, *, talks: bool
+    ctx: SdkContext, params: RequestParams, spawn: Spawn, *, talks: bool
 ) -> AbstractAsyncContextManager[Peer, None]:
     """The peer of this request while the block runs; at the end a stateless peer sends its held-back notifications.
 

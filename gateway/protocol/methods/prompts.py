@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp_types import GetPromptRequestParams
 
 from gateway.calls.pipeline import CallPipeline
@@ -13,9 +13,9 @@ from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import require
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
-from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 
-_SHOWN = 128
+_MOST_ECHOED = 128
 
 
 class Prompts:
@@ -25,7 +25,7 @@ class Prompts:
         self._calls = calls
         self._spawn = spawn
 
-    async def get(self, ctx: ServerRequestContext[Any, Any], params: GetPromptRequestParams) -> HandlerResult:
+    async def get(self, ctx: SdkContext, params: GetPromptRequestParams) -> HandlerResult:
         """Fill in one prompt.
 
         Raises:
@@ -37,7 +37,7 @@ class Prompts:
         require(registry.has(Family.PROMPT), ctx.method)
         bound = await registry.prompt(params.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {params.name[:_SHOWN]}", context.correlation_id)
+            raise unknown(f"Prompt not found: {params.name[:_MOST_ECHOED]}", context.correlation_id)
         try:
             async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 filled = await self._calls.get_prompt(
@@ -48,8 +48,8 @@ class Prompts:
                     peer=peer,
                     lookup=registry,
                 )
-        except InputRequired as asked:
-            return input_required_result(asked)
+        except InputRequired as required:
+            return input_required_result(required)
         result: dict[str, Any] = {
             "messages": known_messages(filled.messages, ctx.protocol_version),
             "resultType": "complete",

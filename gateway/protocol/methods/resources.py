@@ -1,8 +1,6 @@
 """The method `resources/read`: resources of the registry, and the stored complete bodies of truncated results."""
 
-from typing import Any
-
-from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -15,16 +13,15 @@ from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import has_resources, require
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.methods.result_overflow import bind_overflow, is_overflow_uri
-from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.redis.caches.result_overflow import ResultOverflow
 
 RESOURCE_NOT_FOUND = -32002
 """The error code for an unknown URI in handshake revisions; in 2026-07-28 it is `INVALID_PARAMS`."""
 
-Context = ServerRequestContext[Any, Any]
 
 _READ_TTL_MS = 0
-_SHOWN = 2048
+_MOST_ECHOED = 2048
 
 
 class Resources:
@@ -35,7 +32,7 @@ class Resources:
         self._overflow = overflow
         self._spawn = spawn
 
-    async def read(self, ctx: Context, params: ReadResourceRequestParams) -> HandlerResult:
+    async def read(self, ctx: SdkContext, params: ReadResourceRequestParams) -> HandlerResult:
         """Read one resource.
 
         Raises:
@@ -59,8 +56,8 @@ class Resources:
                     peer=peer,
                     lookup=registry,
                 )
-        except InputRequired as asked:
-            return input_required_result(asked)
+        except InputRequired as required:
+            return input_required_result(required)
         except NotFound:
             raise _unknown(ctx, params.uri) from None
         return {
@@ -71,6 +68,6 @@ class Resources:
         }
 
 
-def _unknown(ctx: Context, uri: str) -> MCPError:
+def _unknown(ctx: SdkContext, uri: str) -> MCPError:
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-    return unknown("Resource not found", CURRENT_REQUEST.get().correlation_id, code=code, uri=uri[:_SHOWN])
+    return unknown("Resource not found", CURRENT_REQUEST.get().correlation_id, code=code, uri=uri[:_MOST_ECHOED])

@@ -4,10 +4,11 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
 
+from gateway.definitions.policy.primitive_policy import PrimitivePolicy
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.results import Contents
-from gateway.domain.tenancy.policy import Decision
+from gateway.domain.tenancy.policy import Decision, Judgement
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NotFound
 from gateway.handlers.binding import BoundResource
@@ -17,6 +18,7 @@ from gateway.registry.registry import Registry
 
 _PREFIX = f"{SCHEME}://"
 _ANY = "application/octet-stream"
+_ALLOWED = PrimitivePolicy(judgement=Judgement(decision=Decision.ALLOW, reason="the rest of an own result"))
 
 
 def is_overflow_uri(uri: str) -> bool:
@@ -38,7 +40,7 @@ def bind_overflow(overflow: ResultOverflow, registry: Registry, uri: str) -> Bou
         ),
         uri=uri,
         handler=_OverflowReader(overflow, uri),
-        decision=Decision.ALLOW,
+        policy=_ALLOWED,
         limits=snapshot.policy.limits,
         variables={},
     )

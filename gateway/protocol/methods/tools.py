@@ -2,21 +2,26 @@
 
 from typing import Any, Final
 
-from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp_types import SERVER_INFO_META_KEY, CallToolRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.mcp_tasks import McpTask, TaskSupport
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import CapabilityMissing
+from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired
-from gateway.protocol.errors import unknown
+from gateway.protocol.errors import TASKS, unknown
 from gateway.protocol.methods.content_kinds import known_blocks
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
-from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
+from gateway.protocol.stateless.input_rounds import resume_peer
+from gateway.protocol.tasks.runs import TaskRun, TaskRunner
+from gateway.protocol.tasks.task_objects import created_task, declares_tasks
 
-_SHOWN = 128
+_MOST_ECHOED = 128
 _FINISHED: Final[dict[str, Any]] = {
     "content": [],
     "resultType": "dev.mcp-gateway/finished",
@@ -28,11 +33,12 @@ _FINISHED: Final[dict[str, Any]] = {
 class Tools:
     """Handles `tools/call`."""
 
-    def __init__(self, calls: CallPipeline, spawn: Spawn) -> None:
+    def __init__(self, calls: CallPipeline, spawn: Spawn, tasks: TaskRunner | None = None) -> None:
         self._calls = calls
+        self._tasks = tasks
         self._spawn = spawn
 
-    async def call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> HandlerResult:
+    async def call(self, ctx: SdkContext, params: CallToolRequestParams) -> HandlerResult:
         """Run one tool.
 
         Raises:
@@ -42,19 +48,25 @@ class Tools:
         context = CURRENT_REQUEST.get()
         bound = context.tool or await context.registry.tool(params.name)
         if bound is None:
-            raise unknown(f"Tool not found: {params.name[:_SHOWN]}", context.correlation_id)
+            raise unknown(f"Tool not found: {params.name[:_MOST_ECHOED]}", context.correlation_id)
         try:
-            async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
-                members = await self._calls.run(
-                    context.principal,
-                    bound,
-                    params.arguments or {},
-                    correlation_id=context.correlation_id,
-                    peer=peer,
-                    lookup=context.registry,
-                )
-        except InputRequired as asked:
-            return input_required_result(asked)
+            if self._tasks is not None and _may_be_task(ctx, bound):
+                found = await self._run_as_task(ctx, params, bound, self._tasks)
+                if isinstance(found, McpTask):
+                    return created_task(found)
+                members = found
+            else:
+                async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
+                    members = await self._calls.run(
+                        context.principal,
+                        bound,
+                        params.arguments or {},
+                        correlation_id=context.correlation_id,
+                        peer=peer,
+                        lookup=context.registry,
+                    )
+        except InputRequired as required:
+            return input_required_result(required)
         except CapabilityMissing as error:
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 raise
@@ -69,3 +81,30 @@ class Tools:
         elif not isinstance(result.get("structuredContent", {}), dict):
             del result["structuredContent"]  # before 2026-07-28 it had to be an object
         return result
+
+    async def _run_as_task(
+        self, ctx: SdkContext, params: CallToolRequestParams, bound: BoundTool, tasks: TaskRunner
+    ) -> bytes | McpTask:
+        """Run a call that may become a task; see `TaskRunner.run`."""
+        context = CURRENT_REQUEST.get()
+        peer = resume_peer(ctx, params.request_state, params.input_responses, spawn=self._spawn)
+        run = TaskRun(context.registry, bound, params.arguments or {}, peer, correlation=context.correlation_id)
+        try:
+            return await tasks.run(run, at_once=bound.task_support is TaskSupport.REQUIRED)
+        finally:
+            await peer.close()
+
+
+def _may_be_task(ctx: SdkContext, bound: BoundTool) -> bool:
+    """True if the client of a call accepts a task, and the tool does not forbid it.
+
+    Raises:
+        CapabilityMissing: the tool requires a task, and the client did not declare the extension.
+    """
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or bound.task_support is TaskSupport.FORBIDDEN:
+        return False
+    if declares_tasks(ctx):  # guard: task-for-declared-clients
+        return True
+    if bound.task_support is TaskSupport.REQUIRED:  # guard: task-required
+        raise CapabilityMissing(f"this tool runs as a task; the client has to declare {TASKS}", capability="tasks")
+    return False

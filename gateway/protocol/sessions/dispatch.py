@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 import structlog
 from mcp.server.connection import Connection
 from mcp_types import (
+    ClientCapabilities,
     InitializeRequestParams,
     JSONRPCError,
     JSONRPCNotification,
@@ -98,21 +99,24 @@ class SessionDispatcher:
             reply = await self._kernel.run_stateless(request, record.protocol_version, context, session=record.id)
             if reply is not None:
                 return reply.body
-        connection = connection_of(record)
-        peer = SessionPeer(
+        peer = self.peer(record, sink, request.params)
+        CURRENT_REQUEST.set(structs.replace(context, peer=peer, session=record.id))
+        try:
+            text, _ = await self._kernel.run(request, connection_of(record), context, capabilities_of(context.registry))
+        finally:
+            await peer.close()
+        return text
+
+    def peer(self, record: SessionRecord, sink: MessageSink, params: Mapping[str, Any] | None) -> SessionPeer:
+        """The client of one request, which sends through the sink."""
+        return SessionPeer(
             self._asking,
             sink,
             self._keys(record),
             revision=record.protocol_version,
-            capabilities=connection.client_capabilities,
-            token=_token_of(request.params),
+            capabilities=_capabilities_of(record),
+            token=_token_of(params),
         )
-        CURRENT_REQUEST.set(structs.replace(context, peer=peer, session=record.id))
-        try:
-            text, _ = await self._kernel.run(request, connection, context, capabilities_of(context.registry))
-        finally:
-            await peer.close()
-        return text
 
     async def handle_notification(self, text: ClientMessage, record: SessionRecord) -> None:
         """Store an answer to a question, or cancel a request; all other messages are ignored.
@@ -150,6 +154,13 @@ class SessionDispatcher:
 
 def _client_of(params: InitializeRequestParams) -> dict[str, object]:
     return params.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _capabilities_of(record: SessionRecord) -> ClientCapabilities | None:
+    """The client's capabilities; None before the session is open."""
+    if not record.is_open:
+        return None
+    return ClientCapabilities.model_validate(record.client.get("capabilities", {}), by_name=False)
 
 
 def _promised(capabilities: ServerCapabilities) -> tuple[Family, ...]:

@@ -44,7 +44,7 @@ class GetStreams:
         self._streams = streams
         self._catalogs = catalogs
 
-    async def serve_standalone(self, stream_request: StreamRequest, place: StreamPosition | None = None) -> None:
+    async def serve_standalone(self, stream_request: StreamRequest, position: StreamPosition | None = None) -> None:
         """Serve the standalone stream, which belongs to no request; the newest connection is its only reader.
 
         Raises:
@@ -58,8 +58,8 @@ class GetStreams:
         if greeted is None:
             raise NotFound("session not found")
         reader, read = greeted
-        after = read if place is None else place.after
-        revision = record.revision if place is None or place.revision is None else place.revision
+        after = read if position is None else position.after
+        revision = record.revision if position is None or position.revision is None else position.revision
         stream = await self._open(stream_request)
         try:
             async with self._stores.bus.listening(keys.wake, stream.wake):
@@ -68,7 +68,7 @@ class GetStreams:
             await self._streams.close(stream)
 
     async def _send_alone(
-        self, stream: EventStream, stream_request: StreamRequest, place: StreamPosition, reader: str
+        self, stream: EventStream, stream_request: StreamRequest, position: StreamPosition, reader: str
     ) -> None:
         record, registry = stream_request.record, stream_request.context.registry
         tail = StandaloneReplay(stream, self._stores, record, registry, self._catalogs.is_current, ping_s=self._ping_s)
@@ -77,17 +77,17 @@ class GetStreams:
             await stream.begin(stream_request.headers)
             is_primed = record.protocol_version >= FIRST_PRIMED and record.transport == "http"
             await stream.write(
-                stream_request.greeting + (sse_encoding.priming_event(f"{place}~{reader}") if is_primed else b"")
+                stream_request.greeting + (sse_encoding.priming_event(f"{position}~{reader}") if is_primed else b"")
             )
             revision = (
-                0 if self._catalogs.has_new_code else place.revision or 0
+                0 if self._catalogs.has_new_code else position.revision or 0
             )  # code may have changed before the stream
-            await tail.follow(place.after, revision, reader=reader)
+            await tail.follow(position.after, revision, reader=reader)
         finally:
             leave()
         await stream.finish()
 
-    async def resume(self, stream_request: StreamRequest, place: StreamPosition) -> None:
+    async def resume(self, stream_request: StreamRequest, position: StreamPosition) -> None:
         """Serve the remaining events of a request's stream; respond 204 if none can follow, so that the client stops.
 
         Raises:
@@ -96,16 +96,16 @@ class GetStreams:
         """
         record, logs = stream_request.record, self._stores.logs
         keys = self._stores.sessions.keys(record.tenant, record.id)
-        run = await logs.find_owner(keys, place.stream)
-        tail = RequestReplay(logs=logs, keys=keys, stream=place.stream, run=run)
-        if run is None or await tail.is_spent(place.after):
+        run = await logs.find_owner(keys, position.stream)
+        tail = RequestReplay(logs=logs, keys=keys, stream=position.stream, run=run)
+        if run is None or await tail.is_spent(position.after):
             await stream_request.request.respond(204, headers=stream_request.headers)
             return
         stream = await self._open(stream_request)
         try:
             async with self._stores.bus.listening(keys.wake, stream.wake):
                 await stream.begin(stream_request.headers)
-                await tail.follow(stream, place.after)
+                await tail.follow(stream, position.after)
                 await stream.finish()
         finally:
             await self._streams.close(stream)

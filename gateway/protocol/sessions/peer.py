@@ -34,6 +34,7 @@ from gateway.redis.sessions.pending_requests import PendingRequests
 
 log = structlog.get_logger(__name__)
 
+APPROVAL_PATIENCE_S = 45.0
 _LOOK_S = 2.0
 _FIRST_WITH_QUESTIONS = "2025-06-18"
 _FIRST_WITH_PAGES = "2025-11-25"
@@ -48,6 +49,7 @@ class ClientChannel:
     questions: PendingRequests
     preferences: LogLevels
     patience_s: float = ANSWER_TIMEOUT_S
+    approval_patience_s: float = APPROVAL_PATIENCE_S
 
 
 class SessionPeer:
@@ -73,6 +75,11 @@ class SessionPeer:
         self._levels: frozenset[LogLevel] | None = None
         self._memory: dict[str, object] = {}
         self._throttle = NotificationThrottle(asking.spawn, self._send_log)
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds that the request may wait for a person: clients give up after about a minute."""
+        return self._channel.approval_patience_s
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and the session's revision has it."""
@@ -131,6 +138,9 @@ class SessionPeer:
         """Store a value while the call runs."""
         self._memory[key] = value
 
+    async def note_intent(self) -> None:
+        """Do nothing: the call ends with its request."""
+
     async def end_stream(self) -> None:
         """End the connection if the client can resume the stream, which then contains the later messages."""
         await self._sink.detach()
@@ -143,13 +153,13 @@ class SessionPeer:
         await self._notify("notifications/message", {"level": level, "logger": logger, "data": data})
 
     async def _put(self, name: str, question: Question) -> None:
-        asked = request_of(question)
-        params = asked.get("params")
+        request = request_of(question)
+        params = request.get("params")
         if params is not None and self._revision < _FIRST_WITH_PAGES and params.get("mode") == "form":
             del params["mode"]  # earlier revisions have a single mode without a name
         if params is not None and question.kind == "sampling":
             params["messages"] = known_messages(params["messages"], self._revision)
-        if not await self._sink.send(jsonrpc.request(name, asked["method"], params), question=name):
+        if not await self._sink.send(jsonrpc.request(name, request["method"], params), question=name):
             raise ClientSilent("the client takes no stream, or its session has ended")
 
     async def _wait(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
@@ -210,7 +220,7 @@ def _result_of(text: bytes, question: Question) -> Mapping[str, Any]:
     if result is None:
         raise ClientSilent("the client answered with an error")
     if not is_valid_response(question.kind, result):
-        raise ClientSilent("what the client answered is no answer to what was asked")
+        raise ClientSilent("the client's response does not match the request")
     found: dict[str, Any] = result
     check_response(question, found)  # guard: form-content-of-sessions
     return found

@@ -3,22 +3,18 @@
 The URI is the identity of a subscription, so the result of `resources/subscribe` is empty.
 """
 
-from typing import Any
-
-from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import has_resources, require
 from gateway.protocol.methods.resources import RESOURCE_NOT_FOUND
-from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.stores import SessionStores
 
-_SHOWN = 2048
-
-Context = ServerRequestContext[Any, Any]
+_MOST_ECHOED = 2048
 
 
 class SessionSettings:
@@ -27,7 +23,7 @@ class SessionSettings:
     def __init__(self, stores: SessionStores) -> None:
         self._stores = stores
 
-    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> HandlerResult:
+    async def subscribe(self, ctx: SdkContext, params: SubscribeRequestParams) -> HandlerResult:
         """Notify the session when this resource changes.
 
         Raises:
@@ -38,24 +34,24 @@ class SessionSettings:
         context = CURRENT_REQUEST.get()
         require(has_resources(context.registry), ctx.method)
         if not context.registry.can_read(params.uri):  # guard: subscribe-readable
-            message = params.uri[:_SHOWN]
+            message = params.uri[:_MOST_ECHOED]
             raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=message)
         await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)
         return {}
 
-    async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> HandlerResult:
+    async def unsubscribe(self, ctx: SdkContext, params: UnsubscribeRequestParams) -> HandlerResult:
         """Remove a subscription; it is no error if there was none."""
         require(has_resources(CURRENT_REQUEST.get().registry), ctx.method)
         await self._stores.subscriptions.unsubscribe(self._keys(ctx), params.uri)
         return {}
 
-    async def set_level(self, ctx: Context, params: SetLevelRequestParams) -> HandlerResult:
+    async def set_level(self, ctx: SdkContext, params: SetLevelRequestParams) -> HandlerResult:
         """Send only log messages of this level and above from now on."""
         require(CURRENT_REQUEST.get().registry.is_interactive, ctx.method)
         await self._stores.preferences.set_level(self._keys(ctx), params.level)
         return {}
 
-    def _keys(self, ctx: Context) -> SessionKeys:
+    def _keys(self, ctx: SdkContext) -> SessionKeys:
         context = CURRENT_REQUEST.get()
         if context.session is None:
             raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method)

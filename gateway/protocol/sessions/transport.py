@@ -5,6 +5,7 @@ a separate SDK connection. Messages before the response, and a slow response, go
 (`gateway.protocol.sessions.response_sink`). A client whose connection breaks resumes its streams at any replica.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
@@ -21,6 +22,7 @@ from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import MAX_ID_BYTES, SessionDispatcher, is_id, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
+from gateway.protocol.sessions.peer import SessionPeer
 from gateway.protocol.sessions.response_sink import SESSION_HEADER, PostSink, session_headers
 from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
 from gateway.redis.sessions.records import new_session_id
@@ -88,11 +90,11 @@ class SessionTransport:
         headers = session_headers(record)
         stream_request = StreamRequest(request=request, record=record, context=context, headers=headers)
         named = request.headers.get(b"last-event-id")
-        place = parse_last_event_id(named.decode("latin-1")) if named else None
-        if place is None or place.is_standalone:
-            await self._listening.serve_standalone(stream_request, place)
+        position = parse_last_event_id(named.decode("latin-1")) if named else None
+        if position is None or position.is_standalone:
+            await self._listening.serve_standalone(stream_request, position)
         else:
-            await self._listening.resume(stream_request, place)
+            await self._listening.resume(stream_request, position)
 
     async def delete(self, request: McpRequest, context: RequestContext) -> None:
         """End the session and cancel its running requests."""
@@ -146,7 +148,11 @@ class SessionTransport:
             await sink.defer()
         if isinstance(call, JSONRPCRequest):
             return await self._calls.run(call, record, context, sink)
-        reply = await self._plain.handshake(call, context, record.protocol_version)
+
+        def open_peer(params: Mapping[str, Any]) -> SessionPeer | None:
+            return self._calls.peer(record, sink, params) if record.is_open else None
+
+        reply = await self._plain.handshake(call, context, record.protocol_version, open_peer)
         if reply is not None:
             return reply.body
         return await self._calls.run(JSONRPCRequest.model_validate(call, by_name=False), record, context, sink)

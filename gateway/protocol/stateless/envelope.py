@@ -13,6 +13,7 @@ from mcp.shared.inbound import (
     MCP_PROTOCOL_VERSION_HEADER,
     InboundLadderRejection,
     classify_inbound_request,
+    decode_header_value,
     validate_mcp_param_headers,
 )
 from mcp_types import HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION, JSONRPCRequest
@@ -32,7 +33,9 @@ _ROUTING: Final[Mapping[bytes, str]] = {
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
 _SERVED: Final = [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)]
-_SHOWN: Final = 64
+_MOST_ECHOED: Final = 64
+_OF_TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
+"""Methods whose header `Mcp-Name` repeats `params.taskId`; the SDK knows only the methods of the specification."""
 
 
 def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
@@ -51,7 +54,13 @@ def envelope_error(message: Mapping[str, Any], request: McpRequest, context: Req
     text = {known: request.headers.get(name) for name, known in _ROUTING.items()}
     headers = {known: value.decode("latin-1") for known, value in text.items() if value is not None}
     verdict = classify_inbound_request(message, headers=headers)
-    return _refused(verdict, context, message) if isinstance(verdict, InboundLadderRejection) else None
+    if isinstance(verdict, InboundLadderRejection):
+        return _refused(verdict, context, message)
+    named = decode_header_value(headers.get(MCP_NAME_HEADER)) if message["method"] in _OF_TASKS else None
+    if message["method"] in _OF_TASKS and named != message["params"].get("taskId"):  # guard: task-id-mirrored
+        reason = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
+        return _refusal(HEADER_MISMATCH, reason, None, context, message)
+    return None
 
 
 def param_header_error(message: JSONRPCRequest, request: McpRequest, context: RequestContext) -> bytes | None:
@@ -72,7 +81,7 @@ def unsupported_version_error(
     request: McpRequest, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
 ) -> bytes:
     """The refusal of a header with an unknown revision, for a message without an envelope."""
-    shown = (request.version or "")[:_SHOWN]
+    shown = (request.version or "")[:_MOST_ECHOED]
     data = {"supported": _SERVED, "requested": shown}
     return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, context, message)
 

@@ -7,12 +7,11 @@ the questions that the state names are used. Without a state, a client may send 
 the handler's questions, but never for questions of the gateway itself, such as a confirmation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
 import msgspec
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, LoggingMessageNotification, LoggingMessageNotificationParams
 from mcp_types import LOG_LEVEL_META_KEY as LOG_LEVEL
@@ -30,12 +29,11 @@ from gateway.protocol.methods.client_requests import (
     supports,
 )
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
+from gateway.protocol.request_context import SdkContext
 
 MAX_STATE_BYTES = 64 * 1024
 _GATEWAY_KEY_MARK = "/"
 """Marks the keys that the gateway makes, such as `gateway/confirm`; a key that a tenant declares has no slash."""
-
-Context = ServerRequestContext[Any, Any]
 
 
 class RoundState(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +46,14 @@ class RoundState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatelessPeer:
-    """The client of one request of 2026-07-28."""
+    """The client of one request of 2026-07-28, or of a task; without `ctx` it receives no notifications.
+
+    `note_intent` calls `on_intent`, which a task sets.
+    """
 
     def __init__(
         self,
-        ctx: Context,
+        ctx: SdkContext | None,
         before: RoundState,
         answers: Mapping[str, dict[str, Any]],
         volunteered: Mapping[str, dict[str, Any]],
@@ -60,22 +61,26 @@ class StatelessPeer:
         spawn: Spawn,
     ) -> None:
         self._ctx = ctx
-        self._answers = {**before.answers, **answers}
+        self.capabilities = None if ctx is None else ctx.session.client_capabilities
+        self.patience_s = 0.0
+        """Seconds that a call may wait for another person; unbounded for a task."""
+        self.on_intent: Callable[[], Awaitable[None]] | None = None
+        self.answers = {**before.answers, **answers}
+        self.memory = dict(before.memory)
         self._volunteered = volunteered
-        self._memory = dict(before.memory)
         self._progress: float | None = None
-        self._levels = frozenset(levels_from((ctx.meta or {}).get(LOG_LEVEL)))
+        self._levels = frozenset[LogLevel]() if ctx is None else frozenset(levels_from((ctx.meta or {}).get(LOG_LEVEL)))
         self._throttle = NotificationThrottle(spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
-        """True if this request declared the capability."""
-        return supports(self._ctx.session.client_capabilities, kind)
+        """True if the request declared the capability."""
+        return supports(self.capabilities, kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Send the call's progress; a value that does not increase is dropped."""
         if self._progress is None or progress > self._progress:
             self._progress = progress
-            await self._throttle.progress(partial(self._ctx.session.report_progress, progress, total, message))
+            await self._throttle.progress(partial(self._send_progress, progress, total, message))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Send a log message, if this request enabled its level."""
@@ -92,25 +97,30 @@ class StatelessPeer:
             HandlerFailed: the schema of a form is not valid.
         """
         for key, question in questions.items():
-            if key in self._answers:
-                check_response(question, self._answers[key])  # guard: form-content-of-rounds
-        missing = {key: question for key, question in questions.items() if key not in self._answers}
+            if key in self.answers:
+                check_response(question, self.answers[key])  # guard: form-content-of-rounds
+        missing = {key: question for key, question in questions.items() if key not in self.answers}
         for question in missing.values():
             require_capability(question, self.can)
         for key in [key for key, question in missing.items() if self._has_volunteered(key, question)]:
-            self._answers[key] = self._volunteered[key]
+            self.answers[key] = self._volunteered[key]
             del missing[key]
         if missing:
-            raise InputRequired(missing, {"answers": self._answers, "memory": self._memory})
-        return {key: self._answers[key] for key in questions}
+            raise InputRequired(missing, {"answers": self.answers, "memory": self.memory})
+        return {key: self.answers[key] for key in questions}
 
     def recall(self, key: str) -> Any:
         """Return a value that an earlier round remembered."""
-        return self._memory.get(key)
+        return self.memory.get(key)
 
     def remember(self, key: str, value: object) -> None:
         """Store a value in the state that the client carries to the next round."""
-        self._memory[key] = value
+        self.memory[key] = value
+
+    async def note_intent(self) -> None:
+        """Let the task of the call learn it; do nothing for a call that ends with its request."""
+        if self.on_intent is not None:
+            await self.on_intent()
 
     async def end_stream(self) -> None:
         """Do nothing: streams of this revision cannot be resumed."""
@@ -119,7 +129,17 @@ class StatelessPeer:
         """Send the notifications that were held back, before the response."""
         await self._throttle.close()
 
+    def detach(self) -> None:
+        """Drop all further notifications, because the request has its response."""
+        self._ctx = None
+
+    async def _send_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        if self._ctx is not None:
+            await self._ctx.session.report_progress(progress, total, message)
+
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        if self._ctx is None:
+            return
         params = LoggingMessageNotificationParams(level=level, data=data, logger=logger)
         note = LoggingMessageNotification(params=params)
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
@@ -136,7 +156,7 @@ class StatelessPeer:
 
 
 def resume_peer(
-    ctx: Context, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
+    ctx: SdkContext, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
 ) -> StatelessPeer:
     """The peer of a request, with the request's state and answers.
 
@@ -150,7 +170,7 @@ def resume_peer(
         if key in given:
             answer = _plain(given[key])
             if not is_valid_response(kind, answer):
-                raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} is no answer to what was asked")
+                raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} does not match the question")
             brought[key] = answer
     volunteered = {key: _plain(given[key]) for key in given if state is None and _GATEWAY_KEY_MARK not in key}
     return StatelessPeer(ctx, before, brought, volunteered, spawn=spawn)
@@ -176,7 +196,7 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
     try:
         state = msgspec.json.encode(rounds).decode()
     except (TypeError, ValueError) as error:
-        raise HandlerFailed("what the call remembers is no JSON") from error
+        raise HandlerFailed("a remembered value of the call is not JSON") from error
     if len(state) > MAX_STATE_BYTES:
         raise HandlerFailed(f"the call has more than {MAX_STATE_BYTES} bytes to remember between its rounds")
     asked = {key: request_of(question) for key, question in raised.questions.items()}

@@ -6,27 +6,37 @@ such as a confirmation, could be replayed.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from mcp_types import methods as surface
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
+from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded
-from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.input_rounds import decode_state
-from gateway.redis.caches.single_use import SingleUseIds
 
 STATE_S: Final = 600
 
-Context = ServerRequestContext[Any, Any]
+
+class Nonces(Protocol):
+    """Single-use ids of all tenants."""
+
+    async def use(self, tenant: TenantId, nonce: str, *, for_s: int) -> bool:
+        """Mark the id as used; False if it is marked already."""
+        ...
+
+    async def free(self, tenant: TenantId, nonce: str) -> None:
+        """Release an id that was not used after all."""
+        ...
 
 
-def request_state_middleware(keys: Sequence[bytes], nonces: SingleUseIds) -> list[ServerMiddleware[Any]]:
+def request_state_middleware(keys: Sequence[bytes], nonces: Nonces) -> list[ServerMiddleware[Any]]:
     """The middleware in front of the methods, outermost first. The first key seals states; every key opens them."""
     security = RequestStateSecurity(keys=keys, ttl=STATE_S, bind_principal=_principal)
     return [RequestStateBoundary(security, default_audience=NAME), _Once(nonces)]
@@ -35,10 +45,10 @@ def request_state_middleware(keys: Sequence[bytes], nonces: SingleUseIds) -> lis
 class _Once:
     """Accepts each state once; a call refused with `LimitExceeded` does not count."""
 
-    def __init__(self, nonces: SingleUseIds) -> None:
+    def __init__(self, nonces: Nonces) -> None:
         self._nonces = nonces
 
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: SdkContext, call_next: CallNext) -> HandlerResult:
         state = _state_of(ctx)
         if state is None:
             return await call_next(ctx)
@@ -56,12 +66,12 @@ class _Once:
             raise
 
 
-def _state_of(ctx: Context) -> str | None:
+def _state_of(ctx: SdkContext) -> str | None:
     params: Mapping[str, Any] = ctx.params or {}
     return params.get("requestState") if ctx.method in INPUT_REQUIRED_METHODS else None
 
 
-def _principal(_: Context) -> str:
+def _principal(_: SdkContext) -> str:
     context = CURRENT_REQUEST.get()
     principal = context.principal
     return f"{principal.tenant}\n{principal.subject}\n{context.registry.profile}"  # guard: state-principal

@@ -4,12 +4,13 @@ A request that passes the SDK's validation is served here, on one sleeping task.
 SDK, which refuses it. `serve` is the SDK's request handler, for other transports than HTTP; it sends the same messages.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import anyio
 import msgspec
-from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY as SUBSCRIPTION
 from mcp.server.subscriptions import (
     PromptsListChanged,
@@ -34,19 +35,25 @@ from mcp_types import (
 from mcp_types import methods as surface
 from pydantic import ValidationError
 
+from gateway.catalog.calls.mcp_tasks import TaskRecords
+from gateway.domain.json_access import as_list, as_object
+from gateway.domain.mcp_tasks import McpTask, TaskOwner
 from gateway.domain.primitives import Family
-from gateway.errors import GatewayError
-from gateway.protocol.errors import to_mcp
+from gateway.errors import GatewayError, NotFound, Unavailable
+from gateway.protocol.errors import TASKS, to_mcp
 from gateway.protocol.http import jsonrpc, sse_encoding
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request
 from gateway.protocol.http.results import JsonRpcReply, error_result
 from gateway.protocol.http.sse_streams import EventStream
-from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
 from gateway.protocol.server_name import NAME, VERSION
-from gateway.protocol.stateless.subscriptions import Change, Subscription, SubscriptionHub
+from gateway.protocol.stateless.subscriptions import Change, ChangedTask, Subscription, SubscriptionHub
+from gateway.protocol.tasks.task_objects import detailed_task
 
 METHOD: Final = "subscriptions/listen"
+_TASK: Final = "notifications/tasks"
+MAX_TASKS: Final = 100
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _EVENTS: Final[Mapping[Family, Callable[[], ServerEvent]]] = {
     Family.TOOL: ToolsListChanged,
@@ -59,8 +66,9 @@ _encode = msgspec.json.encode
 class SubscriptionStreams:
     """Serves `subscriptions/listen`."""
 
-    def __init__(self, subscriptions: SubscriptionHub) -> None:
+    def __init__(self, subscriptions: SubscriptionHub, tasks: TaskRecords) -> None:
         self._subscriptions = subscriptions
+        self._tasks = tasks
 
     def reply(
         self, request: McpRequest, message: Mapping[str, Any], context: RequestContext
@@ -69,12 +77,10 @@ class SubscriptionStreams:
         if not request.accepts(sse_encoding.MEDIA_TYPE):
             text, correlation_id = "Accept must include text/event-stream", context.correlation_id
             return JsonRpcReply(406, invalid_request(text, correlation_id, request_id=id_of(message)))
-        asked = _read(request, message)
-        return None if asked is None else SubscriptionReply(self._subscriptions, context, *asked)
+        parsed = _read(request, message)
+        return None if parsed is None else SubscriptionReply(self._subscriptions, self._tasks, context, *parsed)
 
-    async def serve(
-        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
-    ) -> HandlerResult:
+    async def serve(self, ctx: SdkContext, params: SubscriptionsListenRequestParams) -> HandlerResult:
         """Serve a subscription as a request handler of the SDK.
 
         Raises:
@@ -95,6 +101,8 @@ class SubscriptionStreams:
                 subscription.wake = woken.set
                 is_over = subscription.is_over  # read before the last changes are taken
                 for change in subscription.drain():
+                    if isinstance(change, ChangedTask):  # tasks are followed over HTTP only
+                        continue
                     event = ResourceUpdated(uri=change) if not isinstance(change, Family) else _EVENTS[change]()
                     note = event_to_notification(event, meta)
                     await ctx.session.send_notification(note, related_request_id=ctx.request_id)
@@ -109,33 +117,41 @@ class SubscriptionReply(msgspec.Struct, frozen=True):
     """The response to a valid `subscriptions/listen`: a stream, or an error if it cannot be opened."""
 
     subscriptions: SubscriptionHub
+    tasks: TaskRecords
     context: RequestContext
     request_id: str | int
     wanted: SubscriptionFilter
+    wanted_tasks: Sequence[str]
 
     async def send(self, request: McpRequest) -> None:
         """Open the subscription and send its changes; returns at its end."""
         principal, correlation_id = self.context.principal, self.context.correlation_id
+        registry = self.context.registry
+        owner = TaskOwner(tenant=principal.tenant, subject=principal.subject, profile=registry.profile)
         try:
-            subscription = await self.subscriptions.open(self.context.registry, self.wanted)
+            followed = await self.tasks.owned(owner, self.wanted_tasks) if self.wanted_tasks else ()
+            subscription = await self.subscriptions.open(registry, self.wanted, followed)
         except GatewayError as error:
             await error_result(self.request_id, to_mcp(error, correlation_id).error, is_modern=True).send(request)
             return
         try:
             stream = EventStream(request.send, principal, receive=request.receive)
-            await _send_changes(subscription, stream, self.request_id)
+            await _send_changes(subscription, stream, self.request_id, partial(self.tasks.get, owner))
         finally:
             await self.subscriptions.close(subscription)
 
 
-async def _send_changes(subscription: Subscription, to: EventStream, request_id: str | int) -> None:
+async def _send_changes(
+    subscription: Subscription, to: EventStream, request_id: str | int, find: Callable[[str], Awaitable[McpTask]]
+) -> None:
     meta = {SUBSCRIPTION: request_id}
     subscription.wake = to.wake
     await to.begin(())
     await to.write(sse_encoding.event(_acknowledgement(subscription, meta)))
     while not to.is_over:
         is_over = subscription.is_over  # read before the last changes are taken
-        await to.write(b"".join(sse_encoding.event(_note(change, meta)) for change in subscription.drain()))
+        notes = [await _note(change, meta, find) for change in subscription.drain()]
+        await to.write(b"".join(sse_encoding.event(note) for note in notes if note is not None))
         if is_over:
             await to.write(sse_encoding.event(_result(request_id, meta)))
             break
@@ -145,12 +161,20 @@ async def _send_changes(subscription: Subscription, to: EventStream, request_id:
 
 def _acknowledgement(subscription: Subscription, meta: Mapping[str, Any]) -> bytes:
     served = subscription.served.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if subscription.tasks:
+        served["taskIds"] = list(subscription.tasks)
     return jsonrpc.notification(_ACKNOWLEDGED, {"notifications": served, "_meta": meta})
 
 
-def _note(change: Change, meta: Mapping[str, Any]) -> bytes:
+async def _note(change: Change, meta: Mapping[str, Any], find: Callable[[str], Awaitable[McpTask]]) -> bytes | None:
+    """The notification of a change; None for a task that cannot be read now, which the client polls."""
     if isinstance(change, Family):
         return jsonrpc.list_changed(change, meta)
+    if isinstance(change, ChangedTask):
+        try:
+            return jsonrpc.notification(_TASK, {**detailed_task(await find(change.id)), "_meta": meta})
+        except (NotFound, Unavailable):
+            return None
     return jsonrpc.resource_updated(change, meta)
 
 
@@ -160,8 +184,10 @@ def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def _read(request: McpRequest, message: Mapping[str, Any]) -> tuple[str | int, SubscriptionFilter] | None:
-    """The request's id and filter; None if the SDK would refuse the request."""
+def _read(
+    request: McpRequest, message: Mapping[str, Any]
+) -> tuple[str | int, SubscriptionFilter, Sequence[str]] | None:
+    """The request's id, filter and tasks; None if the SDK would refuse the request."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
     if find_duplicated_routing_header(headers) is not None:
         return None
@@ -174,4 +200,13 @@ def _read(request: McpRequest, message: Mapping[str, Any]) -> tuple[str | int, S
         params = SubscriptionsListenRequestParams.model_validate(call.params, by_name=False)
     except ValidationError:
         return None
-    return call.id, params.notifications
+    declared = as_object(verdict.client_capabilities) or {}
+    return call.id, params.notifications, _tasks_of(params.notifications, declared)
+
+
+def _tasks_of(filters: SubscriptionFilter, capabilities: Mapping[str, object]) -> Sequence[str]:
+    """The first `MAX_TASKS` requested tasks, if the request declares the extension; its member is not the SDK's."""
+    wanted = as_list((filters.model_extra or {}).get("taskIds")) or ()
+    if TASKS not in (as_object(capabilities.get("extensions")) or {}):  # guard: listened-tasks-declared
+        return ()
+    return [task for task in wanted if isinstance(task, str)][:MAX_TASKS]

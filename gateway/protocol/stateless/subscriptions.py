@@ -12,9 +12,11 @@ from functools import partial
 from typing import Final
 
 import anyio.to_thread
+import msgspec
 from mcp_types import SubscriptionFilter
 
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.events import TaskChanged
+from gateway.domain.identifiers import KeyId, TaskId, TenantId
 from gateway.domain.primitives import Family
 from gateway.errors import Unavailable
 from gateway.protocol.methods.capabilities import has_resources
@@ -28,13 +30,20 @@ MAX_AGE_S: Final = 3600.0
 MAX_URIS: Final = 1000
 GATHER_S: Final = 0.02
 _RETRY_S = 1.0
-_AT_ONCE = 16
+_URIS_PER_BATCH = 16
 
 _Held = tuple[str, asyncio.TimerHandle, Callable[[], None]]
 """The slot of a subscription, its expiry timer, and the function that ends its subscription to the catalog."""
 
-Change = Family | str
-"""A changed list, or the URI of an updated resource."""
+
+class ChangedTask(msgspec.Struct, frozen=True):
+    """A task of the client whose state has changed."""
+
+    id: TaskId
+
+
+Change = Family | str | ChangedTask
+"""A changed list, the URI of an updated resource, or a task."""
 
 
 class Subscription:
@@ -47,6 +56,7 @@ class Subscription:
         "_lists",
         "_pending",
         "_registry",
+        "_tasks",
         "_uris",
         "is_over",
         "key",
@@ -54,15 +64,22 @@ class Subscription:
         "wake",
     )
 
-    def __init__(self, registry: Registry, catalogs: CatalogSubscriptions, asked: SubscriptionFilter) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        catalogs: CatalogSubscriptions,
+        filters: SubscriptionFilter,
+        tasks: Iterable[TaskId] = (),
+    ) -> None:
         self.tenant = registry.principal.tenant
         self.key = registry.principal.key
         self.is_over = False
         self.wake: Callable[[], None] = _no_listener
         self._registry = registry
         self._catalogs = catalogs
-        self._uris = _uris_of(registry, asked)
-        self._lists = _lists_of(registry, asked)
+        self._tasks = dict.fromkeys(tasks)
+        self._uris = _uris_of(registry, filters)
+        self._lists = _lists_of(registry, filters)
         self._changes = ListChangeDebouncer(self._note_lists)
         self._pending: dict[Change, None] = {}
         self._doubted: dict[str, None] = {}
@@ -81,6 +98,11 @@ class Subscription:
     def uris(self) -> Iterable[str]:
         """The resources whose updates the client receives."""
         return self._uris
+
+    @property
+    def tasks(self) -> Sequence[TaskId]:
+        """The tasks whose changes the client receives."""
+        return tuple(self._tasks)
 
     def drain(self) -> Sequence[Change]:
         """Return the pending changes and clear them."""
@@ -109,10 +131,18 @@ class Subscription:
         if self._pending:
             self.wake()
 
+    def notify_task(self, task: TaskId) -> None:
+        """Record a change of a task, if the client named it."""
+        if task in self._tasks:
+            self._pending[ChangedTask(task)] = None
+            self.wake()
+
     def notify_all(self) -> None:
-        """Record every list and resource as changed, because events may have been lost."""
+        """Record every list, resource and task as changed, because events may have been lost."""
         self._changes.note_lists(*LISTS)
         self.notify(*self._uris)
+        for task in self._tasks:
+            self.notify_task(task)
 
     def on_catalog_change(self, before: Registry, after: Registry | None) -> None:
         """Adopt a newer registry and record its changed lists; None ends the subscription."""
@@ -122,7 +152,7 @@ class Subscription:
         self._registry = after
         self._changes.note(before, after)
         # guard: waiting-update-still-readable
-        waiting = (change for change in self._pending if isinstance(change, Family) or after.can_read(change))
+        waiting = (change for change in self._pending if not isinstance(change, str) or after.can_read(change))
         self._pending = dict.fromkeys(waiting)
         doubted, self._doubted = self._doubted, {}
         self.notify(*doubted)
@@ -141,9 +171,9 @@ class Subscription:
 class SubscriptionHub:
     """The subscriptions of this replica; each takes a slot that is counted across all replicas."""
 
-    def __init__(self, catalogs: CatalogSubscriptions, places: StreamLimiter) -> None:
+    def __init__(self, catalogs: CatalogSubscriptions, limiter: StreamLimiter) -> None:
         self._catalogs = catalogs
-        self._places = places
+        self._limiter = limiter
         self._open: dict[TenantId, dict[Subscription, _Held]] = {}
         self._gathered: dict[TenantId, dict[str, None]] = {}
         self._is_closing = False
@@ -152,8 +182,8 @@ class SubscriptionHub:
         """Number of open subscriptions."""
         return sum(len(subscriptions) for subscriptions in self._open.values())
 
-    async def open(self, registry: Registry, asked: SubscriptionFilter) -> Subscription:
-        """Open a subscription until `close`; changes are recorded from now on.
+    async def open(self, registry: Registry, filters: SubscriptionFilter, tasks: Sequence[TaskId] = ()) -> Subscription:
+        """Open a subscription until `close`; changes are recorded from now on. `tasks` are tasks of the client.
 
         Raises:
             LimitExceeded: the tenant or the key has reached its cap of open streams.
@@ -162,15 +192,18 @@ class SubscriptionHub:
         if self._is_closing:
             raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
         principal = registry.principal
-        many = len(asked.resource_subscriptions or ()) > _AT_ONCE  # each URI may have to be matched with every template
-        make = partial(Subscription, registry, self._catalogs, asked)
+        # each URI may have to be matched with every template
+        many = len(filters.resource_subscriptions or ()) > _URIS_PER_BATCH
+        make = partial(Subscription, registry, self._catalogs, filters, tasks)
         subscription = await anyio.to_thread.run_sync(make) if many else make()
-        place = await self._places.acquire(
+        slot = await self._limiter.acquire(
             principal.tenant, principal.key, registry.view.snapshot.policy.limits.streams
         )
         expiry = asyncio.get_running_loop().call_later(MAX_AGE_S, subscription.end)
         leave = self._catalogs.subscribe(registry, subscription.on_catalog_change)
-        self._open.setdefault(principal.tenant, {})[subscription] = (place, expiry, leave)
+        self._open.setdefault(principal.tenant, {})[subscription] = (slot, expiry, leave)
+        for task in tasks:  # its state first: a change since its id was checked has no event
+            subscription.notify_task(task)
         if self._is_closing:  # `end_all` was called meanwhile
             subscription.end()
         return subscription
@@ -179,13 +212,13 @@ class SubscriptionHub:
         """Close a subscription and release its slot."""
         tenant = subscription.tenant
         subscriptions = self._open[tenant]
-        place, expiry, leave = subscriptions.pop(subscription)
+        slot, expiry, leave = subscriptions.pop(subscription)
         if not subscriptions:
             del self._open[tenant]
         expiry.cancel()
         leave()
         subscription.close()
-        await self._places.release(tenant, subscription.key, place)
+        await self._limiter.release(tenant, subscription.key, slot)
 
     def publish(self, tenant: TenantId, uri: str) -> None:
         """Notify the tenant's subscriptions of an updated resource, after `GATHER_S`."""
@@ -199,12 +232,17 @@ class SubscriptionHub:
     async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
         """Yield the resources that the tenant's clients follow at this replica, in batches of 16 subscriptions."""
         subscriptions = tuple(self._open.get(tenant, ()))
-        for place in range(0, len(subscriptions), _AT_ONCE):
-            yield [uri for subscription in subscriptions[place : place + _AT_ONCE] for uri in subscription.uris]
+        for start in range(0, len(subscriptions), _URIS_PER_BATCH):
+            yield [uri for subscription in subscriptions[start : start + _URIS_PER_BATCH] for uri in subscription.uris]
 
     async def publish_now(self, tenant: TenantId, uri: str) -> None:
         """Notify like `publish`, for a caller that awaits the call."""
         self.publish(tenant, uri)
+
+    def publish_task(self, event: TaskChanged) -> None:
+        """Notify the tenant's subscriptions that name a task of its change."""
+        for subscription in tuple(self._open.get(event.tenant, ())):
+            subscription.notify_task(event.task)
 
     def recheck_all(self) -> None:
         """Notify all subscriptions of all their lists and resources, because events may have been lost."""
@@ -234,18 +272,18 @@ class SubscriptionHub:
         return [subscription for subscriptions in self._open.values() for subscription in subscriptions]
 
 
-def _uris_of(registry: Registry, asked: SubscriptionFilter) -> Mapping[str, None]:
+def _uris_of(registry: Registry, filters: SubscriptionFilter) -> Mapping[str, None]:
     """The readable ones of the first `MAX_URIS` requested resources, each once and in the requested order."""
-    uris = list(dict.fromkeys(asked.resource_subscriptions or ()))[:MAX_URIS] if has_resources(registry) else ()
+    uris = list(dict.fromkeys(filters.resource_subscriptions or ()))[:MAX_URIS] if has_resources(registry) else ()
     return {uri: None for uri in uris if registry.can_read(uri)}  # guard: listen-readable
 
 
-def _lists_of(registry: Registry, asked: SubscriptionFilter) -> Sequence[Family]:
+def _lists_of(registry: Registry, filters: SubscriptionFilter) -> Sequence[Family]:
     """The requested lists that were declared."""
     message = {
-        Family.TOOL: asked.tools_list_changed,
-        Family.RESOURCE: asked.resources_list_changed and has_resources(registry),
-        Family.PROMPT: asked.prompts_list_changed and registry.has(Family.PROMPT),
+        Family.TOOL: filters.tools_list_changed,
+        Family.RESOURCE: filters.resources_list_changed and has_resources(registry),
+        Family.PROMPT: filters.prompts_list_changed and registry.has(Family.PROMPT),
     }
     return tuple(family for family, is_wanted in message.items() if is_wanted)
 

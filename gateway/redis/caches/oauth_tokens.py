@@ -55,17 +55,17 @@ class SharedTokens:
         self._take = bus.script(_TAKE)
         self._give_back = bus.script(_GIVE_BACK)
 
-    async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
+    async def get(self, tenant: TenantId, name: str) -> AccessToken | None:
         """Return the token cached under this name; None if there is none or it cannot be decrypted.
 
         Raises:
             RedisUnavailable: the cache cannot be read.
         """
-        key = self._key(tenant, place, "token")
+        key = self._key(tenant, name, "token")
         sealed: bytes | None = await self._get((key,))
         return None if sealed is None else self._open(key, sealed)
 
-    async def put(self, tenant: TenantId, place: str, token: AccessToken) -> None:
+    async def put(self, tenant: TenantId, name: str, token: AccessToken) -> None:
         """Cache a token until it expires.
 
         Raises:
@@ -74,27 +74,27 @@ class SharedTokens:
         left_ms = int((token.expires_at - time.time()) * 1000)
         if left_ms <= 0:
             return
-        key = self._key(tenant, place, "token")
+        key = self._key(tenant, name, "token")
         nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + self._sealing.encrypt(nonce, _encode(token), key.encode())
         await self._put((key,), sealed, left_ms)
 
-    async def drop(self, tenant: TenantId, place: str) -> None:
+    async def drop(self, tenant: TenantId, name: str) -> None:
         """Delete a token.
 
         Raises:
             RedisUnavailable: the token may still be cached.
         """
-        await self._drop((self._key(tenant, place, "token"),))
+        await self._drop((self._key(tenant, name, "token"),))
 
     @asynccontextmanager
-    async def lock(self, tenant: TenantId, place: str) -> AsyncGenerator[None]:
+    async def lock(self, tenant: TenantId, name: str) -> AsyncGenerator[None]:
         """Acquire the lock for fetching this token; after five seconds of waiting, continue without it.
 
         Raises:
             RedisUnavailable: another holder of the lock cannot be excluded.
         """
-        key, owner = self._key(tenant, place, "token-lock"), secrets.token_hex(16)
+        key, owner = self._key(tenant, name, "token-lock"), secrets.token_hex(16)
         is_ours = await self._wait(key, owner)
         try:
             yield
@@ -118,9 +118,9 @@ class SharedTokens:
         except RedisUnavailable:
             log.warning("token_lock_left_behind")  # the lock expires
 
-    def _key(self, tenant: TenantId, place: str, kind: str) -> str:
-        """`place` is derived from client secrets, so Redis receives only a keyed digest of it."""
-        named = hmac.digest(self._secret, place.encode(), "sha256").hex()
+    def _key(self, tenant: TenantId, name: str, kind: str) -> str:
+        """`name` is derived from client secrets, so Redis receives only a keyed digest of it."""
+        named = hmac.digest(self._secret, name.encode(), "sha256").hex()
         return f"{self._namespace}:t:{tenant}:{kind}:{named}"
 
     def _open(self, key: str, sealed: bytes) -> AccessToken | None:

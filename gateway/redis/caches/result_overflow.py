@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 import structlog
 
 from gateway.domain.identifiers import TenantId
-from gateway.redis.entry_mac import RESULTS, PlaceMac
+from gateway.redis.entry_mac import RESULTS, ValueMac
 from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
 SCHEME = "gateway+result"
-LIFE_S = 600
-LARGEST = 7 * 1024 * 1024
+RESULT_TTL_S = 600
+LARGEST_RESULT = 7 * 1024 * 1024
 MOST_OF_TENANT = 64 * 1024 * 1024
 """The byte limit for all stored results of one tenant."""
 
@@ -68,13 +68,18 @@ class ResultOverflow:
     """The stored results of all tenants."""
 
     def __init__(
-        self, bus: EventBus, *, life_s: float = LIFE_S, largest: int = LARGEST, most_of_tenant: int = MOST_OF_TENANT
+        self,
+        bus: EventBus,
+        *,
+        life_s: float = RESULT_TTL_S,
+        largest: int = LARGEST_RESULT,
+        most_of_tenant: int = MOST_OF_TENANT,
     ) -> None:
         self._largest = largest
         self._most = most_of_tenant
         self._namespace = bus.namespace
         self._life_ms = int(life_s * 1000)
-        self._seal = PlaceMac(bus, RESULTS)
+        self._seal = ValueMac(bus, RESULTS)
         self._keep = bus.script(_KEEP)
         self._read = bus.script(_READ)
 

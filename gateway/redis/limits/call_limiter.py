@@ -1,11 +1,12 @@
 """Admission of calls: the rate per tenant and per key, and the number of concurrent calls per tenant.
 
 Most calls send no request to Redis: one request leases tokens and slots for many calls
-(`gateway.redis.limits.token_bucket`, `gateway.redis.limits.concurrency`). A key's bucket is as large as its tenant's.
-Concurrent calls have no limit per key, only per tenant.
+(`rate_limit`, `concurrency_limit`). A key's bucket is as large as its tenant's. Concurrent calls have no limit per
+key, only per tenant.
 """
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import anyio
 
@@ -14,8 +15,8 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.policy import Limits
 from gateway.redis.event_bus import EventBus
-from gateway.redis.limits.concurrency import RENEW_S, SYNC, ConcurrencyLease
-from gateway.redis.limits.token_bucket import LEASE, LeasedTokenBucket
+from gateway.redis.limits.concurrency_limit import RENEW_S, SYNC, ConcurrencyLease
+from gateway.redis.limits.rate_limit import LEASE, LeasedTokenBucket
 
 _MAX_RATES = 20_000
 """An evicted key loses only a few tokens."""
@@ -34,7 +35,7 @@ class CallLimiter:
         self._slots: dict[TenantId, ConcurrencyLease] = {}
         self._is_renewing = False
 
-    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> "_Admission":
         """Count one call while the block runs; a call beyond a limit does not enter the block.
 
         Raises:
@@ -95,7 +96,7 @@ class CallLimiter:
 class _Admission:
     """The slot and the token of one call."""
 
-    __slots__ = ("_buckets", "_key", "_limits", "_slots", "_tenant")
+    __slots__ = ("_buckets", "_key", "_limits", "_releases", "_slots", "_tenant")
 
     def __init__(self, buckets: CallLimiter, tenant: TenantId, key: KeyId, limits: Limits) -> None:
         self._buckets = buckets
@@ -103,6 +104,7 @@ class _Admission:
         self._key = key
         self._limits = limits
         self._slots: ConcurrencyLease | None = None
+        self._releases = 0
 
     async def __aenter__(self) -> None:
         limits = self._limits
@@ -121,6 +123,27 @@ class _Admission:
     async def __aexit__(self, *_: object) -> None:
         if self._slots is not None:
             self._slots.free()
+
+    @asynccontextmanager
+    async def released(self) -> AsyncGenerator[None]:
+        """Free the slot while the block runs, then take one again; blocks of calls inside the call may overlap.
+
+        Raises:
+            LimitExceeded: no slot is free afterwards; the call goes on without one to its end.
+        """
+        self._releases += 1
+        if self._slots is not None:
+            self._slots.free()
+            self._slots = None
+        try:
+            yield
+        finally:
+            self._releases -= 1
+        if self._releases == 0:
+            slots = self._buckets.slots_of(self._tenant)
+            if not slots.try_take(self._limits.concurrency):
+                await slots.take(self._limits.concurrency)
+            self._slots = slots
 
 
 class _Token:

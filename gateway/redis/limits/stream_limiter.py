@@ -17,7 +17,7 @@ from gateway.redis.sessions.records import share_of
 
 log = structlog.get_logger(__name__)
 
-_LIFE_S = 15.0
+_ENTRY_TTL_S = 15.0
 _RENEW_S = 5.0
 _RETRY_S = 30.0
 _KEY_STREAMS = 50
@@ -42,7 +42,7 @@ _RENEW = """
 local time = redis.call('TIME')
 local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
 for index = 1, 2 do
-  for place = 2, #ARGV do redis.call('ZADD', KEYS[index], ends, ARGV[place]) end
+  for entry = 2, #ARGV do redis.call('ZADD', KEYS[index], ends, ARGV[entry]) end
   redis.call('PEXPIRE', KEYS[index], ARGV[1])
 end
 return 1
@@ -72,7 +72,7 @@ class StreamLimiter:
 
     def __len__(self) -> int:
         """Number of streams that are open on this replica."""
-        return sum(len(places) for places in self._held.values())
+        return sum(len(slots) for slots in self._held.values())
 
     async def acquire(self, tenant: TenantId, key: KeyId, cap: int) -> str:
         """Count one stream until its slot is released, and return the slot.
@@ -82,39 +82,40 @@ class StreamLimiter:
         Raises:
             LimitExceeded: the tenant or the key has reached its cap of open streams.
         """
-        place = f"{self._bus.replica}:{next(self._numbers)}"
-        self._held.setdefault((tenant, key), set()).add(place)
+        slot = f"{self._bus.replica}:{next(self._numbers)}"
+        self._held.setdefault((tenant, key), set()).add(slot)
         try:
-            if not await self._is_free(tenant, key, place, cap):  # guard: listen-limit
+            if not await self._is_free(tenant, key, slot, cap):  # guard: listen-limit
                 message = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
                 raise LimitExceeded(message, retry_after_s=_RETRY_S)
         except BaseException:
-            await self.release(tenant, key, place)
+            await self.release(tenant, key, slot)
             raise
         self._keep_alive()
-        return place
+        return slot
 
-    async def release(self, tenant: TenantId, key: KeyId, place: str) -> None:
+    async def release(self, tenant: TenantId, key: KeyId, slot: str) -> None:
         """Release a slot."""
         held = self._held.get((tenant, key))
         if held is not None:
-            held.discard(place)
+            held.discard(slot)
             if not held:
                 del self._held[tenant, key]
         with anyio.CancelScope(shield=True):
-            await self._release(tenant, key, place)
+            await self._release(tenant, key, slot)
 
-    async def _is_free(self, tenant: TenantId, key: KeyId, place: str, cap: int) -> bool:
+    async def _is_free(self, tenant: TenantId, key: KeyId, slot: str, cap: int) -> bool:
         try:
-            taken = await self._take(self._named(tenant, key), place, int(_LIFE_S * 1000), cap, streams_of_key(cap))
+            limits = (cap, streams_of_key(cap))
+            taken = await self._take(self._named(tenant, key), slot, int(_ENTRY_TTL_S * 1000), *limits)
         except RedisUnavailable:
-            mine = sum(len(places) for (of, _), places in self._held.items() if of == tenant)
+            mine = sum(len(slots) for (of, _), slots in self._held.items() if of == tenant)
             return mine <= cap and len(self._held[tenant, key]) <= streams_of_key(cap)
         return bool(taken)
 
-    async def _release(self, tenant: TenantId, key: KeyId, place: str) -> None:
+    async def _release(self, tenant: TenantId, key: KeyId, slot: str) -> None:
         try:
-            await self._free(self._named(tenant, key), place)
+            await self._free(self._named(tenant, key), slot)
         except RedisUnavailable:
             log.debug("place_not_given_back")  # the slot expires
 
@@ -127,19 +128,19 @@ class StreamLimiter:
         try:
             while self._held:
                 await anyio.sleep(_RENEW_S)
-                for (tenant, key), places in tuple(self._held.items()):
-                    await self._write(tenant, key, places)
+                for (tenant, key), slots in tuple(self._held.items()):
+                    await self._write(tenant, key, slots)
         finally:
             self._is_renewing = False
 
-    async def _write(self, tenant: TenantId, key: KeyId, places: set[str]) -> None:
-        message = tuple(places)
+    async def _write(self, tenant: TenantId, key: KeyId, slots: set[str]) -> None:
+        message = tuple(slots)
         try:
-            await self._renew(self._named(tenant, key), int(_LIFE_S * 1000), *message)
+            await self._renew(self._named(tenant, key), int(_ENTRY_TTL_S * 1000), *message)
         except RedisUnavailable:
             log.debug("places_not_renewed")
-        for place in set(message) - places:  # released during the renewal
-            await self._release(tenant, key, place)
+        for slot in set(message) - slots:  # released during the renewal
+            await self._release(tenant, key, slot)
 
     def _named(self, tenant: TenantId, key: KeyId) -> tuple[str, str]:
         prefix = f"{self._bus.namespace}:t:{tenant}:streams"

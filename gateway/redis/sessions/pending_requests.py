@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 import structlog
 
-from gateway.redis.entry_mac import ANSWERS, PlaceMac
+from gateway.redis.entry_mac import ANSWERS, ValueMac
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import SessionKeys
 
@@ -54,7 +54,7 @@ class PendingRequests:
     """The open questions of all sessions. `StreamLog.append` opens a question together with its message."""
 
     def __init__(self, bus: EventBus) -> None:
-        self._seal = PlaceMac(bus, ANSWERS)
+        self._seal = ValueMac(bus, ANSWERS)
         self._answer = bus.script(_ANSWER)
         self._look = bus.script(_LOOK)
         self._close = bus.script(_CLOSE)

@@ -19,7 +19,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
-from gateway.redis.entry_mac import SESSIONS, PlaceMac
+from gateway.redis.entry_mac import SESSIONS, ValueMac
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import (
     STANDALONE,
@@ -152,7 +152,7 @@ class Sessions:
         self._replace = bus.script(_REPLACE)
         self._remove = bus.script(_REMOVE)
         self._list = bus.script(_LIST)
-        self._seal = PlaceMac(bus, SESSIONS)
+        self._seal = ValueMac(bus, SESSIONS)
         self._decoder = msgspec.json.Decoder(SessionRecord)
         self._leases: dict[tuple[TenantId, str], _Lease] = {}
         self._drops = 0

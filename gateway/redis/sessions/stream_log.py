@@ -27,7 +27,7 @@ START = "0-0"
 
 _MAX_ENTRIES = 1000
 _READ_ENTRIES = 32
-_KEPT_S = 600
+_FINISHED_TTL_S = 600
 _TEXT, _FINAL, _MORE = b"d", b"f", b"c"
 _MAC_PLACE = 3
 """The index of the MAC in an entry: flag, value, `m`, MAC. Only the last piece of a message has a MAC."""
@@ -191,8 +191,8 @@ class StreamLog:
         Raises:
             RedisUnavailable: the message may or may not have been added.
         """
-        pieces = [text[place : place + ENTRY_BYTES] for place in range(0, len(text), ENTRY_BYTES)] or [b""]
-        kept = min(self._idle_ms, _KEPT_S * 1000) if is_final else self._idle_ms
+        pieces = [text[start : start + ENTRY_BYTES] for start in range(0, len(text), ENTRY_BYTES)] or [b""]
+        kept = min(self._idle_ms, _FINISHED_TTL_S * 1000) if is_final else self._idle_ms
         named = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
         flag = _FINAL if is_final else _TEXT
         mac = self._seal.make(keys.log(stream), flag, text)

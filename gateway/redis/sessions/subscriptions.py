@@ -19,7 +19,7 @@ LONGEST_KEPT = 512
 _MAX_ENTRIES = 1000
 _BATCH = 200
 _READ_AT_ONCE = 20
-_LOOKED_AT = 3
+_SUBSCRIBERS_CHECKED = 3
 _RETRY_S = 60.0
 
 # KEYS: record, subscriptions of the session, subscribers of the URI, URIs of the session. ARGV: session, digest, cap,
@@ -124,11 +124,11 @@ class SessionSubscriptions:
         limits = (MAX_SUBSCRIPTIONS, self._sessions.kept_ms)
         encoded = uri.encode("utf-8", "surrogatepass")
         kept = encoded if len(encoded) <= LONGEST_KEPT else b""
-        done = await self._subscribe(named, keys.session, digest_uri(uri), *limits, prefix, _LOOKED_AT, kept)
+        done = await self._subscribe(named, keys.session, digest_uri(uri), *limits, prefix, _SUBSCRIBERS_CHECKED, kept)
         if done is None:
             raise NotFound("session not found")
         if not done:
-            message = f"the session has {MAX_SUBSCRIPTIONS} subscriptions, the most it may"
+            message = f"the session has {MAX_SUBSCRIPTIONS} subscriptions (the limit); unsubscribe from some"
             raise LimitExceeded(message, retry_after_s=_RETRY_S)
 
     async def unsubscribe(self, keys: SessionKeys, uri: str) -> None:
@@ -143,8 +143,8 @@ class SessionSubscriptions:
             RedisUnavailable: further URIs may be missing.
         """
         sessions = await self._sessions.ids(tenant)
-        for place in range(0, len(sessions), _READ_AT_ONCE):
-            some = sessions[place : place + _READ_AT_ONCE]
+        for start in range(0, len(sessions), _READ_AT_ONCE):
+            some = sessions[start : start + _READ_AT_ONCE]
             found: list[bytes] = await self._uris([self._sessions.keys(tenant, session).uris for session in some])
             yield [uri.decode("utf-8", "replace") for uri in dict.fromkeys(found)]
 
@@ -159,9 +159,9 @@ class SessionSubscriptions:
         found = [session for session in await self._subscribers((of,)) if is_session_id(session)]
         prefix, encoded = SessionKeys(self._namespace, tenant, "").record, uri.encode("utf-8", "surrogatepass")
         notified = 0
-        for place in range(0, len(found), _BATCH):
+        for start in range(0, len(found), _BATCH):
             batch = [
-                part for session in found[place : place + _BATCH] for part in self._sealed(tenant, session, encoded)
+                part for session in found[start : start + _BATCH] for part in self._sealed(tenant, session, encoded)
             ]
             notified += await self._publish(
                 (of,), prefix, encoded, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch

@@ -7,7 +7,6 @@ from typing import TypeAlias
 import orjson
 
 from gateway.domain.audit import CallRecord
-from gateway.domain.tenancy.policy import Levels
 from gateway.store.audit.hash_chain import START, AuditRow, audit_id, link, now_us, storable
 from gateway.store.audit.signed_heads import End
 
@@ -73,13 +72,13 @@ class ChainWriter:
             record.status,
             record.duration_us,
             record.result_bytes,
-            "{}" if record.levels is None else _detail(record.levels),
+            "{}" if record.levels is None and record.detail is None else _detail(record),
         )
         mac = link(self._key, previous, row)
         self._ends[tenant] = (seq + 1, mac)
         return (*row, mac)
 
 
-def _detail(levels: Levels) -> str:
-    declared, assessed = levels
-    return orjson.dumps({"safety": declared, "assessed": assessed}).decode()
+def _detail(record: CallRecord) -> str:
+    levels = {} if record.levels is None else dict(zip(("safety", "assessed"), record.levels, strict=True))
+    return orjson.dumps({**levels, **(record.detail or {})}).decode()

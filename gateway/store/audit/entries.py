@@ -10,13 +10,14 @@ from typing import TypedDict, Unpack
 
 import orjson
 import structlog
-from sqlalchemy import BigInteger, ColumnElement, RowMapping, case, cast, extract, func, select, text, tuple_
+from sqlalchemy import BigInteger, ColumnElement, RowMapping, and_, case, cast, extract, func, select, text, tuple_
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
 from gateway.domain.identifiers import AuditId, TenantId, mint
 from gateway.store.audit.anchors import TrailHead, refer_to
 from gateway.store.audit.hash_chain import CATALOG, CREATION, START, AuditRow, Link, audit_id, link, now_us, storable
+from gateway.store.audit.tables import audit_cuts
 from gateway.store.engine import Db
 from gateway.store.tables import audit_entries, audit_heads
 
@@ -155,6 +156,55 @@ async def links(tenant: TenantId, db: Db, *, after: Link | None, limit: int) -> 
     rows = await db.execute(query.order_by(*in_order).limit(limit))
     found = [tuple(row) for row in rows]
     return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in found]
+
+
+async def chain(tenant: TenantId, db: Db, writer: str, *, after: int, limit: int) -> Sequence[Link]:
+    """The entries of one chain after the number `after`."""
+    columns = audit_entries.c
+    of_chain = (columns.tenant_id == tenant, columns.writer == writer, columns.seq > after)
+    query = select(*_AS_CHAINED, columns.mac, _IS_CONTRADICTED).where(*of_chain)
+    rows = [tuple(row) for row in await db.execute(query.order_by(columns.seq).limit(limit))]
+    return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in rows]
+
+
+async def of_ids(tenant: TenantId, db: Db, wanted: Sequence[str]) -> Sequence[Link]:
+    """The entries with these ids, in this order."""
+    columns = audit_entries.c
+    rows = await db.execute(
+        select(*_AS_CHAINED, columns.mac).where(columns.tenant_id == tenant, columns.id.in_(wanted))
+    )
+    links = [Link(AuditRow._make(row[:-1]), row[-1]) for row in map(tuple, rows)]
+    found = {one.row.id: one for one in links}
+    return [found[wanted_id] for wanted_id in wanted if wanted_id in found]
+
+
+async def matching(
+    tenant: TenantId, db: Db, wanted: AuditFilter, *, after: str, limit: int
+) -> Sequence[tuple[Link, bytes | None]]:
+    """Entries that match the filter, the oldest first, each with the MAC before it; None if that entry is missing.
+
+    The MAC of an entry that retention removed is in its cut record.
+    """
+    columns, cut, before = audit_entries.c, audit_cuts.c, audit_entries.alias("before")
+    is_before = (
+        before.c.tenant_id == columns.tenant_id,
+        before.c.writer == columns.writer,
+        before.c.seq == columns.seq - 1,
+    )
+    was_before = (cut.tenant_id == columns.tenant_id, cut.writer == columns.writer, cut.last == columns.seq - 1)
+    previous = func.coalesce(before.c.mac, cut.head)
+    query = (
+        select(*_AS_CHAINED, columns.mac, previous.label("previous"))
+        .select_from(audit_entries.outerjoin(before, and_(*is_before)).outerjoin(audit_cuts, and_(*was_before)))
+        .where(columns.tenant_id == tenant, columns.id > after, *_conditions(wanted))
+    )
+    # Ids sort by time, so the primary key finds the range.
+    if wanted.since is not None:
+        query = query.where(columns.id >= audit_id((wanted.since - _EPOCH) // _MICROSECOND, ""))
+    if wanted.until is not None:
+        query = query.where(columns.id < audit_id((wanted.until - _EPOCH) // _MICROSECOND + 1000, ""))
+    rows = [tuple(row) for row in await db.execute(query.order_by(columns.id).limit(limit))]
+    return [(Link(AuditRow._make(row[:-2]), row[-2]), START if row[3] == 1 else row[-1]) for row in rows]
 
 
 _CHAINED = tuple(column.name for column in audit_entries.c if column.name != "mac")

@@ -28,9 +28,9 @@ HEADS_PURPOSE = "audit heads outside"
 
 _DEADLINE_S = 5.0
 _RECALL_S = 1.0
-_AT_ONCE = 500
+_HEADS_PER_BATCH = 500
 _MOST_WAITING = 10_000
-_AWAY = (GatewayError, OSError, TimeoutError)
+_DELIVERY_ERRORS = (GatewayError, OSError, TimeoutError)
 
 
 class HeadStore(Protocol):
@@ -152,11 +152,11 @@ class OutsideHeads:
     async def _deliver_to(self, store: HeadStore) -> None:
         waiting = self._waiting[store.name]
         while waiting:
-            batch = dict(list(waiting.items())[:_AT_ONCE])
+            batch = dict(list(waiting.items())[:_HEADS_PER_BATCH])
             try:
                 with anyio.fail_after(_DEADLINE_S):
                     await store.put(batch)
-            except _AWAY as error:
+            except _DELIVERY_ERRORS as error:
                 self.failures[store.name] += 1
                 log.warning("audit_heads_not_delivered", store=store.name, heads=len(waiting), reason=_reason(error))
                 return
@@ -168,7 +168,7 @@ class OutsideHeads:
         try:
             with anyio.fail_after(within_s):
                 kept = await store.get(tenant)
-        except _AWAY as error:
+        except _DELIVERY_ERRORS as error:
             log.warning("audit_heads_not_read", store=store.name, reason=_reason(error))
             return FoundHeads(store.name, is_reached=False)
         opened = [open_head(self._keys, tenant, sealed) for sealed in kept]

@@ -6,11 +6,11 @@ one signer form a chain themselves, and a later signer signs the ends of earlier
 """
 
 import hmac
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import ARRAY, Text, bindparam, select, text, tuple_
+from sqlalchemy import ARRAY, Text, bindparam, func, select, text, tuple_
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.audit import SIGNERS
@@ -124,6 +124,13 @@ async def append(tenant: TenantId, db: Db, signatures: Sequence[Signature]) -> N
         for row, mac in signatures
     ]
     await db.execute(insert_into(audit_heads), rows)
+
+
+async def last_numbers(tenant: TenantId, db: Db) -> Mapping[str, int]:
+    """The number of the last signature of each signer."""
+    columns = audit_heads.c
+    found = select(columns.signer, func.max(columns.number)).where(columns.tenant_id == tenant)
+    return {str(signer): int(number) for signer, number in await db.execute(found.group_by(columns.signer))}
 
 
 async def signatures(tenant: TenantId, db: Db, *, after: Signature | None, limit: int) -> Sequence[Signature]:

@@ -21,7 +21,7 @@ from gateway.store.audit.chain_writer import APPEND, ChainWriter
 from gateway.store.audit.hash_chain import CATALOG, storable
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.database.connection import PostgresConnection, connect_app
-from gateway.store.database.errors import AWAY
+from gateway.store.database.errors import CONNECTION_ERRORS
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +32,7 @@ _START = "0-0"
 _INSTALLATION = "select installation_id()"
 _STORED = "select id from audit_entries where id = any($1::text[])"
 _IS_KNOWN = "select exists (select from audit_entries where tenant_id = $1 and writer = $2)"
-_AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
+_STORE_ERRORS = (GatewayError, *CONNECTION_ERRORS, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 class SpoolStore(Protocol):
@@ -53,7 +53,7 @@ class SpoolStore(Protocol):
         """The oldest entries with their positions; empty while another replica drains the spool."""
         ...
 
-    async def forget(self, places: Sequence[str]) -> None:
+    async def forget(self, entry_ids: Sequence[str]) -> None:
         """Delete these entries."""
         ...
 
@@ -64,7 +64,7 @@ class SpoolStore(Protocol):
         """
         ...
 
-    async def forget_shared(self, places: Sequence[str]) -> None:
+    async def forget_shared(self, entry_ids: Sequence[str]) -> None:
         """Delete these entries of the shared spool."""
         ...
 
@@ -117,7 +117,7 @@ class SpoolDrain:
         self.brought_back = 0
 
     async def __aenter__(self) -> Self:
-        with suppress(*_AWAY):  # `_run` repeats this before it drains
+        with suppress(*_STORE_ERRORS):  # `_run` repeats this before it drains
             await self._name()
         self._tasks.open(self._run)
         return self
@@ -133,7 +133,7 @@ class SpoolDrain:
                 if waiting := await self._overflow.peek(_GROUP):
                     await self._bring_back(waiting)
                 await self._bring_back_shared()
-            except _AWAY as error:
+            except _STORE_ERRORS as error:
                 log.debug("audit_not_brought_back", error=type(error).__name__)
             except Exception:
                 log.exception("audit_not_brought_back")
@@ -153,7 +153,7 @@ class SpoolDrain:
             while waiting:
                 with anyio.fail_after(_ROUND_S):
                     await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
-                    await self._overflow.forget([place for place, _ in waiting])
+                    await self._overflow.forget([entry_id for entry_id, _ in waiting])
                 self._note(len(waiting))
                 waiting = await self._overflow.peek(_GROUP)
 
@@ -166,10 +166,10 @@ class SpoolDrain:
         while until != self._looked_until:
             async with self._connected() as connection:
                 with anyio.fail_after(_ROUND_S):
-                    entries = {place: _decode(entry) for place, entry in waiting}
+                    entries = {entry_id: _decode(entry) for entry_id, entry in waiting}
                     known = await _known(connection, {entry.record.tenant for entry in entries.values()})
                     # guard: overflow-of-its-tenants
-                    ours = {place: entry for place, entry in entries.items() if entry.record.tenant in known}
+                    ours = {entry_id: entry for entry_id, entry in entries.items() if entry.record.tenant in known}
                     await self._store(connection, ChainWriter(self._chain_key), list(ours.values()))
                     await self._overflow.forget_shared(list(ours))
             self._looked_until = until

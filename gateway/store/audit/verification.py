@@ -6,6 +6,7 @@ revision. The signatures name the ends of all chains. The anchor and the entries
 outside the database contain the heads of the signatures.
 """
 
+import hashlib
 import hmac
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from gateway.domain.audit import (
 )
 from gateway.domain.identifiers import AuditId
 from gateway.store.audit.anchors import TRAIL, AnchorReferences, StoredAnchor, read_reference
+from gateway.store.audit.cuts import ACTION, Cut
+from gateway.store.audit.export_lines import ExportKey
 from gateway.store.audit.hash_chain import CATALOG, CREATION, START, Link, link
 from gateway.store.audit.signed_heads import Signature, seal
 
@@ -43,6 +46,7 @@ class _Walked:
     head: bytes = START
     faults: int = 0
     fault: ChainFault | None = None
+    cut: int = 0
 
     def report(self, kind: ChainFaultKind, number: int, entry: AuditId | None = None) -> None:
         """Count a fault, and remember the first."""
@@ -61,6 +65,17 @@ class _Walked:
         self.last = number
         self.head = mac
 
+    def begin_behind(self, one: Cut, *, is_signed: bool) -> None:
+        """Continue behind removed entries, with a fault if the record is forged or does not continue the last one."""
+        if not is_signed:  # guard: cut-signed
+            self.report(ChainFaultKind.CHANGED, one.row.last)
+        if one.row.first != self.cut + 1:  # guard: cut-continues
+            is_missing = one.row.first > self.cut + 1
+            self.report(ChainFaultKind.MISSING if is_missing else ChainFaultKind.CHANGED, self.cut + 1)
+        self.cut = one.row.last
+        if self.last < one.row.last:
+            self.last, self.head = one.row.last, one.row.head
+
     def closed(self) -> Chain:
         """The chain as a result."""
         return Chain(
@@ -71,6 +86,7 @@ class _Walked:
             head=self.head,
             faults=self.faults,
             fault=self.fault,
+            cut=self.cut,
         )
 
 
@@ -95,8 +111,12 @@ class TrailCheck:
         *,
         references: AnchorReferences = _NO_REFERENCES,
         wanted: Collection[int] = (),
+        cut_keys: Sequence[ExportKey] = (),
     ) -> None:
         self._keys = _Keys(keys.chain)
+        self._cut_keys = cut_keys
+        self._batches: dict[int, hashlib._Hash] = {}
+        self._anchor_kinds: set[str] = set()
         self._signing_keys = _Keys(keys.signing)
         self._anchor_keys = keys.anchor
         self._references = references
@@ -124,6 +144,13 @@ class TrailCheck:
             if row.signer == TRAIL and row.number in self._wanted:
                 self.signed[row.number] = one.mac
 
+    def follow_cuts(self, removed: Iterable[Cut]) -> None:
+        """Begin chains behind what retention removed; before the entries that were read after these records."""
+        for one in removed:
+            self._chain(one.row.writer).begin_behind(one, is_signed=one.is_signed_by(self._cut_keys))
+            self._batches.setdefault(one.row.revision, hashlib.sha256()).update(one.signature)
+            self._anchor_kinds.add(one.row.anchor)
+
     def follow(self, links: Iterable[Link]) -> None:
         """Verify the next entries."""
         for one in links:
@@ -131,19 +158,22 @@ class TrailCheck:
             chain = self._chain(one.row.writer)
             if one.row.kind == AuditKind.BREAK:
                 chain.report(ChainFaultKind.BROKEN, number, entry)  # guard: audit-break-is-reported
-            elif not chain.entries and not self._may_begin(one):
+            elif not chain.entries and not chain.cut and not self._may_begin(one):
                 chain.report(ChainFaultKind.MISSING, 1, entry)
             chain.step(number, chain.last + 1, one.mac, fits=self._fits(chain.head, one), entry=entry)
             if one.is_contradicted:  # guard: audit-every-signature-counts
                 chain.report(ChainFaultKind.CHANGED, number, entry)
             if one.row.writer == CATALOG:
                 self._follow_reference(one)
+                if one.row.action == ACTION:
+                    self._follow_cut_entry(one)
 
     def anchor(self, found: StoredAnchor | None) -> Anchor:
         """State of the anchor. Call this after all entries were verified, and before `chains`."""
         if found is None:
+            was_there = self._is_anchored or bool(self._anchor_kinds - {""})
             # guard: audit-anchor-missing
-            return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)
+            return Anchor(state=AnchorState.MISSING if was_there else AnchorState.PENDING)
         row = found.row
         if not found.is_sealed_by(self._anchor_keys):  # guard: audit-anchor-seal
             return Anchor(state=AnchorState.CHANGED)
@@ -152,7 +182,7 @@ class TrailCheck:
         elif self.last_signature == row.number > 0 and self._chain(_SIGNATURES).head != row.head:
             self._chain(_SIGNATURES).report(ChainFaultKind.CHANGED, row.number)
         at = datetime.fromtimestamp(row.at_us / 1_000_000, UTC)
-        is_replaced = row.kind == AnchorKind.ADOPTED and self._is_anchored
+        is_replaced = row.kind == AnchorKind.ADOPTED and (self._is_anchored or AnchorKind.CREATED in self._anchor_kinds)
         state = AnchorState.BROKEN if is_replaced else AnchorState(row.kind)
         return Anchor(state=state, number=row.number, at=at)
 
@@ -168,6 +198,10 @@ class TrailCheck:
             chain = self._chain(writer)
             if chain.last < number:  # guard: audit-signed-length
                 chain.report(ChainFaultKind.SHORTENED, number)
+        changes = self._chain(CATALOG)
+        for number in self._batches:
+            if changes.cut < number <= changes.last:  # guard: cut-has-an-entry
+                changes.report(ChainFaultKind.CHANGED, number)
         return [chain.closed() for _, chain in sorted(self._walked.items())]
 
     def _follow_reference(self, one: Link) -> None:
@@ -184,6 +218,12 @@ class TrailCheck:
             kind = ChainFaultKind.SHORTENED if named.number > self.last_signature else ChainFaultKind.CHANGED
             self._chain(_SIGNATURES).report(kind, named.number)
 
+    def _follow_cut_entry(self, one: Link) -> None:
+        """Report a fault unless the stored records are those whose digest the entry of the cut contains."""
+        found = self._batches.pop(one.row.seq, hashlib.sha256()).hexdigest()
+        if f'"digest":"{found}"' not in one.row.detail:  # guard: cut-records-complete
+            self._chain(CATALOG).report(ChainFaultKind.CHANGED, one.row.seq, AuditId(one.row.id))
+
     def _chain(self, writer: str) -> _Walked:
         chain = self._walked.get(writer)
         if chain is None:
@@ -199,6 +239,13 @@ class TrailCheck:
         return self._keys.fit(one.mac, partial(link, previous=previous, row=one.row))
 
 
+def is_authentic(keys: TrailKeys, one: Link, previous: bytes | None) -> bool:
+    """True if a holder of the keys wrote the entry behind the one with the MAC `previous`."""
+    if previous is None:
+        return False
+    return _Keys(keys.chain).fit(one.mac, partial(link, previous=previous, row=one.row))
+
+
 class _Keys:
     """The keys that may have made a MAC, the most likely first."""
 
@@ -207,9 +254,9 @@ class _Keys:
 
     def fit(self, mac: bytes, make: Callable[[bytes], bytes]) -> bool:
         """True if one of the keys made the MAC."""
-        for place, key in enumerate(self._keys):
+        for index, key in enumerate(self._keys):
             if hmac.compare_digest(make(key), mac):
-                if place:  # the next entry is most likely under the same key
-                    self._keys.insert(0, self._keys.pop(place))
+                if index:  # the next entry is most likely under the same key
+                    self._keys.insert(0, self._keys.pop(index))
                 return True
         return False

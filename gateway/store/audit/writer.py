@@ -29,7 +29,7 @@ from gateway.store.audit.spool import SpoolStore, pack
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.database.circuit_breaker import PROMPT_S, DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, Statement, connect_app
-from gateway.store.database.errors import AWAY
+from gateway.store.database.errors import CONNECTION_ERRORS
 
 log = structlog.get_logger(__name__)
 
@@ -42,10 +42,10 @@ _COMMIT_S = 10.0
 
 _CLOSE_S = 5.0
 _KEEP_S = 2.0
-_LEFT_ALONE_S = 1.0
+_BACK_OFF_S = 1.0
 """Back-off after the database refused a connection, if there is a spool."""
 
-_AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
+_STORE_ERRORS = (GatewayError, *CONNECTION_ERRORS, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 _ID, _AT = AuditRow._fields.index("id"), AuditRow._fields.index("at_us")
 _Waiting = tuple[CallRecord, "asyncio.Future[None]"]
@@ -90,7 +90,7 @@ class AuditWriter:
         self._overflow = overflow
         self._silence = DatabaseBreaker() if silence is None else silence
         self._names = ChainWriter(chain_key)  # ids of entries that no connection has written
-        self._left_alone_until = 0.0
+        self._backs_off_until = 0.0
         self.written = 0
         self.kept = 0
         self.failed = 0
@@ -164,7 +164,7 @@ class AuditWriter:
             self._ended.set()
 
     async def _write_group(self, group: Sequence[_Waiting]) -> None:
-        if self._is_left_alone():
+        if self._backs_off():
             await self._keep(group, None)
             return
         rows: list[StoredRow] | None = None
@@ -179,7 +179,7 @@ class AuditWriter:
             if len(group) > 1:
                 for alone in group:
                     await self._write_group([alone])
-        except _AWAY as error:
+        except _STORE_ERRORS as error:
             log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
             self._drop_connection()
             self._leave_alone(error, was_connected=rows is not None)
@@ -197,10 +197,10 @@ class AuditWriter:
         is_kept = self._overflow is not None and any(record.kind is AuditKind.CALL for record, _ in group)
         return PROMPT_S if is_kept else _COMMIT_S
 
-    def _is_left_alone(self) -> bool:
+    def _backs_off(self) -> bool:
         if self._overflow is None:
             return False
-        return time.monotonic() < self._left_alone_until or not self._silence.may_ask()
+        return time.monotonic() < self._backs_off_until or not self._silence.may_ask()
 
     def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
         """Note a failure: a broken connection may be replaced at once, an unreachable database causes a back-off."""
@@ -209,15 +209,15 @@ class AuditWriter:
             return
         self._silence.end()  # PostgreSQL has responded
         if self._overflow is not None and not was_connected:
-            self._left_alone_until = time.monotonic() + _LEFT_ALONE_S
+            self._backs_off_until = time.monotonic() + _BACK_OFF_S
 
     async def _keep(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
         """Spool the outcomes. An outcome keeps the id of its row, because that row may have been stored."""
-        outcomes = [(place, one) for place, one in enumerate(group) if one[0].kind is AuditKind.CALL]
+        outcomes = [(index, one) for index, one in enumerate(group) if one[0].kind is AuditKind.CALL]
         if self._overflow is None or not outcomes:
             return
         try:
-            entries = [self._pack(record, None if rows is None else rows[place]) for place, (record, _) in outcomes]
+            entries = [self._pack(record, None if rows is None else rows[index]) for index, (record, _) in outcomes]
             async with bounded_wait(_KEEP_S):
                 await self._overflow.keep(entries)
         except (Unavailable, TimeoutError) as error:

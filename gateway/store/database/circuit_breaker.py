@@ -14,15 +14,15 @@ from typing import Final
 PROMPT_S: Final = 2.0
 """Deadline in seconds for PostgreSQL, for a caller that has a fallback."""
 
-_LEFT_ALONE_S = 3.0
-_LATE_S = 0.5
+_OPEN_S = 3.0
+_LOOP_LAG_S = 0.5
 
 
 class DatabaseBreaker:
     """The breaker of one replica."""
 
-    def __init__(self, *, left_alone_s: float = _LEFT_ALONE_S) -> None:
-        self._left_alone_s = left_alone_s
+    def __init__(self, *, open_s: float = _OPEN_S) -> None:
+        self._open_s = open_s
         self._until: float | None = None
 
     def may_ask(self) -> bool:
@@ -36,12 +36,12 @@ class DatabaseBreaker:
             return True
         if now < self._until:
             return False
-        self._until = now + self._left_alone_s
+        self._until = now + self._open_s
         return True
 
     def note(self) -> None:
         """Open the breaker: a request timed out."""
-        self._until = time.monotonic() + self._left_alone_s
+        self._until = time.monotonic() + self._open_s
 
     def end(self) -> None:
         """Close the breaker: PostgreSQL has responded."""
@@ -62,7 +62,7 @@ async def bounded_wait(seconds: float) -> AsyncGenerator[None]:
         def end(due: float, *, is_last: bool) -> None:
             nonlocal alarm
             now = loop.time()
-            if is_last or now - due < _LATE_S:
+            if is_last or now - due < _LOOP_LAG_S:
                 limit.reschedule(now)
             else:
                 alarm = loop.call_later(seconds, lambda: end(now + seconds, is_last=True))

@@ -15,21 +15,22 @@ from gateway.store.database.connection import APP_ROLE, PostgresConnection, conn
 from gateway.store.tables import metadata
 
 _TABLES = sorted(metadata.tables)
-_APPEND_ONLY = ("audit_entries", "audit_heads")
+_APPEND_ONLY = ("audit_cuts", "audit_entries", "audit_heads")
 
 _SERVER = """
 select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
        session_user::text as login, extract(epoch from clock_timestamp())::float8 as now,
-       (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = session_user) as is_mighty
+       (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = session_user) as bypasses_isolation
 """
 _ROLE = """
-select rolsuper as is_superuser, rolbypassrls as bypasses, rolcreaterole or rolcreatedb or rolreplication as is_maker,
+select rolsuper as is_superuser, rolbypassrls as bypasses,
+       rolcreaterole or rolcreatedb or rolreplication as may_create_roles_or_databases,
        array(select m.rolname::text from pg_catalog.pg_auth_members a join pg_catalog.pg_roles m on m.oid = a.roleid
              where a.member = r.oid order by 1) as member_of,
        array(select c.relname::text from pg_catalog.pg_class c where c.relowner = r.oid order by 1) as owns
 from pg_catalog.pg_roles r where r.rolname = $1
 """
-_WALLS = """
+_ROW_LEVEL_SECURITY = """
 select c.relname::text as name, c.relrowsecurity as is_enabled, c.relforcerowsecurity as is_forced,
        exists (select from pg_catalog.pg_policy p where p.polrelid = c.oid) as has_policy
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -49,7 +50,7 @@ where n.nspname = 'public' and c.relname = any($1::text[])
        or (wanted.forbidden and has_table_privilege($3, c.oid, right_)))
 order by 1
 """
-_DANGEROUS_ATTRIBUTES = """
+_OPEN_DEFINER_FUNCTIONS = """
 select p.proname::text as name from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 where n.nspname = 'public' and p.prosecdef and has_function_privilege('public', p.oid, 'execute') order by 1
 """
@@ -64,7 +65,7 @@ class RoleFacts:
 
     is_superuser: bool
     bypasses: bool
-    is_maker: bool
+    may_create_roles_or_databases: bool
     member_of: Sequence[str]
     owns: Sequence[str]
     lacks: Sequence[str]
@@ -78,13 +79,13 @@ class DatabaseFacts:
     version: str
     major: int
     login: str
-    login_is_mighty: bool
+    login_bypasses_isolation: bool
     clock_skew_s: float
     revision: str | None
     role: RoleFacts | None
-    unwalled: Sequence[str]
+    tables_without_rls: Sequence[str]
     """Tables of tenants whose row-level security is off or has no policy."""
-    unforced: Sequence[str]
+    tables_not_forcing_rls: Sequence[str]
     """Tables of tenants whose row-level security does not bind their owner."""
     missing: Sequence[str]
     """Tables that this code uses and the database lacks."""
@@ -107,21 +108,21 @@ async def examine_database(url: str) -> DatabaseFacts:
 
 
 async def _read(connection: PostgresConnection) -> DatabaseFacts:
-    asked = time.time()
+    sent_at = time.time()
     [server] = await connection.fetch(_SERVER)
     answered_at = time.time()
-    walls = await connection.fetch(_WALLS, _TABLES)
+    tables = await connection.fetch(_ROW_LEVEL_SECURITY, _TABLES)
     return DatabaseFacts(
         version=str(server["version"]).split(" ", 1)[0],
         major=_int(server["number"]) // 10_000,
         login=str(server["login"]),
-        login_is_mighty=bool(server["is_mighty"]),
-        clock_skew_s=_float(server["now"]) - (asked + answered_at) / 2,
+        login_bypasses_isolation=bool(server["bypasses_isolation"]),
+        clock_skew_s=_float(server["now"]) - (sent_at + answered_at) / 2,
         revision=await _revision(connection),
         role=await _role(connection),
-        unwalled=[str(wall["name"]) for wall in walls if not (wall["is_enabled"] and wall["has_policy"])],
-        unforced=[str(wall["name"]) for wall in walls if not wall["is_forced"]],
-        missing=sorted({*_TABLES}.difference(str(wall["name"]) for wall in walls)),
+        tables_without_rls=[str(one["name"]) for one in tables if not (one["is_enabled"] and one["has_policy"])],
+        tables_not_forcing_rls=[str(table["name"]) for table in tables if not table["is_forced"]],
+        missing=sorted({*_TABLES}.difference(str(table["name"]) for table in tables)),
     )
 
 
@@ -134,11 +135,12 @@ async def _role(connection: PostgresConnection) -> RoleFacts | None:
     excess = [str(grant["what"]) for grant in grants if not grant["needed"]]
     if await connection.fetchval(_MAY_CREATE, APP_ROLE):
         excess.append("schema public: create")
-    excess += [f"{door['name']}: execute by everybody" for door in await connection.fetch(_DANGEROUS_ATTRIBUTES)]
+    functions = await connection.fetch(_OPEN_DEFINER_FUNCTIONS)
+    excess += [f"{function['name']}: execute by everybody" for function in functions]
     return RoleFacts(
         is_superuser=bool(role["is_superuser"]),
         bypasses=bool(role["bypasses"]),
-        is_maker=bool(role["is_maker"]),
+        may_create_roles_or_databases=bool(role["may_create_roles_or_databases"]),
         member_of=_texts(role["member_of"]),
         owns=_texts(role["owns"]),
         lacks=[str(grant["what"]) for grant in grants if grant["needed"]],

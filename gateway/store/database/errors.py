@@ -23,7 +23,7 @@ _EXHAUSTED = "53"
 _RETRY_CLASSES = frozenset({"08", "40", "55", "57", "58"})
 """Connection, serialisation and deadlock, lock, operator intervention, system error."""
 
-AWAY = (OSError, TimeoutError, asyncpg.InternalClientError)
+CONNECTION_ERRORS = (OSError, TimeoutError, asyncpg.InternalClientError)
 """Errors without SQLSTATE for a lost server; `InternalClientError` if the connection breaks during a command."""
 
 RETRY_S = 2.0
@@ -45,7 +45,7 @@ def translate(error: Exception) -> GatewayError | None:
         return DatabaseUnavailable("PostgreSQL has no disk, memory or connection left for this.", retry_after_s=RETRY_S)
     if state == _UNDEFINED_TABLE:
         return DatabaseUnavailable("The database is not migrated: run `gateway migrate`.")
-    if state[:2] in _RETRY_CLASSES if state else isinstance(error, AWAY):
+    if state[:2] in _RETRY_CLASSES if state else isinstance(error, CONNECTION_ERRORS):
         return _away()
     return None
 

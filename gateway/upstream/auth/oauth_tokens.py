@@ -13,7 +13,7 @@ from typing import Protocol
 
 import anyio
 
-from gateway.domain.fairness.cache import FairCache
+from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import AccessToken, Credential
 from gateway.domain.identifiers import SourceId, TenantId
@@ -30,19 +30,19 @@ _SPARE_SHARE = 0.2
 class TokenStore(Protocol):
     """Token store shared by the replicas; the tokens are encrypted. Every method may raise RedisUnavailable."""
 
-    async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
+    async def get(self, tenant: TenantId, name: str) -> AccessToken | None:
         """Return the stored token; None if there is none."""
         ...
 
-    async def put(self, tenant: TenantId, place: str, token: AccessToken) -> None:
+    async def put(self, tenant: TenantId, name: str, token: AccessToken) -> None:
         """Store a token until it expires."""
         ...
 
-    async def drop(self, tenant: TenantId, place: str) -> None:
+    async def drop(self, tenant: TenantId, name: str) -> None:
         """Delete a token."""
         ...
 
-    def lock(self, tenant: TenantId, place: str) -> AbstractAsyncContextManager[None]:
+    def lock(self, tenant: TenantId, name: str) -> AbstractAsyncContextManager[None]:
         """Hold the lock for fetching a token while the block runs; after a bounded wait, the block runs without it."""
         ...
 
@@ -97,70 +97,70 @@ class Tokens:
         """
         for scheme in choose(security, stored) or ():
             if needs_token(scheme, stored):
-                place = _place(source, scheme, stored[scheme.name])
+                name = _token_name(source, scheme, stored[scheme.name])
                 old = refused.get(scheme.name) if refused is not None else None
-                await self._drop(tenant, place, None if old is None else old.value)
+                await self._drop(tenant, name, None if old is None else old.value)
 
-    async def _drop(self, tenant: TenantId, place: str, value: str | None) -> None:
+    async def _drop(self, tenant: TenantId, name: str, value: str | None) -> None:
         """Drop the token at this key if it has this value; with None, drop it in any case."""
-        held = self._held.get(tenant, place)
+        held = self._held.get(tenant, name)
         if held is not None and value in {None, held.value}:
-            self._held.drop(tenant, place)
+            self._held.drop(tenant, name)
         if self._store is None:
             return
         with suppress(RedisUnavailable):
-            kept = None if value is None else await self._store.get(tenant, place)
+            kept = None if value is None else await self._store.get(tenant, name)
             if kept is None or kept.value == value:
-                await self._store.drop(tenant, place)
+                await self._store.drop(tenant, name)
 
     async def _token(
         self, tenant: TenantId, source: SourceId, scheme: SchemePlan, credential: Credential
     ) -> AccessToken:
-        place = _place(source, scheme, credential)
+        name = _token_name(source, scheme, credential)
         while True:
-            held = self._held.get(tenant, place)
+            held = self._held.get(tenant, name)
             if held is not None and _is_fresh(held):
                 return held
-            flight = self._flights.get((tenant, place))
+            flight = self._flights.get((tenant, name))
             if flight is None:
-                return await self._lead(tenant, place, scheme, credential)
+                return await self._lead(tenant, name, scheme, credential)
             await flight.done.wait()
             if flight.error is not None:
                 raise type(flight.error)(flight.error.message)
 
-    async def _lead(self, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
-        flight = self._flights[tenant, place] = _Fetch()
+    async def _lead(self, tenant: TenantId, name: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
+        flight = self._flights[tenant, name] = _Fetch()
         try:
-            token = await self._obtain(tenant, place, scheme, credential)
+            token = await self._obtain(tenant, name, scheme, credential)
         except GatewayError as error:
             flight.error = error
             raise
         finally:
-            del self._flights[tenant, place]
+            del self._flights[tenant, name]
             flight.done.set()
-        self._held.put(tenant, place, token)
+        self._held.put(tenant, name, token)
         return token
 
-    async def _obtain(self, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
+    async def _obtain(self, tenant: TenantId, name: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
         if self._store is None:
             return await fetch_token(self._upstream, tenant, scheme, credential)
         try:
-            return await self._obtain_shared(self._store, tenant, place, scheme, credential)
+            return await self._obtain_shared(self._store, tenant, name, scheme, credential)
         except RedisUnavailable:
             return await fetch_token(self._upstream, tenant, scheme, credential)
 
     async def _obtain_shared(
-        self, store: TokenStore, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential
+        self, store: TokenStore, tenant: TenantId, name: str, scheme: SchemePlan, credential: Credential
     ) -> AccessToken:
-        found = await store.get(tenant, place)
+        found = await store.get(tenant, name)
         if found is not None and _is_fresh(found):
             return found
-        async with store.lock(tenant, place):
-            found = await store.get(tenant, place)
+        async with store.lock(tenant, name):
+            found = await store.get(tenant, name)
             if found is not None and _is_fresh(found):
                 return found
             token = await fetch_token(self._upstream, tenant, scheme, credential)
-            await store.put(tenant, place, token)
+            await store.put(tenant, name, token)
             return token
 
 
@@ -169,7 +169,7 @@ def needs_token(scheme: SchemePlan, stored: Mapping[str, Credential]) -> bool:
     return scheme.kind is SchemeKind.CLIENT_CREDENTIALS and stored[scheme.name].username is not None
 
 
-def _place(source: SourceId, scheme: SchemePlan, credential: Credential) -> str:
+def _token_name(source: SourceId, scheme: SchemePlan, credential: Credential) -> str:
     parts = (source, scheme.name, scheme.token_url or "", *scheme.scopes, credential.username or "", credential.value)
     digest = hashlib.blake2b(digest_size=32)
     for part in parts:

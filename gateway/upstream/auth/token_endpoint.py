@@ -97,7 +97,7 @@ def _read(scheme: SchemePlan, answer: UpstreamAnswer) -> AccessToken:
     if not isinstance(value, str) or not value or not is_header_value(value):
         raise TokenRefused(f"The token endpoint of {scheme.name!r} answered without a token.")
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise TokenRefused(f"The token endpoint of {scheme.name!r} gave a token that is no bearer token.")
+        raise TokenRefused(f"The token endpoint of {scheme.name!r} gave a token that is not a bearer token.")
     life_s = _life(members.get("expires_in"))
     return AccessToken(value=value, expires_at=time.time() + life_s, life_s=life_s)
 

@@ -1,9 +1,11 @@
 """Allow-lists of upstreams: exact `host:port` entries of the operator, one list for all tenants and one per tenant.
 
-One parser reads `GATEWAY_EGRESS_ALLOW` and the lists of tenants. An entry is a name or an address with a port; there
-are no patterns and no networks. A tenant's list is part of the key of its pooled connections.
+One parser reads `GATEWAY_EGRESS_ALLOW` and the lists of tenants. An entry is a name or an address with a port, or the
+path of a unix socket; there are no patterns and no networks. A tenant's list is part of the key of its pooled
+connections.
 """
 
+import posixpath
 import re
 from collections.abc import Iterable
 from ipaddress import IPv6Address
@@ -13,17 +15,20 @@ from gateway.domain.identifiers import TenantId
 from gateway.upstream.egress.addresses import Address, read_address
 
 AllowEntry: TypeAlias = tuple[str | Address, int]
-"""A name in lower case or an address, and the port."""
+"""A name in lower case or an address, and the port; or `unix:` with a path, and 0."""
 AllowList: TypeAlias = frozenset[AllowEntry]
 
 NOTHING: AllowList = frozenset()
-FORM = "must be an exact host:port, such as billing.internal:8443, 10.0.0.5:8080 or [fd00::5]:8080"
+FORM = "must be an exact host:port, such as billing.internal:8443, 10.0.0.5:8080 or [fd00::5]:8080, or unix:/path"
+UNIX = "unix:"
 
 _ENTRY = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?")
 _LONGEST_NAME = 254
 """Limit on the characters of a domain name (RFC 1035 section 2.3.4), including its final dot."""
 _LAST_PORT = 65535
+_LONGEST_PATH = 107
+"""Limit on the bytes of a unix socket's path (`sun_path` of Linux, without its final zero)."""
 
 
 class AllowLists(Protocol):
@@ -43,7 +48,9 @@ class AllowLists(Protocol):
 
 
 def read_entry(text: str) -> AllowEntry | None:
-    """Parse an entry; None if the text is not an exact `host:port`."""
+    """Parse an entry; None if the text is not an exact `host:port` or `unix:/path`."""
+    if text.strip().startswith(UNIX):
+        return _read_path(text.strip().removeprefix(UNIX))
     found = _ENTRY.fullmatch(text.strip())
     if found is None or not 0 < int(found["port"]) <= _LAST_PORT:
         return None
@@ -60,12 +67,22 @@ def read_entry(text: str) -> AllowEntry | None:
 def write_entry(entry: AllowEntry) -> str:
     """The canonical spelling in which an entry is stored and shown."""
     host, port = entry
+    if not port:
+        return str(host)
     return f"[{host}]:{port}" if isinstance(host, IPv6Address) else f"{host}:{port}"
 
 
 def read_stored(texts: Iterable[str]) -> AllowList:
     """Parse the stored entries; an entry that cannot be parsed is ignored."""
     return frozenset(entry for text in texts if (entry := read_entry(text)) is not None)
+
+
+def _read_path(path: str) -> AllowEntry | None:
+    """The entry of a socket's path, which must be absolute and normal: one socket has one spelling."""
+    is_normal = path.startswith("/") and not path.startswith("//") and posixpath.normpath(path) == path != "/"
+    if not is_normal or not path.isprintable() or "," in path or len(path.encode()) > _LONGEST_PATH:
+        return None
+    return UNIX + path, 0
 
 
 def _looks_numeric(host: str) -> bool:

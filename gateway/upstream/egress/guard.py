@@ -62,6 +62,10 @@ class Guard:
                 raise denied()
         return tuple(addresses)
 
+    def is_listed(self, entry: AllowEntry, permitted: AllowList) -> bool:
+        """True if the entry itself is on the global list or in `permitted`, public or not."""
+        return entry in self._global or entry in permitted
+
     def may_dial(self, address: str, port: int, permitted: AllowList = NOTHING) -> bool:
         """True if the address is public and the port allowed, or both are on the global list or in `permitted`."""
         parsed = read_address(address)

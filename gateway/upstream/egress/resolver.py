@@ -10,7 +10,7 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.errors import LimitExceeded
 
 _THREADS = 32
-_WAITING = 1024
+_LONGEST_QUEUE = 1024
 
 
 class Lookup(Protocol):
@@ -35,7 +35,7 @@ class SystemLookup:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lookup")
         self._asked: dict[str, asyncio.Future[list[str]]] = {}
-        self.places = FairSlotPool("name lookups", places=_THREADS, queue=_WAITING)
+        self.places = FairSlotPool("name lookups", slots=_THREADS, queue=_LONGEST_QUEUE)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes.
@@ -62,9 +62,11 @@ class SystemLookup:
         running = asyncio.get_running_loop().run_in_executor(self._threads, _ask_system, host, port)
         self._asked[host] = running
 
-        def end(_: object) -> None:
+        def end(ended: "asyncio.Future[list[str]]") -> None:
             self._asked.pop(host, None)
             self.places.free(domain)
+            if not ended.cancelled():  # a failure that no caller waits for any more is not an error of the loop
+                ended.exception()
 
         running.add_done_callback(end)
         return running

@@ -62,7 +62,7 @@ _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (BrokenOff, UpstreamUnreachable, "The upstream broke the connection inside its answer."),
     (Malformed, UpstreamAnswerBroken, "The upstream's answer is not valid HTTP."),
     (OSError, UpstreamUnreachable, "The connection to the upstream broke."),
-    (ValueError, EgressDenied, "The upstream's URL is not one that this gateway may dial."),  # such as a host for TLS
+    (ValueError, EgressDenied, "The gateway must not connect to the upstream's URL."),  # such as a host for TLS
 )
 
 

@@ -41,6 +41,7 @@ class WireClient:
 
     def __init__(self, lookup: Lookup, guard: Guard, *, connect_s: float, most: int, share: int) -> None:
         connector = Connector(lookup, guard, dial_s=connect_s / 2)
+        self.dial = connector.dial
         self.pool = ConnectionPool(connector, connect_s=connect_s, most=most, share=share)
 
     async def send(self, message: WireRequest, lists: AllowLists | None, loop: asyncio.AbstractEventLoop) -> Response:
@@ -98,7 +99,7 @@ def write_request(request: UpstreamRequest, tenant: str) -> WireRequest:
     method = check_method(request.method)
     found = read_url(request.url)
     if found is None:
-        raise EgressDenied("The upstream's URL is not one that this gateway may dial.")
+        raise EgressDenied("The gateway must not connect to the upstream's URL.")
     origin, target = found
     return WireRequest(
         origin,

@@ -16,14 +16,14 @@ from gateway.upstream.http.connection import Connection
 from gateway.upstream.http.connector import Connector
 from gateway.upstream.http.errors import ConnectedLate, Disconnected
 
-_KEPT_S = 15.0
+_KEEP_ALIVE_S = 15.0
 _TICK_S = 5.0
 _CLOSING_S = 1.0
 _RETRY_S = 1.0
 
-_Place: TypeAlias = "asyncio.Future[Connection | None]"
+_ConnectionFuture: TypeAlias = "asyncio.Future[Connection | None]"
 """Resolves to a released connection of the same key, or to None if there is capacity for a new one."""
-_Waiter: TypeAlias = tuple[PoolKey, _Place]
+_Waiter: TypeAlias = tuple[PoolKey, _ConnectionFuture]
 
 
 class ConnectionPool:
@@ -65,7 +65,7 @@ class ConnectionPool:
         while kept:
             connection = kept.pop()
             del self._oldest[connection]
-            if connection.kept_at + _KEPT_S > now and connection.is_quiet:  # guard: bytes-on-an-idle-connection
+            if connection.kept_at + _KEEP_ALIVE_S > now and connection.is_quiet:  # guard: bytes-on-an-idle-connection
                 return connection
             connection.abort()
         return None
@@ -122,10 +122,10 @@ class ConnectionPool:
             self._timer.cancel()
             self._timer = None
         self._closed = asyncio.get_running_loop().create_future()
-        for key, place in [waiter for queue in self._waiting.values() for waiter in queue]:
-            if not place.done():
+        for key, waiter in [one for queue in self._waiting.values() for one in queue]:
+            if not waiter.done():
                 self._enter(key.tenant)
-                place.set_result(None)
+                waiter.set_result(None)
         self._waiting.clear()
         for connection in list(self._open):
             connection.abort()
@@ -139,13 +139,13 @@ class ConnectionPool:
             self._enter(key.tenant)
             return None
         self._evict(key.tenant if is_at_share else None)
-        place: _Place = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key.tenant, deque()).append((key, place))
+        waiter: _ConnectionFuture = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key.tenant, deque()).append((key, waiter))
         try:
-            return await place
+            return await waiter
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self._give_back(key, place.result())
+            if waiter.done() and not waiter.cancelled():
+                self._give_back(key, waiter.result())
             raise
 
     def _evict(self, tenant: str | None) -> None:
@@ -233,8 +233,8 @@ class ConnectionPool:
         self._kept[connection.key].remove(connection)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close connections that were idle for `_KEPT_S`; one timer serves all."""
-        too_old = loop.time() - _KEPT_S
+        """Close connections that were idle for `_KEEP_ALIVE_S`; one timer serves all."""
+        too_old = loop.time() - _KEEP_ALIVE_S
         for connection in list(self._oldest):
             if connection.kept_at > too_old:
                 break

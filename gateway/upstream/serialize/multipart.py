@@ -1,9 +1,12 @@
 """Multipart bodies (RFC 7578): an object becomes one part per property, a list usually one part per member.
 
-A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encoding`).
+A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encoding`). The boundary occurs in no part
+(RFC 2046). It is derived from the parts, so that equal arguments make equal bytes.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from gateway.domain.http.plans import BodyPlan, FieldPlan, Style, XmlNode
@@ -12,15 +15,28 @@ from gateway.upstream.serialize.file_arguments import OCTETS, File, looks_like_f
 from gateway.upstream.serialize.header_checks import is_header_value, is_token
 from gateway.upstream.serialize.json_lines import lines_writer
 from gateway.upstream.serialize.media_types import essence, is_form, is_json, is_lines, is_yaml
-from gateway.upstream.serialize.multipart_parts import BodyPart, assemble
 from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_bytes, to_json, to_text
 from gateway.upstream.serialize.styles import list_divider, text_pairs
 from gateway.upstream.serialize.urlencoded import form_writer
 from gateway.upstream.serialize.xml import xml_writer
 
 _UNNAMED = FieldPlan(name="")
+_QUOTED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
+_BOUNDARY_BYTES = 16
 
-_Maker: TypeAlias = Callable[[object], Iterator[BodyPart]]
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part: its name, bytes, media type and file name, and further headers."""
+
+    name: str | None
+    content: bytes
+    media_type: str | None = None
+    filename: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+_Maker: TypeAlias = Callable[[object], Iterator[_Part]]
 _Writer: TypeAlias = Callable[[object], tuple[bytes, str]]
 
 
@@ -46,12 +62,12 @@ def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ..
             parts = [part for index, item in enumerate(value) for part in positions[min(index, last)](item)]
         else:
             raise Unwritable("it must be an object to be sent in parts")
-        return assemble(parts, sent_as)
+        return _assemble(parts, sent_as)
 
     return write
 
 
-def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[BodyPart]:
+def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[_Part]:
     return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
 
 
@@ -92,9 +108,9 @@ def _styled_maker(field: FieldPlan) -> _Maker:
     style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
     divide = list_divider([inner.style for inner in field.fields])
 
-    def make(value: object) -> Iterator[BodyPart]:
+    def make(value: object) -> Iterator[_Part]:
         for key, text in text_pairs(field.name, divide(value), style, explode=explode):
-            yield BodyPart(key, to_bytes(text), headers=field.headers)
+            yield _Part(key, to_bytes(text), headers=field.headers)
 
     return make
 
@@ -102,13 +118,13 @@ def _styled_maker(field: FieldPlan) -> _Maker:
 def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
     """Objects and lists in the media type of the part; files and texts as they are, unless the part is XML."""
 
-    def make(value: object) -> Iterator[BodyPart]:
+    def make(value: object) -> Iterator[_Part]:
         for item in value if field.is_list and is_list(value) else (value,):
             if field.xml is None and (looks_like_file(item) or not (is_object(item) or is_list(item))):
                 yield _part(name, field, item)
             else:
                 content, media_type = write(item)
-                yield BodyPart(name, content, media_type, headers=field.headers)
+                yield _Part(name, content, media_type, headers=field.headers)
 
     return make
 
@@ -117,7 +133,7 @@ def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
     """Files as they are, objects and nested lists as JSON; other values as text, or as JSON if declared."""
     is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
 
-    def make(value: object) -> Iterator[BodyPart]:
+    def make(value: object) -> Iterator[_Part]:
         if is_list(value) and not is_whole and name is not None:
             for member in value:
                 if member is not None:
@@ -128,7 +144,7 @@ def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
     return make
 
 
-def _part(name: str | None, field: FieldPlan, value: object) -> BodyPart:
+def _part(name: str | None, field: FieldPlan, value: object) -> _Part:
     declared = field.media_type
     may_be_file = field.is_file or declared is None or not is_json(declared)
     if may_be_file and looks_like_file(value):
@@ -137,14 +153,14 @@ def _part(name: str | None, field: FieldPlan, value: object) -> BodyPart:
     if is_object(value) or is_list(value) or (declared is not None and is_json(declared) and not is_written):
         if declared is not None and not is_json(declared):
             raise Unwritable(f"the part {name!r} is {declared}, which must be text or a file here")
-        return BodyPart(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
+        return _Part(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
     media_type = _chosen(declared, None)
-    return BodyPart(name, to_bytes(to_text(value)), media_type, headers=field.headers)
+    return _Part(name, to_bytes(to_text(value)), media_type, headers=field.headers)
 
 
-def _file_part(name: str | None, field: FieldPlan, file: File) -> BodyPart:
+def _file_part(name: str | None, field: FieldPlan, file: File) -> _Part:
     media_type = _chosen(field.media_type, file.media_type) or OCTETS
-    return BodyPart(name, file.content, media_type, file.name or name or "file", field.headers)
+    return _Part(name, file.content, media_type, file.name or name or "file", field.headers)
 
 
 def _chosen(declared: str | None, own: str | None) -> str | None:
@@ -163,3 +179,51 @@ def _covers(declared: str, own: str) -> bool:
     if wanted.endswith("/*"):
         return given.startswith(wanted[:-1])
     return wanted == given and ";" not in declared
+
+
+def _assemble(parts: Sequence[_Part], essence: str) -> tuple[bytes, str]:
+    """Join the parts into one body; return its bytes and content type.
+
+    Raises:
+        Unwritable: a name has a control character, or a header a lone surrogate.
+    """
+    heads = [_head(part) for part in parts]
+    boundary = _boundary(heads, parts)
+    mark = b"--" + boundary.encode()
+    pieces: list[bytes] = []
+    for head, part in zip(heads, parts, strict=True):
+        pieces += [mark, b"\r\n", head, b"\r\n", part.content, b"\r\n"]
+    pieces += [mark, b"--\r\n"]
+    return b"".join(pieces), f"{essence}; boundary={boundary}"
+
+
+def _head(part: _Part) -> bytes:
+    lines: list[str] = []
+    if part.name is not None:
+        disposition = f'Content-Disposition: form-data; name="{_quoted(part.name)}"'
+        lines.append(disposition if part.filename is None else f'{disposition}; filename="{_quoted(part.filename)}"')
+    elif part.filename is not None:
+        lines.append(f'Content-Disposition: attachment; filename="{_quoted(part.filename)}"')
+    if part.media_type is not None:
+        lines.append(f"Content-Type: {part.media_type}")
+    lines += [f"{name}: {value}" for name, value in part.headers]
+    return to_bytes("".join(f"{line}\r\n" for line in lines))
+
+
+def _quoted(text: str) -> str:
+    """A name as browsers write it (HTML, multipart/form-data encoding algorithm)."""
+    quoted = text.translate(_QUOTED)
+    if any(character < " " or character == "\x7f" for character in quoted):
+        raise Unwritable("a name has a control character")
+    return quoted
+
+
+def _boundary(heads: Sequence[bytes], parts: Sequence[_Part]) -> str:
+    digest = hashlib.blake2b(digest_size=_BOUNDARY_BYTES)
+    for head, part in zip(heads, parts, strict=True):
+        digest.update(len(head).to_bytes(8, "big") + len(part.content).to_bytes(8, "big") + head)
+        digest.update(part.content)
+    boundary = digest.hexdigest()
+    while any(boundary.encode() in piece for piece in (*heads, *(part.content for part in parts))):
+        boundary = hashlib.blake2b(boundary.encode(), digest_size=_BOUNDARY_BYTES).hexdigest()
+    return boundary

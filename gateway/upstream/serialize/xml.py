@@ -17,7 +17,7 @@ _VALUE = str.maketrans(
 )
 _NIL = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'
 _PLAIN = XmlNode()
-_DEEPEST = 64
+_MAX_DEPTH = 64
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class _XmlWriter:
     def __init__(self, nodes: Sequence[XmlNode]) -> None:
         self._nodes = nodes
         self._members = [dict(node.members) for node in nodes]
-        self._places = {id(node): place for place, node in enumerate(nodes)}
+        self._indexes = {id(node): index for index, node in enumerate(nodes)}
 
     def root(self, parent: _Element, node: XmlNode, name: str, value: object) -> None:
         """Write the outermost element, of which there is exactly one."""
@@ -99,8 +99,8 @@ class _XmlWriter:
         if value is None:
             element.attributes.append(_NIL)
         elif is_object(value):
-            place = self._places.get(id(node))
-            members = self._members[place] if place is not None else {}
+            index = self._indexes.get(id(node))
+            members = self._members[index] if index is not None else {}
             for name, item in value.items():
                 index = members.get(name, node.others)
                 self._member(element, _PLAIN if index is None else self._nodes[index], name, item, depth + 1)
@@ -130,8 +130,8 @@ class _XmlWriter:
 
 
 def _check_depth(depth: int) -> None:
-    if depth > _DEEPEST:
-        raise Unwritable(f"it is nested more than {_DEEPEST} levels deep")
+    if depth > _MAX_DEPTH:
+        raise Unwritable(f"it is nested more than {_MAX_DEPTH} levels deep")
 
 
 def _declare(element: _Element, node: XmlNode) -> None:

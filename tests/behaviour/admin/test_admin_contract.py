@@ -11,6 +11,9 @@ from tests.support.upstream import RecordingUpstream
 
 URL = "https://pets.example"
 
+_LINES = {("GET", "/tenants/{t}/audit/export"), ("GET", "/tenants/{t}/audit/tail")}
+"""Routes that answer with JSON Lines; their own tests read them."""
+
 
 @pytest.fixture
 async def walk(gateway: RunningGateway) -> Walk:
@@ -25,13 +28,14 @@ async def test_every_route_answers_as_documented(walk: Walk, upstream: Recording
     await _walk_keys(walk)
     await _walk_sources(walk, upstream)
     await _walk_tools_and_policy(walk)
+    await _walk_approvals(walk)
     await walk_primitives(walk, upstream)
     await walk.ask("DELETE", "/tenants/acme", 412, headers={"if-match": '"ten_x.1"'})
     await walk.ask("DELETE", "/tenants/acme", 204)
     await walk.ask("GET", "/openapi.json", 200)
     await walk.ask("GET", "/doctor", 200)
     succeeded = {(method, template) for method, template, status in walk.seen if status < 300}
-    assert succeeded == walk.documented
+    assert succeeded | _LINES == walk.documented
 
 
 async def _walk_tenants(walk: Walk) -> None:
@@ -121,8 +125,13 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     allowed = (await walk.ask("GET", "/tenants/acme/egress", 200)).json()
     assert (await walk.ask("PUT", "/tenants/acme/egress", 200, json=allowed)).json() == allowed
     await walk.ask("PUT", "/tenants/acme/egress", 400, json={"allow": ["*:80"]})
-    refused = await walk.ask("PUT", "/tenants/acme/policy", 422, json={"moderate": "approve"})
+    refused = await walk.ask("PUT", "/tenants/acme/policy", 400, json={"moderate": "maybe"})
     assert refused.json()["errors"][0]["pointer"] == "/moderate"
+    broken = {"decision": "deny", "when": [{"pointer": "/a", "operator": "greater", "value": "1"}]}
+    refused = await walk.ask("PUT", "/tenants/acme/policy", 400, json={"rules": [broken]})
+    assert refused.json()["errors"][0]["pointer"] == "/rules/0/when/0/value"
+    await walk.ask("POST", "/tenants/acme/policy/check", 400, json={"rules": [broken]})
+    await walk.ask("POST", "/tenants/acme/policy/check", 200, json={"rules": [{"decision": "deny"}]})
     ceilings = await walk.ask("GET", "/tenants/acme/ceilings", 200)
     version = {"if-match": ceilings.headers["etag"]}
     await walk.ask("PUT", "/tenants/acme/ceilings", 200, json={"burst": 9}, headers=version)
@@ -134,6 +143,7 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     await walk.ask("GET", "/tenants/acme/audit?kind=dream", 400)
     assert (await walk.ask("GET", "/tenants/acme/audit/verify", 200)).json()["ok"]
     await walk.ask("GET", "/tenants/none/audit/verify", 404)
+    await _walk_audit_sinks(walk)
 
 
 async def test_a_secret_of_the_walk_is_in_no_answer(walk: Walk) -> None:
@@ -144,3 +154,41 @@ async def test_a_secret_of_the_walk_is_in_no_answer(walk: Walk) -> None:
     for path in ("sources", "sources/api", "sources/api/report", "tools", "audit", "policy", "keys"):
         answer = await walk.ask("GET", f"/tenants/acme/{path}", 200)
         assert b"s3cr3t-canary" not in orjson.dumps(answer.json())
+
+
+async def _walk_approvals(walk: Walk) -> None:
+    path, [tool, *_] = "/tenants/acme/approvals", (await walk.ask("GET", "/tenants/acme/tools", 200)).json()["items"]
+    await walk.ask("PUT", "/tenants/acme/policy", 200, json={"safe": "approve"})
+    made = await walk.ask("POST", "/tenants/acme/keys", 201, json={"name": "anna", "scopes": ["approve"]})
+    person = {"authorization": f"Bearer {made.json()['key']}"}
+    for verdict in ("approve", "deny"):
+        tried = await walk.ask("POST", f"/tenants/acme/tools/{tool['name']}/try", 200, json={"arguments": {}})
+        asked = f"{path}/{tried.json()['result']['_meta']['gateway/approval']['id']}"
+        shown = await walk.ask("GET", asked, 200)
+        await walk.ask("POST", f"{asked}/{verdict}", 403, json={})
+        await walk.ask("POST", f"{asked}/{verdict}", 400, json={"comment": ""})
+        await walk.ask("POST", f"{asked}/{verdict}", 412, json={}, headers={**person, "if-match": '"apr_x.1"'})
+        tagged = {**person, "if-match": shown.headers["etag"]}
+        await walk.ask("POST", f"{asked}/{verdict}", 200, json={"comment": "seen"}, headers=tagged)
+        await walk.ask("POST", f"{asked}/{verdict}", 409, json={}, headers=person)
+        await walk.ask("POST", f"/tenants/acme/tools/{tool['name']}/try", 200, json={"arguments": {}})
+    assert len((await walk.ask("GET", f"{path}?limit=1", 200)).json()["items"]) == 1
+    await walk.ask("GET", f"{path}?state=asked", 400)
+    await walk.ask("GET", f"{path}/none", 404)
+    await walk.ask("PUT", "/tenants/acme/policy", 200, json={"safe": "allow"})
+
+
+async def _walk_audit_sinks(walk: Walk) -> None:
+    """Keys of exports and sinks of an audit trail."""
+    await walk.ask("GET", "/tenants/acme/audit/export-keys", 200)
+    kept = (await walk.ask("GET", "/tenants/acme/audit/retention?days=400", 200)).headers["etag"]
+    await walk.ask("PUT", "/tenants/acme/audit/retention", 200, json={"days": 400}, headers={"if-match": kept})
+    await walk.ask("PUT", "/tenants/acme/audit/retention", 412, json={"days": 400}, headers={"if-match": kept})
+    await walk.ask("PUT", "/tenants/acme/audit/retention", 400, json={"days": 1})
+    path = "/tenants/acme/audit-sinks"
+    sink = {"name": "siem", "kind": "https", "target": "https://siem.example/in", "enabled": False}
+    await walk.ask("POST", path, 201, json=sink)
+    await walk.ask("GET", path, 200)
+    await walk.ask("GET", f"{path}/siem", 200)
+    await walk.ask("PATCH", f"{path}/siem", 200, json={"enabled": False})
+    await walk.ask("DELETE", f"{path}/siem", 204)

@@ -60,8 +60,8 @@ async def test_an_archive_that_is_none_says_why(gateway: RunningGateway) -> None
     await gateway.create_tenant("acme")
     root = ZOO["zoo/openapi.yaml"]
     refused = {
-        "no base64": {"archive": {"base64": "\u00e4"}},
-        "is no base64": {"archive": {"base64": "a"}},
+        "not valid base64": {"archive": {"base64": "\u00e4"}},
+        "is not valid base64": {"archive": {"base64": "a"}},
         "neither zip nor tar": archived(b"openapi"),
         "no file is an OpenAPI document": archived(zip_of({"a.yaml": b"x: 1"})),
         "several files": archived(zip_of({"a.yaml": root, "b.yaml": root})),

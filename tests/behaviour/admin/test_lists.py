@@ -21,6 +21,15 @@ async def acme(gateway: RunningGateway) -> RunningGateway:
     return gateway
 
 
+REQUIRED: dict[str, dict[str, Any]] = {
+    "live-sources": {"kind": "agent"},
+    "webhook-endpoints": {"url": URL, "kinds": ["approval.requested"]},
+    "guardrails": {"check": "secrets", "phases": ["call"], "action": "log"},
+    "audit-sinks": {"kind": "https", "target": URL, "enabled": False},
+}
+"""What nouns need beside a name."""
+
+
 async def _fill(gateway: RunningGateway, noun: str) -> list[str]:
     """Five items of a noun, and what addresses or names each, in the order they were made."""
     bodies: list[dict[str, Any]]
@@ -44,7 +53,7 @@ async def _fill(gateway: RunningGateway, noun: str) -> list[str]:
                 await add(gateway, "acme", "resources", text_resource(f"docs://{name}"))
             bodies = [{"uri": f"docs://{name}", "url": f"{URL}/{name}"} for name in PLAIN]
         case _:
-            bodies = [{"name": name} for name in PLAIN]
+            bodies = [{"name": name, **REQUIRED.get(noun, {})} for name in PLAIN]
     return [_named(await add(gateway, "acme", noun, body)) for body in bodies]
 
 
@@ -76,7 +85,11 @@ NOUNS = {
     "profiles": ("name",),
     "credentials": ("name", "created_at"),
     "webhooks": ("name", "created_at"),
+    "webhook-endpoints": ("name", "created_at"),
+    "guardrails": ("name", "created_at"),
     "watches": ("uri", "created_at"),
+    "audit-sinks": ("name", "created_at"),
+    "live-sources": ("name", "created_at"),
 }
 
 

@@ -125,7 +125,7 @@ def _id_of(key: str) -> str:
 
 
 async def test_a_trial_of_an_imported_tool_shows_its_request(acme: RunningGateway, upstream: RecordingUpstream) -> None:
-    """Ours: what would be sent is shown for every kind of tool, bodies that are no text by their size (PRG-3)."""
+    """Ours: what would be sent is shown for every kind of tool, bodies that are not text by their size (PRG-3)."""
     await acme.import_document("acme", pets(upstream.url))
     tried = (await acme.admin.post(f"{TOOLS}/get_pet/try", json={"arguments": {"id": 7}})).json()
     assert (tried["request"]["method"], tried["request"]["url"]) == ("GET", f"{upstream.url}/v1/pets/7")

@@ -22,6 +22,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "prompts/review": text_prompt("review"),
     f"resources?uri={quote(URI, safe='')}": text_resource(URI),
     f"resource-templates?uri={quote(URI_TEMPLATE, safe='')}": template(URI_TEMPLATE, TEXT),
+    "live-sources/laptop": {"kind": "agent"},
     "profiles/reading": {"include": [{"safety": ["safe"]}]},
     "credentials/bank": {"place": "bearer", "value": "v", "origins": [URL]},
 }

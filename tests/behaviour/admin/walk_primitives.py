@@ -31,7 +31,10 @@ async def walk_primitives(walk: Walk, upstream: RecordingUpstream) -> None:
     await _walk_prompts(walk)
     await _walk_profiles(walk)
     await _walk_webhooks(walk)
+    await _walk_webhook_endpoints(walk, upstream)
+    await _walk_guardrails(walk)
     await _walk_watches(walk, upstream)
+    await _walk_live_sources(walk)
     await walk.ask("DELETE", f"{ACME}/tools/fetch", 204)
     await walk.ask("DELETE", f"{ACME}/credentials/token", 204)
 
@@ -79,6 +82,8 @@ async def _walk_tools(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("PATCH", f"{path}/say", 200, json={"enabled": False}, headers={"if-match": made.headers["etag"]})
     await walk.ask("PATCH", f"{path}/say", 412, json={"enabled": True}, headers={"if-match": made.headers["etag"]})
     await walk.ask("POST", f"{path}/say/try", 409, json={})
+    await walk.ask("POST", f"{path}/say/explain", 200, json={"arguments": {}, "as": {"profile": "default"}})
+    await walk.ask("POST", f"{path}/none/explain", 404, json={})
     await walk.ask("POST", f"{path}/none/try", 404, json={})
     await walk.ask("PUT", f"{path}/say", 200, json=static_tool("say", "other"))
     await walk.ask("DELETE", f"{path}/say", 204)
@@ -235,6 +240,60 @@ async def _walk_webhooks(walk: Walk) -> None:
     await walk.ask("DELETE", f"{path}/cms", 204)
 
 
+async def _walk_webhook_endpoints(walk: Walk, upstream: RecordingUpstream) -> None:
+    path = f"{ACME}/webhook-endpoints"
+    body: dict[str, Any] = {"name": "chat", "url": upstream.url, "kinds": ["approval.requested"], "enabled": False}
+    made = await walk.ask("POST", path, 201, json=body)
+    assert made.headers["location"] == f"/admin/v1{path}/chat"
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("POST", path, 400, json={**body, "name": "plain", "url": "http://hooks.example"})
+    await walk.ask("POST", path, 400, json={**body, "name": "x", "kinds": []})
+    listed = await walk.ask("GET", path, 200)
+    shown = await walk.ask("GET", f"{path}/{made.json()['id']}", 200)
+    assert listed.json()["items"] == [shown.json()]
+    assert made.json()["secret"] not in listed.text + shown.text
+    await walk.ask("POST", f"{path}/chat/test", 409)
+    tag = {"if-match": made.headers["etag"]}
+    changed = await walk.ask("PATCH", f"{path}/chat", 200, json={"enabled": True}, headers=tag)
+    assert changed.json()["enabled"]
+    await walk.ask("PATCH", f"{path}/chat", 412, json={"enabled": False}, headers=tag)
+    rotated = await walk.ask("POST", f"{path}/chat/rotate", 200)
+    assert rotated.json()["secret"] != made.json()["secret"]
+    sent = (await walk.ask("POST", f"{path}/chat/test", 202)).json()
+    log = await walk.ask("GET", f"{path}/chat/deliveries", 200)
+    assert [one["id"] for one in log.json()["items"]] == [sent["id"]]
+    found = await walk.ask("GET", f"{path}/chat/deliveries/{sent['id']}", 200)
+    assert found.json()["payload"]["type"] == "webhook_endpoint.test"
+    await walk.ask("POST", f"{path}/chat/deliveries/{sent['id']}/replay", 202)
+    await walk.ask("GET", f"{path}/chat/deliveries/none", 404)
+    await walk.ask("POST", f"{path}/chat/deliveries/none/replay", 404)
+    await walk.ask("GET", f"{path}/none/deliveries", 404)
+    await walk.ask("DELETE", f"{path}/chat", 204)
+    await walk.ask("GET", f"{path}/chat", 404)
+
+
+async def _walk_guardrails(walk: Walk) -> None:
+    path = f"{ACME}/guardrails"
+    rule = {"check": "secrets", "phases": ["call"], "action": "block"}
+    made = await walk.ask("POST", path, 201, json={"name": "secrets", **rule})
+    assert made.headers["location"] == f"/admin/v1{path}/secrets"
+    await walk.ask("POST", path, 409, json={"name": "secrets", **rule})
+    await walk.ask("POST", path, 400, json={"name": "other", **rule, "check": "http"})
+    hook = {"url": "https://judge.example/", "credential": "none"}
+    await walk.ask("POST", path, 422, json={"name": "other", **rule, "check": "http", "hook": hook})
+    listed = await walk.ask("GET", path, 200)
+    shown = await walk.ask("GET", f"{path}/{made.json()['id']}", 200)
+    assert listed.json()["items"] == [shown.json()] == [made.json()]
+    await walk.ask("PUT", f"{path}/injection", 201, json={**rule, "check": "prompt-injection"})
+    await walk.ask("PUT", f"{path}/injection", 200, json={**rule, "check": "pii"})
+    changed = await walk.ask("PATCH", f"{path}/secrets", 200, json={"enabled": False})
+    assert changed.headers["etag"] != made.headers["etag"]
+    await walk.ask("PATCH", f"{path}/secrets", 412, json={"position": 1}, headers={"if-match": made.headers["etag"]})
+    await walk.ask("GET", f"{path}/none", 404)
+    for name in ("secrets", "injection"):
+        await walk.ask("DELETE", f"{path}/{name}", 204)
+
+
 async def _walk_watches(walk: Walk, upstream: RecordingUpstream) -> None:
     path = f"{ACME}/watches"
     body: dict[str, Any] = {"uri": URI, "url": f"{upstream.url}/x", "credential": "token"}
@@ -256,3 +315,34 @@ async def _walk_watches(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("DELETE", one, 204)
     await walk.ask("GET", one, 404)
     await walk.ask("DELETE", f"{ACME}/resources?uri={quote(URI, safe='')}", 204)
+
+
+async def _walk_live_sources(walk: Walk) -> None:
+    path = f"{ACME}/live-sources"
+    body: dict[str, Any] = {"name": "laptop", "kind": "agent", "include": ["get_*"], "safety": {"get_it": "safe"}}
+    made = await walk.ask("POST", path, 201, json=body)
+    assert made.headers["location"] == f"/admin/v1{path}/laptop"
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("POST", path, 422, json={**body, "name": "x", "credential": "token"})
+    await walk.ask("POST", path, 403, json={**body, "name": "x", "kind": "command", "settings": {"argv": ["id"]}})
+    await walk.ask("GET", path, 200)
+    await walk.ask("GET", f"{path}?kind=agent&state=detached&enabled=true&search=LAP", 200)
+    shown = await walk.ask("GET", f"{path}/laptop", 200)
+    assert (await walk.ask("GET", f"{path}/{made.json()['id']}", 200)).json() == shown.json()
+    tag = {"if-match": made.headers["etag"]}
+    changed = await walk.ask("PATCH", f"{path}/laptop", 200, json={"prefix": "pc"}, headers=tag)
+    assert (changed.json()["prefix"], changed.json()["include"]) == ("pc", ["get_*"])
+    await walk.ask("PATCH", f"{path}/laptop", 412, json={"prefix": None}, headers=tag)
+    await walk.ask("PATCH", f"{path}/laptop", 400, json={"include": None})
+    await walk.ask("PUT", f"{path}/laptop", 422, json={"kind": "mcp", "settings": {"url": "https://wiki.example"}})
+    await walk.ask("PUT", f"{path}/laptop", 200, json={"kind": "agent"})
+    await walk.ask("PUT", f"{path}/desk", 201, json={"kind": "agent", "enabled": False})
+    await walk.ask("POST", f"{path}/laptop/reattach", 200)
+    await walk.ask("POST", f"{path}/laptop/accept", 200, json={})
+    await walk.ask("POST", f"{path}/laptop/accept", 422, json={"names": ["none"]})
+    await walk.ask("POST", f"{path}/laptop/accept", 412, json={}, headers=tag)
+    await walk.ask("GET", f"{path}/laptop/primitives", 200)
+    await walk.ask("GET", f"{path}/none/primitives", 404)
+    await walk.ask("GET", f"{path}/none", 404)
+    await walk.ask("DELETE", f"{path}/laptop", 204)
+    await walk.ask("DELETE", f"{path}/desk", 204)

@@ -1,9 +1,11 @@
 """Tenants, keys, sources, tools, policy and audit from the command line, against a running gateway."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+from gateway.cli.audit_verifier import ExportVerifier
 from tests.behaviour.cli.conftest import Terminal
 from tests.support.documents import many
 
@@ -155,11 +157,11 @@ async def test_lists_are_whole_however_many_pages_they_have(terminal: Terminal, 
 
 
 async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) -> None:
-    """Ours: what is not given stays; what does not exist yet is refused (SAF-2)."""
+    """Ours: what is not given stays; what no policy knows is refused (SAF-2)."""
     await terminal.do("tenant", "create", "acme")
 
     changed: Any = (await terminal.do("policy", "set", "--dangerous", "deny", "--limit", "burst=7", "--json")).value
-    later = await terminal.run("policy", "set", "--moderate", "approve")
+    later = await terminal.run("policy", "set", "--moderate", "maybe")
     shown = await terminal.do("policy", "show")
 
     assert (changed["safe"], changed["moderate"], changed["dangerous"]) == ("allow", "allow", "deny")
@@ -183,7 +185,11 @@ async def test_private_upstreams_are_permitted_and_withdrawn(terminal: Terminal)
     broken = await terminal.run(*egress, "--allow", "10.0.0.0/8:80")
     cleared: Any = (await terminal.do(*egress, "--withdraw", "all", "--json")).value
 
+    socket: Any = (await terminal.do(*egress, "--allow", "unix:/run/Editor.sock", "--json")).value
+    gone: Any = (await terminal.do(*egress, "--withdraw", "unix:/run/Editor.sock", "--json")).value
+
     assert none.out == "acme may reach no private upstream beside those in GATEWAY_EGRESS_ALLOW\n"
+    assert (socket, gone) == ({"allow": ["unix:/run/Editor.sock"]}, {"allow": []})
     assert one == {"allow": ["billing.internal:8443"]}
     assert two == {"allow": ["10.0.0.5:80", "10.0.0.6:80", "billing.internal:8443"]}
     assert shown.out.split() == two["allow"]
@@ -232,6 +238,25 @@ async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> No
     assert len(entries) >= 2
     assert {entry["principal"] for entry in entries} == {"operator"}
     assert len(table.out.splitlines()) == 2
+
+
+async def test_a_trail_is_exported_and_verified_with_its_key(terminal: Terminal) -> None:
+    """Ours: three commands take a trail out of the gateway and prove it (SAF-8)."""
+    await terminal.do("tenant", "create", "acme")
+    await terminal.do("key", "create", "ci")
+    file = terminal.folder / "export.jsonl"
+    await terminal.do("audit", "export", "--output", str(file))
+    printed = await terminal.do("audit", "export", "--kind", "change")
+    found: Any = (await terminal.do("audit", "keys", "--json")).value
+    table = await terminal.do("audit", "keys")
+    refused = await terminal.run("audit", "export", "--since", "yesterday")
+
+    public = bytes.fromhex(found["keys"][0]["public"])
+    whole = ExportVerifier([public], tenant=found["tenant"]).verify(io.BytesIO(file.read_bytes()))
+    part = ExportVerifier([public]).verify(io.BytesIO(printed.out.encode()))
+    assert (whole.faults, whole.entries, part.faults, part.entries) == ([], 2, [], 2)
+    assert found["keys"][0]["public"] in table.out
+    assert (refused.code, refused.out) == (1, "")
 
 
 async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(terminal: Terminal) -> None:

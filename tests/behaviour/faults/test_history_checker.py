@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from tests.support.contradictions import find_disagreements
-from tests.support.history import Arrived, Called, EchoingUpstream, History
+from tests.support.history import RUN, Arrived, Called, EchoingUpstream, History
 
 
 def _history() -> History:
@@ -43,6 +43,10 @@ def _repeat(history: History) -> None:
     history.upstream.seen.append(history.upstream.seen[1])
 
 
+def _rerun(history: History) -> None:
+    history.upstream.seen += [Arrived(RUN, "/acme/look/1", "")] * 2
+
+
 def _invent(history: History) -> None:
     history.upstream.seen.append(Arrived("GET", "/acme/look/7", "*/*"))
 
@@ -59,7 +63,7 @@ def _mishear(history: History) -> None:
     history.heard["acme"].append("note://globex")
 
 
-@pytest.mark.parametrize("spoil", [_lose, _swap, _leak, _repeat, _invent, _misdirect, _forget, _mishear])
+@pytest.mark.parametrize("spoil", [_lose, _swap, _leak, _repeat, _rerun, _invent, _misdirect, _forget, _mishear])
 def test_each_kind_of_contradiction_is_found(spoil: Any) -> None:
     """Ours: a checker that finds nothing has to be one that could (SRV-3)."""
     history = _history()

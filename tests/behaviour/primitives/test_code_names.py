@@ -10,7 +10,7 @@ import pytest
 
 from gateway.embed import Context, DuplicateToolError, Gateway, NameTaken, Settings, ToolShape
 from tests.support.events import Events
-from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.handshake import Session, open_session
 from tests.support.hosting import hosted
 from tests.support.primitives import add, static_tool, text_prompt, text_resource
@@ -33,6 +33,7 @@ def settings(database_url: str, redis_url: str) -> Settings:
             "redis_url": redis_url,
             "secret_keys": (SECRET_KEY,),
             "operator_key": OPERATOR_KEY,
+            "tenant_policy": OPEN_POLICY,
         }
     )
 

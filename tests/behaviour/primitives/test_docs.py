@@ -12,12 +12,12 @@ import pytest
 
 from gateway.embed import Gateway, Settings
 from tests.support.documents import pets
-from tests.support.gateway import META, OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.gateway import META, OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.hosting import hosted
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 DOCS = Path(__file__).parents[3] / "docs"
-NAMES = ("primitives.md", "tool-patterns.md")
+NAMES = ("policy.md", "primitives.md", "tool-patterns.md")
 _BLOCK = re.compile(r"^```(\w+)(?: ([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _API = "https://api.example.com"
 _ASKING: dict[str, Any] = {**META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
@@ -56,6 +56,8 @@ class Reader:
                     rest, content=text, headers={"content-type": "application/json"}
                 )
                 assert answer.status_code == 201, (text, answer.text)
+            case "json", "PUT":
+                (await self._running.admin.put(rest, json=_json(text))).raise_for_status()
             case "json", "upstream":
                 self._upstream.body = text.encode()
             case "json", "rpc":
@@ -63,7 +65,7 @@ class Reader:
             case "json", "result" | "error":
                 assert verb in self._answer, (text, self._answer)
                 _compare(_json(text), self._answer[verb], verb)
-            case "python", "":
+            case ("python", "") | ("console", "") | ("yaml", ""):
                 pass
             case _:
                 raise AssertionError(f"nobody knows what to do with ```{block.language} {block.command}")
@@ -143,6 +145,7 @@ async def test_every_block_does_what_it_says(
             ("REDIS_URL", redis_url),
             ("SECRET_KEYS", SECRET_KEY),
             ("OPERATOR_KEY", OPERATOR_KEY),
+            ("TENANT_POLICY", ",".join(OPEN_POLICY)),
             ("EGRESS_ALLOW", upstream.authority),
         ):
             monkeypatch.setenv(f"GATEWAY_{variable}", value)

@@ -35,7 +35,7 @@ from gateway.embed import (
     text,
 )
 from tests.behaviour.primitives.test_kinds import era
-from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.handshake import open_session
 from tests.support.hosting import hosted
 from tests.support.replicas import Mode
@@ -56,6 +56,7 @@ def settle(database_url: str, redis_url: str) -> Settle:
                 "redis_url": redis_url,
                 "secret_keys": (SECRET_KEY,),
                 "operator_key": OPERATOR_KEY,
+                "tenant_policy": OPEN_POLICY,
                 **more,
             }
         )
@@ -385,6 +386,7 @@ def _launch(database_url: str, redis_url: str) -> subprocess.Popen[bytes]:
         "GATEWAY_REDIS_URL": redis_url,
         "GATEWAY_SECRET_KEYS": SECRET_KEY,
         "GATEWAY_OPERATOR_KEY": OPERATOR_KEY,
+        "GATEWAY_TENANT_POLICY": ",".join(OPEN_POLICY),
         "GATEWAY_PORT": "0",
     }
     return subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE)

@@ -229,7 +229,10 @@ async def test_discovery_names_the_modern_versions(acme: Acme) -> None:
     result = (await acme.gateway.rpc("acme", acme.key, "server/discover")).json()["result"]
 
     assert result["supportedVersions"] == [MODERN]
-    assert result["capabilities"] == {"tools": {"listChanged": True}}
+    assert result["capabilities"] == {
+        "tools": {"listChanged": True},
+        "extensions": {"io.modelcontextprotocol/tasks": {}},
+    }
 
 
 async def test_no_session_is_minted_or_echoed_in_the_modern_era(acme: Acme) -> None:

@@ -17,7 +17,7 @@ from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import Peer
 from gateway.protocol.fast_path import is_candidate
 from gateway.protocol.methods.peers import peer_for_request
-from gateway.protocol.methods.server import Context
+from gateway.protocol.request_context import SdkContext
 from tests.behaviour.protocol.conftest import Acme
 from tests.support.gateway import ACCEPT, META, MODERN
 
@@ -171,7 +171,7 @@ async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
     asked: list[str] = []
 
     def counted(
-        ctx: Context, params: CallToolRequestParams, spawn: Spawn, *, talks: bool
+        ctx: SdkContext, params: CallToolRequestParams, spawn: Spawn, *, talks: bool
     ) -> AbstractAsyncContextManager[Peer, None]:
         asked.append(ctx.method)
         return peer_for_request(ctx, params, spawn, talks=talks)

@@ -93,7 +93,7 @@ async def test_records_are_bounded_and_the_operator_has_room_of_its_own(
     changes: Changes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a tenant that fills its records keeps the operator from nothing (ISO-3)."""
-    monkeypatch.setattr(idempotency, "MOST", 2)
+    monkeypatch.setattr(idempotency, "MOST_RECORDS", 2)
     mine = Principal(
         tenant=changes.tenant.id, slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset({Scope.ADMIN})
     )
@@ -105,7 +105,7 @@ async def test_records_are_bounded_and_the_operator_has_room_of_its_own(
     await _reserve(changes, _request("k4"))
 
 
-@pytest.mark.parametrize("limit", ["LARGEST", "MOST_BYTES"])
+@pytest.mark.parametrize("limit", ["LARGEST_RESPONSE", "MOST_BYTES"])
 async def test_an_answer_too_large_to_keep_is_not_done_twice(
     changes: Changes, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +120,7 @@ async def test_an_answer_too_large_to_keep_is_not_done_twice(
 async def test_after_a_day_a_key_is_free_and_nothing_is_left(changes: Changes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: sealed answers do not stay where a tenant never comes back; the round forgets them (ADM-1)."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    monkeypatch.setattr(idempotency, "KEPT", timedelta(0))
+    monkeypatch.setattr(idempotency, "RECORD_LIFETIME", timedelta(0))
     await _done(changes)
     assert await _rows(changes) == 1
     async with catalog.store.unscoped() as db:
@@ -132,7 +132,7 @@ async def test_after_a_day_a_key_is_free_and_nothing_is_left(changes: Changes, m
     async with catalog.store.unscoped() as db:
         assert await jobs.page(db, until=datetime.now(UTC) + timedelta(days=1), limit=9, of_each=9) == []
     await _done(changes)
-    monkeypatch.setattr(idempotency, "KEPT", timedelta(hours=1))
+    monkeypatch.setattr(idempotency, "RECORD_LIFETIME", timedelta(hours=1))
     assert isinstance(await reserve(tenant, catalog, _request()), Attempt)
     await clean_up(catalog, due)  # another replica has it
     assert await _rows(changes) == 1

@@ -274,7 +274,7 @@ async def test_followers_of_a_lost_tenant_are_told_once(asking: Replica) -> None
     leave()
 
     assert told.revisions == found.revisions == [(1, None)]
-    assert asking.connections.follower_count == 0
+    assert asking.connections.subscriber_count == 0
     with pytest.raises(NotFound):
         await asking.show(globex)
 
@@ -346,7 +346,7 @@ async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: 
         _tell(made, acme, await made.advance(acme))
         await other.until(3)
 
-        assert made.connections.follower_count == 1
+        assert made.connections.subscriber_count == 1
         assert first.revisions == second.revisions == [(1, 2), (2, None)]
         assert other.revisions == [(1, 2), (2, 3)]
 
@@ -368,7 +368,7 @@ async def test_a_key_that_ends_without_a_change_is_found_by_the_timer(store: Sto
         infrastructure.is_away = False
         await ended.until(None)
 
-        assert made.connections.follower_count == 1
+        assert made.connections.subscriber_count == 1
         assert stays.revisions == []
 
 

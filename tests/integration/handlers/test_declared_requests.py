@@ -201,7 +201,7 @@ async def test_an_answer_is_cut_as_declared(place: Place) -> None:
 
 
 async def test_an_answer_that_cannot_be_cut_is_a_clean_error(place: Place) -> None:
-    """Ours: what is not there, and what is no JSON, is said (CAL-4)."""
+    """Ours: what is not there, and what is not valid JSON, is said (CAL-4)."""
     place.house.has_tool("points", place.handler(result={"pointer": "/items"}))
 
     assert _code(await place.house.call("points")) == HandlerFailed.code

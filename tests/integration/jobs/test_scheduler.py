@@ -32,7 +32,7 @@ async def _due(store: Store, slug: str, count: int) -> TenantId:
         await tenants.insert(tenant, db)
         for number in range(count):
             work = Job(tenant=tenant.id, id=f"{slug}_{number}", kind=_KIND, due_at=now)
-            await jobs.put(tenant.id, db, work)
+            await jobs.schedule(tenant.id, db, work)
     return tenant.id
 
 
@@ -43,7 +43,7 @@ async def test_each_piece_is_done_by_one_replica(store: Store) -> None:
     async def perform(due: Job) -> None:
         later = datetime.now(UTC) + timedelta(hours=1)
         async with store.transaction(due.tenant) as db:
-            if await jobs.move(due.tenant, db, due.id, seen=due.due_at, to=later):
+            if await jobs.reschedule(due.tenant, db, due.id, seen=due.due_at, to=later):
                 done[due.id] += 1
 
     async with store:
@@ -145,7 +145,7 @@ async def test_work_that_fails_is_due_again_and_other_kinds_are_left_alone(store
         tenant = await _due(store, "acme", 1)
         async with store.transaction(tenant) as db:
             other = Job(tenant=tenant, id="other", kind="of another version", due_at=datetime.now(UTC))
-            await jobs.put(tenant, db, other)
+            await jobs.schedule(tenant, db, other)
         async with JobScheduler(store, {_KIND: perform}, pause_s=0.01):
 
             async def is_tried_again() -> bool:

@@ -6,12 +6,11 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import anyio
 import pytest
 import redis.asyncio
 
@@ -25,18 +24,10 @@ from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.records import Sessions, new_session_id
 from gateway.redis.sessions.stores import SessionStores, session_stores
+from tests.support.replicas import until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"
-
-
-async def until(claim: Callable[[], bool], *, seconds: float = 10) -> None:
-    """Wait for what another process or replica does, of which no event tells."""
-    with anyio.fail_after(seconds):
-        while True:
-            if claim():
-                return
-            await anyio.sleep(0.01)
 
 
 class OwnRedis:

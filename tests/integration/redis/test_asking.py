@@ -17,8 +17,9 @@ from gateway.redis.sessions.records import share_of
 from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.redis.sessions.stream_log import START
 from gateway.redis.sessions.subscriptions import MAX_SUBSCRIPTIONS
-from tests.integration.redis.conftest import ACME, GLOBEX, SECRET, OwnRedis, Two, make_record, until
+from tests.integration.redis.conftest import ACME, GLOBEX, SECRET, OwnRedis, Two, make_record
 from tests.support import replicas
+from tests.support.replicas import until
 from tests.support.streams import open_stream
 
 ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")

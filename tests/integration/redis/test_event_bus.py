@@ -13,7 +13,8 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
 from gateway.redis.envelopes import Envelope
 from gateway.redis.event_bus import EventBus
-from tests.integration.redis.conftest import OwnRedis, until
+from tests.integration.redis.conftest import OwnRedis
+from tests.support.replicas import until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"

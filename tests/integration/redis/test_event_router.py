@@ -11,7 +11,7 @@ from gateway.domain.events import CatalogMoved, ResourceUpdated
 from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
-from tests.integration.redis.conftest import until
+from tests.support.replicas import until
 
 ACME = TenantId("ten_acme")
 MOVED = CatalogMoved(tenant=ACME, revision=3)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from gateway.domain.audit import AnchorKind, AuditKind, CallRecord
+from gateway.domain.approvals import Approval, ApprovalState, RequestShown
+from gateway.domain.audit import AnchorKind, AuditKind, CallRecord, SinkKind, TrailSink
 from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import (
@@ -14,27 +15,43 @@ from gateway.domain.identifiers import (
     SourceId,
     TenantId,
     mint,
+    new_approval_id,
+    new_audit_sink_id,
     new_credential_id,
+    new_guardrail_id,
+    new_live_source_id,
     new_operation_id,
     new_override_id,
     new_primitive_id,
     new_profile_id,
     new_source_id,
+    new_task_id,
     new_tenant_id,
     new_watch_id,
+    new_webhook_endpoint_id,
     new_webhook_id,
 )
+from gateway.domain.live_sources import LiveKind, LivePrimitive, LiveSource, LiveStatus, RememberedPrimitive
 from gateway.domain.overrides import Override, OverrideFields
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.guardrails import (
+    Guardrail,
+    GuardrailAction,
+    GuardrailCheck,
+    GuardrailPhase,
+    GuardrailRule,
+    HookSettings,
+)
 from gateway.domain.tenancy.keys import Key, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.tenants import Tenant
-from gateway.domain.watches import Sighting, Watch
-from gateway.domain.webhooks import SigningSecrets, Webhook
+from gateway.domain.updates.watches import Sighting, Watch
+from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
+from gateway.domain.updates.webhooks import SigningSecrets, Webhook
 from gateway.store import (
     ceilings,
     credentials,
@@ -44,25 +61,29 @@ from gateway.store import (
     keys,
     operations,
     overrides,
-    policies,
     primitives,
     profiles,
     secrets,
     sources,
     tenants,
     tool_aliases,
-    watches,
-    webhooks,
 )
-from gateway.store.audit import anchors, signed_heads
+from gateway.store.audit import anchors, cuts, places, retention, signed_heads, sinks
 from gateway.store.audit import entries as audit
+from gateway.store.audit.cuts import Cut, CutRow
+from gateway.store.audit.export_lines import ExportKey
 from gateway.store.audit.hash_chain import CREATION, Link
 from gateway.store.audit.signed_heads import HeadRow, Signature
 from gateway.store.audit.verification import TrailCheck, TrailKeys
+from gateway.store.calls import approvals, guardrails, mcp_tasks, policies
+from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
 from gateway.store.jobs import Job
+from gateway.store.live import live_primitives, live_sources
+from gateway.store.notifications import deliveries, webhook_endpoints
+from gateway.store.updates import watches, webhooks
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32
@@ -173,6 +194,32 @@ def make_webhook(name: str) -> Webhook:
     return Webhook(id=new_webhook_id(), name=name, version=1, retires_at=NOW, created_at=NOW, updated_at=NOW)
 
 
+def make_sink(name: str) -> TrailSink:
+    return TrailSink(
+        id=new_audit_sink_id(),
+        name=f"{name}-sink",
+        kind=SinkKind.HTTPS,
+        target=f"https://example.com/{name}",
+        credential=f"{name} named",
+        enabled=True,
+        version=1,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def make_cut(tenant: TenantId, writer: str) -> Cut:
+    row = CutRow(tenant, writer, 1, 2, 1, 0, 0, b"head", b"content", "created", 0)
+    return Cut.sign(row, ExportKey.of(tenant, SEALER)[0])
+
+
+async def _deliver_and_cut(tenant: TenantId, db: Db, sink: TrailSink, writer: str) -> None:
+    await sinks.insert(tenant, db, sink)
+    await places.save(tenant, db, sink.id, {writer: 1})
+    await retention.save(tenant, db, 30)
+    await cuts.apply(tenant, db, make_cut(tenant, writer))
+
+
 def make_watch(name: str) -> Watch:
     return Watch(
         id=new_watch_id(),
@@ -187,6 +234,57 @@ def make_watch(name: str) -> Watch:
     )
 
 
+def make_live_source(tenant: TenantId, name: str) -> LiveSource:
+    return LiveSource(
+        tenant=tenant,
+        id=new_live_source_id(),
+        name=f"{name} live",
+        kind=LiveKind.MCP,
+        settings={"url": f"https://{name}.example/mcp", "timeout_s": 1.5},
+        prefix=f"{name}_",
+        credential=f"{name} named",
+        include=(f"{name}*",),
+        safety={f"{name}_tool": Safety.DANGEROUS},
+        created_at=NOW,
+        updated_at=NOW,
+        status=LiveStatus(title=f"{name} title", since=NOW, fault=f"{name} fault", notices=(f"{name} notice",)),
+    )
+
+
+def make_live_primitive(name: str, *, family: Family = Family.TOOL) -> RememberedPrimitive:
+    return RememberedPrimitive(
+        primitive=LivePrimitive(
+            family=family,
+            name=name,
+            remote=f"{name} remote",
+            definition=b'{"name":"' + name.encode() + b'"}',
+            safety=Safety.MODERATE,
+            safety_reasons=(f"{name} reason",),
+            digest=f"{name} digest",
+        ),
+        accepted_digest=f"{name} digest",
+        accepted_definition=None,
+    )
+
+
+def make_guardrail(name: str) -> Guardrail:
+    hook = HookSettings(url=f"https://{name}.example/check", credential=f"{name} named")
+    return Guardrail(
+        id=new_guardrail_id(),
+        name=f"{name} guardrail",
+        rule=GuardrailRule(
+            check=GuardrailCheck.HTTP,
+            phases=(GuardrailPhase.CALL,),
+            action=GuardrailAction.BLOCK,
+            position=7,
+            scope=Rule(names=(f"{name}*",)),
+            hook=hook,
+        ),
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
 def make_idempotency_record(name: str) -> IdempotencyRecord:
     return IdempotencyRecord(
         id=f"{name} record",
@@ -197,6 +295,44 @@ def make_idempotency_record(name: str) -> IdempotencyRecord:
         leased_until=NOW,
         expires_at=NOW,
         answer=f"{name} answer".encode(),
+    )
+
+
+def make_approval(tenant: TenantId, name: str) -> Approval:
+    return Approval(
+        id=new_approval_id(),
+        tenant=tenant,
+        state=ApprovalState.PENDING,
+        requester="key:key_x",
+        subject=f"{name} agent",
+        key=KeyId("key_x"),
+        profile="default",
+        action="call",
+        tool=f"{name}_tool",
+        tool_digest="00",
+        policy_version=1,
+        digest=b"\x01\x02",
+        request=RequestShown(method="DELETE", url=f"https://{name}.example/all", headers=(("X-A", "b"),), body="{}"),
+        warnings=(f"Deletes everything of {name}.",),
+        correlation_id="cor_1",
+        created_at=NOW,
+        expires_at=datetime(2100, 1, 1, tzinfo=UTC),
+    )
+
+
+def make_task(name: str, data_key: str) -> NewTask:
+    return NewTask(
+        id=new_task_id(),
+        subject=f"{name} subject",
+        profile="default",
+        key=KeyId(f"{name} key"),
+        tool=f"{name}_tool",
+        correlation_id=f"{name} correlation",
+        holder=f"{name} run",
+        has_begun=False,
+        data_key=data_key,
+        call=f"{name} call".encode(),
+        rounds=f"{name} rounds".encode(),
     )
 
 
@@ -216,6 +352,19 @@ def make_record(tenant: TenantId, number: int = 0, *, kind: AuditKind = AuditKin
     )
 
 
+def make_endpoint(name: str) -> OutboundWebhook:
+    return OutboundWebhook(
+        id=new_webhook_endpoint_id(),
+        name=name,
+        url=f"https://{name.replace(' ', '-')}.example",
+        kinds=("approval.requested", "approval.denied"),
+        description=f"{name} description",
+        version=1,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """A stored tenant and the names of what it has."""
@@ -231,8 +380,16 @@ class Stored:
     credential: StoredCredential
     webhook: Webhook
     watch: Watch
+    sink: TrailSink
     due: Job
     idempotency: IdempotencyRecord
+    live: LiveSource
+    discovered: RememberedPrimitive
+    approval: Approval
+    guardrail: Guardrail
+    task: NewTask
+    endpoint: OutboundWebhook
+    delivery: OutboundDelivery
 
 
 async def store_everything(store: Store, slug: str) -> Stored:
@@ -245,9 +402,14 @@ async def store_everything(store: Store, slug: str) -> Stored:
     credential = make_credential(f"{slug} named")
     primitive = make_primitive(f"{slug}_own", refers=(f"credential:{credential.name}", f"tool:{slug}_tool"))
     profile = make_profile(f"{slug} profile")
-    webhook, watch = make_webhook(f"{slug} hook"), make_watch(slug)
+    webhook, watch, sink = make_webhook(f"{slug} hook"), make_watch(slug), make_sink(slug)
     record = make_idempotency_record(slug)
+    live, discovered = make_live_source(tenant.id, slug), make_live_primitive(f"{slug}_live")
+    guardrail = make_guardrail(slug)
+    endpoint = make_endpoint(f"{slug} endpoint")
+    delivery = deliveries.new_delivery(endpoint.id, "approval.requested", {"tool": f"{slug} tool"}, now=NOW)
     due = Job(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
+    approval = make_approval(tenant.id, slug)
     async with store.transaction(tenant.id) as db:
         await tenants.insert(tenant, db)
         await keys.insert(key, db)
@@ -278,8 +440,18 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
-        await jobs.put(tenant.id, db, due)
+        await webhook_endpoints.insert(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
+        await deliveries.insert(tenant.id, db, delivery)
+        await jobs.remove(tenant.id, db, endpoint.id)
+        await _deliver_and_cut(tenant.id, db, sink, f"{slug} writer")
+        await jobs.schedule(tenant.id, db, due)
         await idempotency.insert(tenant.id, db, record)
+        await guardrails.insert(tenant.id, db, guardrail)
+        await live_sources.insert(live, db)
+        await live_primitives.replace_some(tenant.id, db, live.id, gone=(), added=[discovered])
+        await approvals.insert(tenant.id, db, SEALER, approval, fingerprint=slug.encode(), credentials=b"c")
+        task = make_task(slug, (await secrets.tenant_key(tenant.id, db, SEALER))[0])
+        await mcp_tasks.insert(tenant.id, db, task, lease=timedelta(minutes=1), lifetime=timedelta(hours=1))
     return Stored(
         tenant=tenant,
         key=key,
@@ -292,8 +464,16 @@ async def store_everything(store: Store, slug: str) -> Stored:
         credential=credential,
         webhook=webhook,
         watch=watch,
+        sink=sink,
         due=due,
         idempotency=record,
+        live=live,
+        discovered=discovered,
+        approval=approval,
+        guardrail=guardrail,
+        task=task,
+        endpoint=endpoint,
+        delivery=delivery,
     )
 
 

@@ -10,16 +10,21 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 
+from gateway.domain.approvals import ApprovalFilter
+from gateway.domain.audit import AuditFilter
 from gateway.domain.http.requests import Credential
 from gateway.domain.idempotency import Attempt
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import TenantId, new_delivery_id, new_task_id
+from gateway.domain.live_sources import LiveKind, LiveStatus
+from gateway.domain.mcp_tasks import TaskState
 from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Policy
-from gateway.domain.watches import Sighting
-from gateway.domain.webhooks import SigningSecrets
+from gateway.domain.updates.watches import Sighting
+from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
 from gateway.store import (
     ceilings,
@@ -31,25 +36,28 @@ from gateway.store import (
     name_owners,
     operations,
     overrides,
-    policies,
     primitives,
     profiles,
     secrets,
     sources,
     tenants,
     tool_aliases,
-    watches,
-    webhooks,
 )
-from gateway.store.audit import entries, signed_heads
+from gateway.store.audit import cuts, entries, places, retention, signed_heads, sinks
+from gateway.store.calls import approvals, guardrails, mcp_tasks, policies
+from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.engine import Db, Store
+from gateway.store.live import live_primitives, live_sources
+from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.tables import metadata
+from gateway.store.updates import watches, webhooks
 from tests.integration.store.samples import (
     NOW,
     SEALER,
     Stored,
     append_change,
+    make_cut,
     make_operation,
     make_override,
     make_signature,
@@ -59,12 +67,18 @@ from tests.support.servers import TestDatabase, TestServers
 
 _MODULES = (
     tool_aliases,
+    approvals,
     entries,
+    cuts,
+    retention,
     signed_heads,
+    places,
+    sinks,
     ceilings,
     credentials,
     jobs,
     egress,
+    guardrails,
     idempotency,
     keys,
     operations,
@@ -76,10 +90,24 @@ _MODULES = (
     secrets,
     sources,
     tenants,
+    live_sources,
+    live_primitives,
+    mcp_tasks,
     watches,
     webhooks,
+    webhook_endpoints,
+    deliveries,
 )
 _VICTIM, _INTRUDER = "victim", "intruder"
+_SHORT = timedelta(seconds=30)
+_LATER = NOW + timedelta(days=36_500)
+_CLAIM = Claim(name="c", credentials=b"c", lease=_SHORT)
+_DECIDED: Mapping[str, object] = {
+    "state": "approved",
+    "decided_by": "planted",
+    "decider_subject": "planted",
+    "comment": "planted",
+}
 
 _Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
@@ -88,11 +116,66 @@ _CALLS: Mapping[str, _Call] = {
     "tool_aliases.add": lambda t, db, v: tool_aliases.add(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
     "tool_aliases.active": lambda t, db, v: tool_aliases.active(t, db),
     "tool_aliases.resolve": lambda t, db, v: tool_aliases.resolve(t, db, [f"{_VICTIM}_old"]),
+    "approvals.lock": lambda t, db, v: approvals.lock(t, db),
+    "approvals.credential_identity": lambda t, db, v: approvals.credential_identity(t, db, _uses(v)),
+    "approvals.insert": lambda t, db, v: approvals.insert(
+        t, db, SEALER, replace(v.approval, tenant=t), fingerprint=b"planted", credentials=b"c"
+    ),
+    "approvals.get": lambda t, db, v: approvals.get(t, db, SEALER, v.approval.id),
+    "approvals.get_attached": lambda t, db, v: approvals.get_attached(
+        t, db, SEALER, _VICTIM.encode(), denied_for=_SHORT
+    ),
+    "approvals.last_run": lambda t, db, v: approvals.last_run(t, db, _VICTIM.encode()),
+    "approvals.park": lambda t, db, v: approvals.park(t, db, v.approval.id, "c", lease=_SHORT),
+    "approvals.state_of": lambda t, db, v: approvals.state_of(t, db, v.approval.id),
+    "approvals.page": lambda t, db, v: approvals.page(
+        t, db, SEALER, after=None, limit=100, wanted=ApprovalFilter(tool=v.approval.tool)
+    ),
+    "approvals.count_open": lambda t, db, v: approvals.count_open(t, db, v.approval.subject),
+    "approvals.decide": lambda t, db, v: approvals.decide(
+        t, db, v.approval.id, decided=_DECIDED, usable=timedelta(days=1)
+    ),
+    "approvals.claim": lambda t, db, v: approvals.claim(t, db, v.approval.id, _CLAIM),
+    "approvals.take_over": lambda t, db, v: approvals.take_over(t, db, v.approval.id, _CLAIM, earlier="c"),
+    "approvals.renew": lambda t, db, v: approvals.renew(t, db, ["c"], lease=_SHORT),
+    "approvals.finish": lambda t, db, v: approvals.finish(t, db, v.approval.id, "c", outcome="planted"),
+    "approvals.supersede": lambda t, db, v: approvals.supersede(t, db, v.approval.id),
+    "approvals.end_overdue": lambda t, db, v: approvals.end_overdue(t, db, limit=10),
+    "approvals.remove_old": lambda t, db, v: approvals.remove_old(t, db, kept=_SHORT, most=0),
+    "approvals.next_due": lambda t, db, v: approvals.next_due(t, db, kept=_SHORT),
+    "jobs.hasten": lambda t, db, v: jobs.hasten(t, db, replace(v.due, due_at=NOW - timedelta(days=1))),
     "entries.append_change": lambda t, db, v: append_change(t, db),
     "entries.last_change": lambda t, db, v: entries.last_change(t, db, "tool"),
     "entries.page": lambda t, db, v: entries.page(t, db, after=None, limit=100),
     "entries.count_calls": lambda t, db, v: entries.count_calls(t, db, [f"{_VICTIM} target"], since=NOW),
     "entries.links": lambda t, db, v: entries.links(t, db, after=None, limit=100),
+    "entries.matching": lambda t, db, v: entries.matching(t, db, AuditFilter(), after="", limit=100),
+    "entries.chain": lambda t, db, v: entries.chain(t, db, "catalog", after=0, limit=100),
+    "cuts.apply": lambda t, db, v: cuts.apply(t, db, make_cut(t, "planted")),
+    "cuts.page": lambda t, db, v: cuts.page(t, db, after=None, limit=100),
+    "cuts.last": lambda t, db, v: cuts.last(t, db, f"{_VICTIM} writer"),
+    "cuts.totals": lambda t, db, v: cuts.totals(t, db),
+    "retention.get": lambda t, db, v: retention.get(t, db),
+    "retention.save": lambda t, db, v: retention.save(t, db, 77),
+    "retention.note_fault": lambda t, db, v: retention.note_fault(t, db, "planted"),
+    "retention.old_chains": lambda t, db, v: retention.old_chains(t, db, days=1),
+    "retention.count_old": lambda t, db, v: retention.count_old(t, db, "catalog", bound=9, before=_LATER, limit=9),
+    "entries.of_ids": lambda t, db, v: entries.of_ids(t, db, [v.audit]),
+    "places.ends": lambda t, db, v: places.ends(t, db),
+    "places.behind": lambda t, db, v: places.behind(t, db, {}, limit=100),
+    "places.oldest_behind": lambda t, db, v: places.oldest_behind(t, db, {}),
+    "places.load": lambda t, db, v: places.load(t, db, v.sink.id),
+    "places.save": lambda t, db, v: places.save(t, db, v.sink.id, {f"{_VICTIM} writer": 7}),
+    "sinks.insert": lambda t, db, v: sinks.insert(t, db, replace(v.sink, name="planted")),
+    "sinks.get": lambda t, db, v: sinks.get(t, db, v.sink.id),
+    "sinks.page": lambda t, db, v: sinks.page(t, db, after=None, limit=100),
+    "sinks.count": lambda t, db, v: sinks.count(t, db),
+    "sinks.of_credential": lambda t, db, v: sinks.of_credential(t, db, f"{_VICTIM} named"),
+    "sinks.save": lambda t, db, v: sinks.save(t, db, replace(v.sink, target="https://planted.example")),
+    "sinks.note_delivery": lambda t, db, v: sinks.note_delivery(t, db, v.sink.id, entries=7, at=NOW),
+    "sinks.note_failure": lambda t, db, v: sinks.note_failure(t, db, v.sink.id, "planted"),
+    "sinks.remove": lambda t, db, v: sinks.remove(t, db, v.sink.id),
+    "signed_heads.last_numbers": lambda t, db, v: signed_heads.last_numbers(t, db),
     "signed_heads.unsigned": lambda t, db, v: signed_heads.unsigned(t, db, signer="mine"),
     "signed_heads.unsigned_of": lambda t, db, v: signed_heads.unsigned_of(t, db, ["catalog"]),
     "signed_heads.append": lambda t, db, v: signed_heads.append(t, db, [make_signature(t, "planted")]),
@@ -104,11 +187,21 @@ _CALLS: Mapping[str, _Call] = {
     "credentials.open_named": lambda t, db, v: credentials.open_named(t, db, SEALER, v.credential.name),
     "credentials.save": lambda t, db, v: credentials.save(t, db, SEALER, v.credential, Credential(value="planted")),
     "credentials.remove": lambda t, db, v: credentials.remove(t, db, v.credential.id),
-    "jobs.put": lambda t, db, v: jobs.put(t, db, v.due),
-    "jobs.move": lambda t, db, v: jobs.move(t, db, v.due.id, seen=NOW, to=NOW),
+    "jobs.schedule": lambda t, db, v: jobs.schedule(t, db, v.due),
+    "jobs.reschedule": lambda t, db, v: jobs.reschedule(t, db, v.due.id, seen=NOW, to=NOW),
     "jobs.remove": lambda t, db, v: jobs.remove(t, db, v.due.id),
     "egress.get": lambda t, db, v: egress.get(t, db),
     "egress.save": lambda t, db, v: egress.save(t, db, Egress(allow=("planted.internal:1",))),
+    "guardrails.insert": lambda t, db, v: guardrails.insert(t, db, replace(v.guardrail, name="planted")),
+    "guardrails.get": lambda t, db, v: guardrails.get(t, db, v.guardrail.id),
+    "guardrails.page": lambda t, db, v: guardrails.page(t, db, after=None, limit=100),
+    "guardrails.load": lambda t, db, v: guardrails.load(t, db),
+    "guardrails.count": lambda t, db, v: guardrails.count(t, db),
+    "guardrails.of_credential": lambda t, db, v: guardrails.of_credential(t, db, f"{_VICTIM} named"),
+    "guardrails.save": lambda t, db, v: guardrails.save(
+        t, db, replace(v.guardrail, rule=replace(v.guardrail.rule, enabled=False))
+    ),
+    "guardrails.remove": lambda t, db, v: guardrails.remove(t, db, v.guardrail.id),
     "idempotency.insert": lambda t, db, v: idempotency.insert(t, db, v.idempotency),
     "idempotency.get": lambda t, db, v: idempotency.get(t, db, v.idempotency.id),
     "idempotency.lease": lambda t, db, v: idempotency.lease(t, db, _attempt(v), until=NOW),
@@ -121,9 +214,48 @@ _CALLS: Mapping[str, _Call] = {
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
     "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),
     "keys.count": lambda t, db, v: keys.count(t, db),
+    "keys.is_granted": lambda t, db, v: keys.is_granted(t, db, Scope.MCP),
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
     "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, digest=b"intruder's"), db),
     "keys.remove": lambda t, db, v: keys.remove(t, db, v.key.id),
+    "live_sources.insert": lambda t, db, v: live_sources.insert(replace(v.live, tenant=t, name="planted"), db),
+    "live_sources.get": lambda t, db, v: live_sources.get(t, db, v.live.id),
+    "live_sources.page": lambda t, db, v: live_sources.page(t, db, after=None, limit=100),
+    "live_sources.load": lambda t, db, v: live_sources.load(t, db),
+    "live_sources.count": lambda t, db, v: live_sources.count(t, db),
+    "live_sources.of_credential": lambda t, db, v: live_sources.of_credential(t, db, f"{_VICTIM} named"),
+    "live_sources.save": lambda t, db, v: live_sources.save(replace(v.live, tenant=t, prefix="planted"), db),
+    "live_sources.report": lambda t, db, v: live_sources.report(t, db, v.live.id, LiveStatus(fault="planted")),
+    "live_sources.remove": lambda t, db, v: live_sources.remove(t, db, v.live.id),
+    "live_primitives.of_source": lambda t, db, v: live_primitives.of_source(t, db, v.live.id),
+    "live_primitives.load": lambda t, db, v: live_primitives.load(t, db),
+    "live_primitives.count": lambda t, db, v: live_primitives.count(t, db),
+    "live_primitives.replace_some": lambda t, db, v: live_primitives.replace_some(
+        t, db, v.live.id, gone=[v.discovered], added=[replace(v.discovered, is_present=False)]
+    ),
+    "live_primitives.hide": lambda t, db, v: live_primitives.hide(t, db, v.live.id),
+    "mcp_tasks.insert": lambda t, db, v: mcp_tasks.insert(
+        t, db, replace(v.task, id=new_task_id()), lease=timedelta(0), lifetime=timedelta(0)
+    ),
+    "mcp_tasks.get": lambda t, db, v: mcp_tasks.get(t, db, v.task.id),
+    "mcp_tasks.owned": lambda t, db, v: mcp_tasks.owned(
+        t, db, [v.task.id], subject=v.task.subject, profile=v.task.profile
+    ),
+    "mcp_tasks.usage": lambda t, db, v: mcp_tasks.usage(t, db, subject=v.task.subject),
+    "mcp_tasks.begin": lambda t, db, v: mcp_tasks.begin(t, db, v.task.id, holder=v.task.holder),
+    "mcp_tasks.lease": lambda t, db, v: mcp_tasks.lease(
+        t, db, v.task.id, holder=v.task.holder, until=timedelta(days=1)
+    ),
+    "mcp_tasks.take": lambda t, db, v: mcp_tasks.take(t, db, v.task.id, holder="planted", until=timedelta(days=1)),
+    "mcp_tasks.postpone": lambda t, db, v: mcp_tasks.postpone(
+        t, db, v.task.id, holder=v.task.holder, to=timedelta(days=1)
+    ),
+    "mcp_tasks.park": lambda t, db, v: mcp_tasks.park(t, db, v.task.id, holder=v.task.holder, rounds=b"planted"),
+    "mcp_tasks.answer": lambda t, db, v: mcp_tasks.answer(t, db, v.task.id, rounds=b"planted", state=TaskState.WORKING),
+    "mcp_tasks.end": lambda t, db, v: mcp_tasks.end(
+        t, db, v.task.id, state=TaskState.FAILED, message="planted", outcome=b"planted"
+    ),
+    "mcp_tasks.remove_expired": lambda t, db, v: mcp_tasks.remove_expired(t, db, v.task.id),
     "operations.insert_all": lambda t, db, v: operations.insert_all(t, db, [make_operation(v.source.id, "planted")]),
     "operations.remove_all": lambda t, db, v: operations.remove_all(t, db, v.source.id),
     "operations.names": lambda t, db, v: operations.names(t, db),
@@ -191,7 +323,38 @@ _CALLS: Mapping[str, _Call] = {
     "tenants.get": lambda t, db, v: tenants.get(v.tenant.id, db),
     "tenants.rename": lambda t, db, v: tenants.rename(v.tenant.id, db, "intruder's"),
     "tenants.remove": lambda t, db, v: tenants.remove(v.tenant.id, db),
+    "tenants.lock": lambda t, db, v: tenants.lock(v.tenant.id, db),
     "tenants.advance": lambda t, db, v: tenants.advance(v.tenant.id, db),
+    "webhook_endpoints.insert": lambda t, db, v: webhook_endpoints.insert(
+        t, db, SEALER, replace(v.endpoint, name="planted"), SigningSecrets(current="planted")
+    ),
+    "webhook_endpoints.get": lambda t, db, v: webhook_endpoints.get(t, db, v.endpoint.id),
+    "webhook_endpoints.page": lambda t, db, v: webhook_endpoints.page(t, db, after=None, limit=100),
+    "webhook_endpoints.count": lambda t, db, v: webhook_endpoints.count(t, db),
+    "webhook_endpoints.open_secrets": lambda t, db, v: webhook_endpoints.open_secrets(
+        t, db, SEALER, v.endpoint.id, now=NOW
+    ),
+    "webhook_endpoints.save": lambda t, db, v: webhook_endpoints.save(t, db, replace(v.endpoint, url="planted")),
+    "webhook_endpoints.save_secrets": lambda t, db, v: webhook_endpoints.save_secrets(
+        t, db, SEALER, v.endpoint, SigningSecrets(current="planted")
+    ),
+    "webhook_endpoints.remove": lambda t, db, v: webhook_endpoints.remove(t, db, v.endpoint.id),
+    "deliveries.enqueue": lambda t, db, v: deliveries.enqueue(t, db, "approval.requested", {"tool": "planted"}),
+    "deliveries.insert": lambda t, db, v: deliveries.insert(t, db, replace(v.delivery, id=new_delivery_id())),
+    "deliveries.is_full": lambda t, db, v: deliveries.is_full(t, db, v.endpoint.id),
+    "deliveries.get": lambda t, db, v: deliveries.get(t, db, v.endpoint.id, v.delivery.id),
+    "deliveries.page": lambda t, db, v: deliveries.page(t, db, v.endpoint.id, after=None, limit=100),
+    "deliveries.claim": lambda t, db, v: deliveries.claim(t, db, v.endpoint.id, now=NOW, until=NOW, limit=10),
+    "deliveries.settle": lambda t, db, v: deliveries.settle(
+        t, db, replace(v.delivery, error="planted"), seen=v.delivery
+    ),
+    "deliveries.release": lambda t, db, v: deliveries.release(
+        t, db, v.endpoint.id, [replace(v.delivery, due_at=NOW - timedelta(1))]
+    ),
+    "deliveries.clean_up": lambda t, db, v: deliveries.clean_up(
+        t, db, v.endpoint.id, now=NOW, expired_by=NOW + timedelta(10)
+    ),
+    "deliveries.next_times": lambda t, db, v: deliveries.next_times(t, db, v.endpoint.id),
     "watches.insert": lambda t, db, v: watches.insert(t, db, replace(v.watch, uri="note://planted")),
     "watches.get": lambda t, db, v: watches.get(t, db, v.watch.id),
     "watches.page": lambda t, db, v: watches.page(t, db, after=None, limit=100),
@@ -211,6 +374,10 @@ _CALLS: Mapping[str, _Call] = {
 }
 
 
+def _uses(stored: Stored) -> CredentialUse:
+    return CredentialUse(source=stored.source.id, primitive=stored.primitive.id, live_source=stored.live.name)
+
+
 def _attempt(stored: Stored) -> Attempt:
     return Attempt(record=stored.idempotency.id, id=stored.idempotency.attempt)
 
@@ -222,8 +389,9 @@ _ACROSS_TENANTS = {
     "tenants.revisions",
     "jobs.page",
     "name_owners.find_owners",
+    "live_sources.all_enabled",
 }
-"""The only queries that see several tenants: the four functions of the definer, and one that sets each in turn."""
+"""The only queries that see several tenants: the five functions of the definer, and one that sets each in turn."""
 
 
 def _queries() -> dict[str, Callable[..., object]]:
@@ -284,7 +452,7 @@ async def test_a_query_neither_shows_nor_changes_another_tenants_rows(wall: Wall
 
 
 async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> None:
-    """Ours: without a tenant, keys by id, the list of tenants, their revisions and due work are all there is."""
+    """Ours: without a tenant, keys by id, the list of tenants, their revisions, due work and live sources are all."""
     victim = await store_everything(store, _VICTIM)
     intruder = await store_everything(store, _INTRUDER)
 
@@ -299,6 +467,8 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         assert await name_owners.find_owners(db, places, [_INTRUDER]) == []
         due = await jobs.page(db, until=NOW, limit=10, of_each=10)
         none_due = await jobs.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
+        live = await live_sources.all_enabled(db)
+        assert await live_sources.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.get(victim.tenant.id, db) is None
         assert await keys.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.revision(intruder.tenant.id, db) is None
@@ -306,6 +476,8 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
     assert slugs == [_INTRUDER, _VICTIM]
     assert {work.tenant for work in due} == {victim.tenant.id, intruder.tenant.id}
     assert none_due == []
+    expected = [(each.tenant.id, each.live.id, LiveKind.MCP) for each in (victim, intruder)]
+    assert sorted(live) == sorted(expected)
     assert [(one.slug, one.family, one.name) for one in owned] == [(_VICTIM, Family.TOOL, f"{_VICTIM}_tool")]
     assert owned[0].owner == f"source:{victim.source.name}"
 
@@ -356,6 +528,8 @@ async def test_a_foreign_tenant_cannot_be_written(wall: Wall, table: str) -> Non
         "delete from audit_entries",
         "update audit_heads set seq = 1",
         "delete from audit_heads",
+        "update audit_cuts set last = 1",
+        "delete from audit_cuts",
         "update source_versions set document = ''",
         "update alembic_version set version_num = '9999'",
         "delete from alembic_version",
@@ -396,7 +570,7 @@ async def test_every_table_of_the_database_is_behind_the_wall(wall: Wall) -> Non
 
 
 async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) -> None:
-    """Ours: the four ways past the wall are granted to one role, with a fixed search path."""
+    """Ours: the five ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
     rows = await wall.superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
         "has_function_privilege('gateway_app', p.oid, 'execute') as app, "
@@ -405,7 +579,9 @@ async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) ->
     )
 
     assert {str(row["name"]) for row in rows} == {
+        "cut_audit",
         "key_by_id",
+        "list_live_sources",
         "list_tenants",
         "list_due_work",
         "tenant_revisions",

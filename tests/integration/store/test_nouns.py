@@ -14,8 +14,9 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import egress, keys, operations, policies, secrets, sources, tenants
+from gateway.store import egress, keys, operations, secrets, sources, tenants
 from gateway.store.audit import entries
+from gateway.store.calls import policies
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store

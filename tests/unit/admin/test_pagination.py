@@ -12,7 +12,7 @@ from gateway.admin.list_search import TENANTS
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import TenantListQuery
 from gateway.domain.identifiers import TenantId
-from gateway.domain.order import Order, follows, split_place
+from gateway.domain.order import Order, follows, split_position
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.registry.cursors import Cursors
 
@@ -45,7 +45,7 @@ class _Stored:
         assert limit <= 201
 
         def place(one: Tenant) -> tuple[str, ...]:
-            return split_place(TENANTS.place_of(one, order))
+            return split_position(TENANTS.position_of(one, order))
 
         found = [one for one in self.tenants if follows(place(one), after, order)]
         return sorted(found, key=place, reverse=order.is_descending)[:limit]

@@ -5,19 +5,19 @@ import json
 import pytest
 
 from gateway.admin.large_bodies import LARGEST_REST
+from gateway.admin.requests.audit import AuditQuery
 from gateway.admin.requests.models import (
-    AuditQuery,
     KeyCreate,
     KeyUpdate,
     NoBody,
     NoQuery,
     PageQuery,
-    PolicyUpdate,
     SourceCreate,
     SourceReplace,
     SourceUpdate,
     TenantCreate,
 )
+from gateway.admin.requests.policies import PolicyUpdate
 from gateway.admin.validation import read_body, read_query
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody
 
@@ -234,8 +234,8 @@ async def test_a_document_is_cut_out_where_it_is() -> None:
     ("body", "kind", "says"),
     [
         ('{"document":LARGE,"document":1}', DocumentTooLarge, "beside its document"),
-        ('{"name":1,"document":LARGE,"name":1}', InvalidBody, "'name' is there twice"),
-        ('{"document":1,"document":LARGE}', InvalidBody, "'document' is there twice"),
+        ('{"name":1,"document":LARGE,"name":1}', InvalidBody, "'name' occurs twice"),
+        ('{"document":1,"document":LARGE}', InvalidBody, "'document' occurs twice"),
         ('{"document":LARGE,"name":NaN}', InvalidBody, "malformed: invalid character"),
         ('{"document":LARGE,\n"name":}', InvalidBody, r"line 2, column 8\)"),
         ('{"document":LARGE', InvalidBody, "line 1, column"),

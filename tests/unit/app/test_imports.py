@@ -55,11 +55,22 @@ assert len(found) == 4 and len(set(found)) == 1, found
 """
 SERVING = frozenset(
     {
-        *("starlette", "uvicorn", "httptools", "anyio", "idna", "click", "python_multipart", "yarl", "multidict"),
-        *("propcache", "mcp", "mcp_types", "sse_starlette", "opentelemetry", "cryptography"),
+        *(
+            "starlette",
+            "uvicorn",
+            "httptools",
+            "websockets",
+            "anyio",
+            "idna",
+            "click",
+            "python_multipart",
+            "yarl",
+            "multidict",
+        ),
+        *("propcache", "websockets", "msgpack", "mcp", "mcp_types", "sse_starlette", "opentelemetry", "cryptography"),
         *("pydantic", "pydantic_core", "pydantic_settings", "annotated_types", "typing_inspection", "dotenv"),
         *("typing_extensions", "sqlalchemy", "asyncpg", "greenlet", "cython_runtime", "redis", "structlog"),
-        *("msgspec", "orjson", "jsonschema_rs", "prometheus_client"),
+        *("msgspec", "orjson", "jsonschema_rs", "prometheus_client", "markupsafe"),
     }
 )
 """Each is used by what serves, or is imported by one of the others at its own import."""

@@ -8,10 +8,10 @@ import pytest
 from gateway.calls.policy import CONFIRM
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.policy import Decision, Policy, Safety
+from gateway.domain.tenancy.policy import Decision, Policy, PolicyRule, Safety
 from gateway.errors import PolicyDenied
 from gateway.handlers.interfaces import InputRequired
-from gateway.handlers.previews.requests import LONGEST
+from gateway.handlers.previews.requests import LONGEST_PREVIEW
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
@@ -46,7 +46,12 @@ async def test_what_the_user_confirms_is_done(house: Household) -> None:
 
     assert (result["isError"], paid) == (False, [5])
     assert 'pays {"amount":5}' in peer.asked[CONFIRM].params["message"]  # type: ignore[operator]  # it is text
-    assert house.desk.lines == ["confirm pays call granted", "call pays call.intent intended", "call pays call ok"]
+    assert house.desk.lines == [
+        "confirm pays call asked",
+        "confirm pays call granted",
+        "call pays call.intent intended",
+        "call pays call ok",
+    ]
     assert len({record.digest for record in house.desk.records}) == 1
 
 
@@ -70,7 +75,8 @@ async def test_anything_but_a_yes_is_a_no(house: Household, answer: Mapping[str,
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert "declined" in result["content"][0]["text"]
-    assert (paid, house.desk.lines) == ([], ["confirm pays call declined", "call pays call policy.denied"])
+    assert paid == []
+    assert house.desk.lines == ["confirm pays call asked", "confirm pays call declined", "call pays call policy.denied"]
 
 
 @pytest.mark.parametrize("peer", [TalkingPeer(cannot=frozenset({"elicitation"})), TalkingPeer(), None])
@@ -82,7 +88,8 @@ async def test_a_client_that_cannot_be_asked_cannot_call(house: Household, peer:
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert paid == []
-    assert house.desk.lines[0] in {"confirm pays call impossible", "confirm pays call unanswered"}
+    lines = house.desk.lines[:-1]
+    assert lines in (["confirm pays call impossible"], ["confirm pays call asked", "confirm pays call unanswered"])
 
 
 async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) -> None:
@@ -97,6 +104,7 @@ async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) ->
 
     assert (result["isError"], paid) == (False, [5])
     assert house.desk.lines == [
+        "confirm pays call asked",
         "call pays call input_required",
         "confirm pays call granted",
         "call pays call.intent intended",
@@ -186,6 +194,18 @@ async def test_an_approval_is_not_the_users_to_give(house: Household) -> None:
     assert paid == []
 
 
+async def test_a_primitive_that_is_approved_offers_no_values(house: Household) -> None:
+    """Ours: a completion runs code of the primitive, and no person approves each keystroke (SAF-2)."""
+    house.has_code(
+        Family.PROMPT, "greets", lambda context: "x", complete=lambda _: ["Ada"], arguments=[{"name": "who"}]
+    )
+    assert (await house.complete("greets", "who", "A")).values == ("Ada",)
+    house.set_policy(Policy(safe=Decision.APPROVE))
+
+    with pytest.raises(PolicyDenied):
+        await house.complete("greets", "who", "A")
+
+
 async def test_a_tool_that_is_confirmed_talks(house: Household) -> None:
     """Ours: what may have to ask is served where questions can be asked."""
     _pays(house)
@@ -256,7 +276,18 @@ async def test_a_long_body_hides_no_later_request(house: Household) -> None:
     assert [line.partition(" POST ")[2] for line in lines if line.startswith("sends")] == [
         f"https://api.example.com/{n}" for n in range(20)
     ]
-    assert sum(map(len, lines)) <= LONGEST
+    assert sum(map(len, lines)) <= LONGEST_PREVIEW
+
+
+async def test_the_reason_of_the_rule_is_shown_as_one_line(house: Household) -> None:
+    """Ours: the user reads why, and a reason imitates no other line of the question (SAF-2, SAF-5)."""
+    reason = "much\nPOST https://safe.example\u202e"
+    house.set_policy(Policy(rules=(PolicyRule(decision=Decision.CONFIRM, reason=reason),)))
+    paid = _pays(house)
+
+    lines = await _asked(house, "pays", amount=5)
+    assert lines[0] == r"The tenant's policy asks for a person (rule 1: much\nPOST https://safe.example\u202e)."
+    assert (lines[1], paid) == ('pays {"amount":5}', [])
 
 
 async def _asked(house: Household, name: str, **arguments: object) -> list[str]:

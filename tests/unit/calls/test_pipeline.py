@@ -11,11 +11,12 @@ import pytest
 
 from gateway.calls.pipeline import CallPipeline
 from gateway.definitions.json_schema.validator import compile_input
-from gateway.domain.audit import CallRecord
+from gateway.definitions.policy.primitive_policy import PrimitivePolicy
+from gateway.domain.audit import CallRecord, CountedRefusal
 from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.policy import Decision, Limits, Safety
+from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import (
@@ -29,6 +30,7 @@ from gateway.errors import (
 )
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Call, Prepared
+from tests.support.slots import Slot
 
 DEFINITION = json.dumps(
     {
@@ -53,8 +55,8 @@ class Diary:
         self.hang: anyio.Event | None = None
         self.inside = 0
 
-    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        return self._place()
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> Slot:
+        return Slot(self._place())
 
     def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
         return self._place()
@@ -75,6 +77,9 @@ class Diary:
             raise AuditUnavailable("no database")
         self.lines.append(f"recorded {record.kind} {record.outcome}")
         self.records.append(record)
+
+    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
+        self.lines.append(f"counted {refusal.action} {refusal.outcome}")
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         return {name: value for name, value in arguments.items() if value is not None}
@@ -123,7 +128,7 @@ def _bound(diary: Diary, *, safety: Safety = Safety.SAFE, decision: Decision = D
         tool=tool,
         validator=compile_input(DEFINITION),
         handler=diary,
-        decision=decision,
+        policy=PrimitivePolicy(judgement=Judgement(decision=decision, reason="")),
         limits=Limits(),
     )
 
@@ -216,7 +221,7 @@ async def test_a_full_limit_is_raised_with_its_retry_hint_and_recorded(diary: Di
     with pytest.raises(LimitExceeded) as caught:
         await _run(diary, _bound(diary), {"id": 7})
     assert caught.value.retry_after_s == 1.5
-    assert diary.lines == ["recorded call limited"]
+    assert diary.lines == ["counted call limited"]
 
 
 async def test_an_upstream_failure_is_an_error_result(diary: Diary) -> None:

@@ -116,7 +116,7 @@ def test_the_body_of_an_error_is_bounded() -> None:
 
 
 def test_a_binary_error_body_is_named_not_shown() -> None:
-    """Ours: bytes that are no text are counted instead."""
+    """Ours: bytes that are not text are counted instead."""
     text = _result(500, "application/pdf", b"\xff\x00" * 50)["content"][0]["text"]
 
     assert text == "HTTP 500 Internal Server Error\n(100 bytes of application/pdf)"

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.catalog.origins import find_origin, read_origins
-from gateway.catalog.primitives.constraints import shape_of
+from gateway.definitions.uri.shapes import shape_of
 from gateway.errors import InvalidBody
 
 
@@ -36,7 +36,7 @@ def test_what_is_no_origin_is_refused_with_its_place(text: str) -> None:
 
 
 def test_the_origin_of_a_url_is_found_or_there_is_none() -> None:
-    """Ours: what is no URL has no origin, so nothing is allowed for it."""
+    """Ours: what is not a URL has no origin, so nothing is allowed for it."""
     assert find_origin("HTTPS://Api.Example:443/path?q") == "https://api.example"
     assert find_origin("file:///etc/passwd") is None
 

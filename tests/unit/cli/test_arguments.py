@@ -71,8 +71,8 @@ def test_the_whole_object_and_single_arguments_go_together() -> None:
         (["text=1", "text=2"], None, "twice"),
         (["text=1"], '{"text": "2"}', "twice"),
         ([], "[1]", "object"),
-        ([], "{", "no JSON"),
-        ([], '{"a": Infinity}', "no JSON"),
+        ([], "{", "not valid JSON"),
+        ([], '{"a": Infinity}', "not valid JSON"),
     ],
 )
 def test_a_malformed_argument_is_wrong_usage(typed: list[str], whole: str | None, reason: str) -> None:

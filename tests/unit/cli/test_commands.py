@@ -11,9 +11,12 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from gateway.cli.click_group import LazyGroup
+from gateway.cli.commands.approvals import approval
 from gateway.cli.commands.audit import audit
 from gateway.cli.commands.credentials import credential
+from gateway.cli.commands.guardrails import guardrail
 from gateway.cli.commands.keys import key
+from gateway.cli.commands.live_sources import live_source
 from gateway.cli.commands.policies import parse_limits, policy
 from gateway.cli.commands.profiles import profile
 from gateway.cli.commands.prompts import prompt
@@ -21,8 +24,9 @@ from gateway.cli.commands.resources import resource, template
 from gateway.cli.commands.sources import source
 from gateway.cli.commands.tenants import tenant
 from gateway.cli.commands.tools import tool
-from gateway.cli.commands.watches import watch
-from gateway.cli.commands.webhooks import webhook
+from gateway.cli.commands.updates.watches import watch
+from gateway.cli.commands.updates.webhooks import webhook
+from gateway.cli.commands.webhook_endpoints import webhook_endpoint
 from gateway.cli.failures import Failure
 from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
 from gateway.cli.main import gateway
@@ -31,6 +35,7 @@ _GROUPS = {
     "tenant": tenant,
     "key": key,
     "source": source,
+    "live-source": live_source,
     "tool": tool,
     "resource": resource,
     "resource-template": template,
@@ -38,9 +43,12 @@ _GROUPS = {
     "profile": profile,
     "credential": credential,
     "webhook": webhook,
+    "webhook-endpoint": webhook_endpoint,
     "watch": watch,
     "policy": policy,
+    "guardrail": guardrail,
     "audit": audit,
+    "approval": approval,
 }
 _OF_PRIMITIVES = ["create", "delete", "disable", "enable", "list", "show", "try", "update", "validate"]
 
@@ -48,7 +56,8 @@ _OF_PRIMITIVES = ["create", "delete", "disable", "enable", "list", "show", "try"
 def _leaves() -> Iterator[tuple[str, click.Command]]:
     for name, group in _GROUPS.items():
         for leaf, command in group.commands.items():
-            yield f"{name} {leaf}", command
+            below = command.commands if isinstance(command, click.Group) else {"": command}
+            yield from ((f"{name} {leaf} {last}".rstrip(), one) for last, one in below.items())
 
 
 def test_every_noun_has_its_verbs() -> None:
@@ -56,7 +65,18 @@ def test_every_noun_has_its_verbs() -> None:
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
         "tenant": ["ceilings", "create", "delete", "egress", "list", "rename", "show"],
         "key": ["create", "delete", "list", "revoke", "rotate", "show"],
-        "source": ["add", "delete", "list", "overrides", "report", "set", "show", "update"],
+        "source": ["add", "delete", "list", "overrides", "report", "set", "show", "status", "update"],
+        "live-source": [
+            "accept",
+            "create",
+            "delete",
+            "list",
+            "primitives",
+            "reattach",
+            "set",
+            "show",
+            "update",
+        ],
         "tool": sorted([*_OF_PRIMITIVES, "put", "set"]),
         "resource": sorted([*_OF_PRIMITIVES, "set", "touch", "watch"]),
         "resource-template": sorted([*_OF_PRIMITIVES, "set"]),
@@ -64,11 +84,26 @@ def test_every_noun_has_its_verbs() -> None:
         "profile": ["create", "delete", "list", "set", "show", "update"],
         "credential": ["create", "delete", "list", "set", "show", "update"],
         "webhook": ["create", "delete", "list", "rotate", "show", "test"],
+        "webhook-endpoint": [
+            "create",
+            "delete",
+            "deliveries",
+            "delivery",
+            "list",
+            "replay",
+            "rotate",
+            "show",
+            "test",
+            "update",
+        ],
         "watch": ["create", "delete", "list", "show", "update"],
-        "policy": ["set", "show"],
-        "audit": ["list", "verify"],
+        "policy": ["check", "set", "show"],
+        "guardrail": ["create", "delete", "list", "set", "show", "update"],
+        "audit": ["export", "keys", "list", "retention", "sink", "tail", "verify"],
+        "approval": ["approve", "deny", "list", "show", "watch"],
     }
-    assert set(gateway.commands) == {*_GROUPS, "serve", "try", "migrate", "doctor", "call", "completion"}
+    alone = {"serve", "try", "migrate", "doctor", "call", "explain", "stdio", "provide", "completion"}
+    assert set(gateway.commands) == {*_GROUPS, *alone}
 
 
 @pytest.mark.parametrize(("name", "command"), list(_leaves()))
@@ -117,8 +152,7 @@ def test_a_policy_is_offered_only_the_decisions_that_are_accepted() -> None:
     """Ours: a value that help names is not refused afterwards (SAF-2)."""
     shown = CliRunner().invoke(gateway, ["policy", "set", "--help"], prog_name="gateway")
 
-    assert "[allow|confirm|deny]" in shown.output
-    assert "approve" not in shown.output
+    assert "[allow|confirm|approve|deny]" in shown.output
 
 
 def test_a_mistyped_command_is_wrong_usage_with_a_suggestion() -> None:
@@ -146,7 +180,7 @@ def test_help_and_completion_import_no_command() -> None:
         ("gateway tenant re", 2, {"rename"}),
         ("gateway tenant list --js", 3, {"--json"}),
         ("gateway completion b", 2, {"bash"}),
-        ("gateway policy set --safe a", 4, {"allow"}),
+        ("gateway policy set --safe al", 4, {"allow"}),
     ],
 )
 def test_a_shell_can_complete_commands_options_and_choices(
@@ -212,5 +246,5 @@ def test_a_lazy_group_refuses_what_is_no_command() -> None:
     """Ours: a wrong entry in the table of commands is found by whoever runs it."""
     group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exit_codes:ExitCode", "Odd.")}, help="", epilog="")
 
-    with pytest.raises(TypeError, match="is no command"):
+    with pytest.raises(TypeError, match="is not a command"):
         group.get_command(click.Context(group), "odd")

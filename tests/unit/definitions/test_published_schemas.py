@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from gateway.definitions.contract.resources import validate_resource_definition,
 from gateway.definitions.contract.tools import validate_tool_definition
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.json_schema.dialects import DEFAULT
+from gateway.definitions.live.settings import validate_settings
 from gateway.definitions.published.index import NAMES, schema_of
+from gateway.domain.live_sources import LiveKind
 from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid
 
@@ -36,9 +39,16 @@ VALIDATORS: dict[str, Callable[[object], object]] = {
     "resource_template": validate_resource_template_definition,
     "prompt": validate_prompt_definition,
     **dict.fromkeys(("static", "template", "http", "steps", "openapi"), _tools),
+    **{f"live_source_{kind.value}": partial(validate_settings, kind) for kind in LiveKind},
 }
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
+    ("live_source_mcp", {"url": "https://h/mcp"}),
+    ("live_source_mcp", {"url": "http://h", "transport": "sse", "headers": {"X-A": ""}, "timeout_s": 1.5}),
+    ("live_source_neovim", {"address": "unix:/run/nvim.sock"}),
+    ("live_source_neovim", {"address": "tcp:[::1]:1", "timeout_s": 300}),
+    ("live_source_agent", {}),
+    ("live_source_command", {"argv": ["server", ""], "env": {"A_1": "x"}}),
     ("tool", TOOL),
     ("tool", TOOL | {"title": "t", "outputSchema": {}, "annotations": {"title": "a", "readOnlyHint": True}}),
     ("tool", TOOL | {"icons": [{"src": "https://h/i", "sizes": ["any", "4x4"], "theme": "dark"}], "_meta": {"a/b": 1}}),
@@ -85,6 +95,16 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
 ]
 
 BAD: list[tuple[str, object]] = [
+    ("live_source_mcp", {}),
+    ("live_source_mcp", {"url": " "}),
+    ("live_source_mcp", {"url": "https://h", "transport": "stdio"}),
+    ("live_source_mcp", {"url": "https://h", "headers": {"a b": "x"}}),
+    ("live_source_mcp", {"url": "https://h", "timeout_s": 301}),
+    ("live_source_neovim", {"address": "unix:relative"}),
+    ("live_source_neovim", {"address": "tcp:h"}),
+    ("live_source_agent", {"url": "https://h"}),
+    ("live_source_command", {"argv": []}),
+    ("live_source_command", {"argv": ["a"], "env": {"1": "x"}}),
     ("tool", {}),
     ("tool", TOOL | {"name": "a b"}),
     ("tool", TOOL | {"name": "x" * 65}),
@@ -178,6 +198,10 @@ def test_there_is_a_schema_for_each_definition_and_kind() -> None:
         "http",
         "steps",
         "openapi",
+        "live_source_mcp",
+        "live_source_neovim",
+        "live_source_agent",
+        "live_source_command",
     )
     assert schema_of("python") is None
     for name in NAMES:

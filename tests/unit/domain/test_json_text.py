@@ -99,10 +99,10 @@ def test_a_value_stays_exact(raw: bytes, value: object) -> None:
         (b'{"a":1,\n "b":NaN}', "NaN", 2, 6),
         (b'["NaN",-Infinity]', "-Infinity", 1, 8),
         (b"[Infinity]", "Infinity", 1, 2),
-        (b'{"a":1,"a":2}', "'a' is there twice", 1, 8),
-        (b'{"x":[{"a":1},\n  {"b":{},"\\u0062":2}]}', "'b' is there twice", 2, 11),
-        (b'{"a":"{\\"a\\":1,","b":["a","a"],"a":1}', "'a' is there twice", 1, 32),
-        (b'{"a":1,"a":2,"x":{"b":1,"b":1}}', "'a' is there twice", 1, 8),
+        (b'{"a":1,"a":2}', "'a' occurs twice", 1, 8),
+        (b'{"x":[{"a":1},\n  {"b":{},"\\u0062":2}]}', "'b' occurs twice", 2, 11),
+        (b'{"a":"{\\"a\\":1,","b":["a","a"],"a":1}', "'a' occurs twice", 1, 32),
+        (b'{"a":1,"a":2,"x":{"b":1,"b":1}}', "'a' occurs twice", 1, 8),
         (b'{"a":1,}', "", 1, 8),
         (b'{"a" 1}', "", 1, 6),
         (b"{'a':1}", "", 1, 2),
@@ -167,7 +167,7 @@ def test_a_duplicate_in_a_large_text_is_refused_without_a_search() -> None:
     """Ours: saying where costs time, so it is not said for large texts."""
     raw = b'{"padding":"' + b"x" * 100_000 + b'","a":1,"a":2}'
 
-    with pytest.raises(InvalidBody, match="there twice") as refused:
+    with pytest.raises(InvalidBody, match="occurs twice") as refused:
         load_json(raw)
     assert refused.value.faults[0].line is None
 

@@ -7,7 +7,7 @@ import msgspec
 import orjson
 import pytest
 
-from gateway.domain.served_size import served_bytes
+from gateway.domain.tools import served_bytes
 
 NUMBERS = [1e-5, 1e-7, 0.0001, 1e16, 1e22, -0.00001, 5e-324, 1.5, 0.0, -0.0, 2**63, 1.7976931348623157e308]
 

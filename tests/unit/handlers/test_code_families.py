@@ -315,7 +315,7 @@ async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, 
         arguments=[{"name": "a"}],
     )
 
-    with pytest.raises(GatewayError, match="no list of values"):
+    with pytest.raises(GatewayError, match="not a list of values"):
         await house.complete("prompt", "a", "")
 
 
@@ -327,7 +327,7 @@ async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, 
     ],
 )
 async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, returned: Completions) -> None:
-    """Ours: what is no text, and no number of them, is said to be a wrong shape (CAL-4)."""
+    """Ours: what is not text, and no number of them, is said to be a wrong shape (CAL-4)."""
     arguments = [{"name": "a"}]
     house.has_code(
         Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(returned)), arguments=arguments

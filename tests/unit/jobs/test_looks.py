@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gateway.domain.identifiers import WatchId
-from gateway.domain.watches import Sighting, Watch
+from gateway.domain.updates.watches import Sighting, Watch
 from gateway.jobs.watch_poller import SLOWEST_S, fail, judge, make_request, pause
 from gateway.upstream.client import FullResponse
 

@@ -2,23 +2,22 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, cast
 
 import jsonschema_rs
 import orjson
 import pytest
 
-from gateway.domain.sources import Compilation, CompiledOperation, ImportReport, Status
+from gateway.domain.sources import Status
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.document.archive import unpack
-from gateway.openapi.document.bundle import bundle
 from gateway.openapi.operation.schema_assembly import compiles
 from gateway.openapi.options import ImportOptions
+from gateway.openapi.query.tools import DEFINITIONS
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import definition_of
-from tests.support.specs import all_specs, declared_operations, load_spec, specs_dir
+from tests.support.real_documents import ARCHIVE, OPTIONS, RealDocument
+from tests.support.specs import declared_operations, load_spec
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 OPENAPI_ONLY = frozenset(("nullable", "example", "examples", "discriminator", "xml", "externalDocs", "readOnly"))
@@ -26,52 +25,15 @@ MAPS = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs"
 LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 SINGLE = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"))
 
-ARCHIVE = "digitalocean-multifile.tar.gz"
 ARCHIVED_OPERATIONS = 659
 
 SKIPPED = {"meilisearch.yaml": 1}
 """Operations that no tool is made of, in documents that have any."""
-_OPTIONS = ImportOptions(base_url="https://api.example.com/base")
-
-
-def load(name: str) -> bytes:
-    """The document; of an archive, the one that its files make."""
-    if name != ARCHIVE:
-        return load_spec(name)
-    made = bundle(unpack((specs_dir() / name).read_bytes()), entry=None)
-    assert made.warnings == ()
-    return made.document
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A document, and what is made of it."""
-
-    name: str
-    document: bytes
-    compilation: Compilation
-
-    @property
-    def report(self) -> ImportReport:
-        """The report of the import."""
-        return self.compilation.report
-
-    @property
-    def operations(self) -> Sequence[CompiledOperation]:
-        """Those that are tools."""
-        return self.compilation.operations
-
-
-@pytest.fixture(scope="module", params=[*all_specs(), ARCHIVE])
-def compiled(request: pytest.FixtureRequest) -> Compiled:
-    """Each document once: pytest runs the tests of one together."""
-    document = load(request.param)
-    return Compiled(request.param, document, compile_document(document, _OPTIONS))
 
 
 def only(name: str) -> pytest.MarkDecorator:
     """For a test about one document."""
-    return pytest.mark.parametrize("compiled", [name], indirect=True)
+    return pytest.mark.parametrize("real_document", [name], indirect=True)
 
 
 def schemas(node: object) -> Iterator[dict[str, Any]]:
@@ -91,13 +53,13 @@ def schemas(node: object) -> Iterator[dict[str, Any]]:
             yield from schemas(value)
 
 
-def test_every_operation_is_accounted_for(compiled: Compiled) -> None:
+def test_every_operation_is_accounted_for(real_document: RealDocument) -> None:
     """Ours: the report has each operation once, and a tool where it was not skipped, 999 of 1,000 (OAS-3, OAS-7)."""
-    report = compiled.report
+    report = real_document.compilation.report
 
-    declared = ARCHIVED_OPERATIONS if compiled.name == ARCHIVE else declared_operations(compiled.name)
+    declared = ARCHIVED_OPERATIONS if real_document.name == ARCHIVE else declared_operations(real_document.name)
     assert len(report.operations) == declared
-    assert report.count(Status.SKIPPED) == SKIPPED.get(compiled.name, 0)
+    assert report.count(Status.SKIPPED) == SKIPPED.get(real_document.name, 0)
     assert len({(item.method, item.path) for item in report.operations}) == len(report.operations)
     assert sum(report.count(status) for status in Status) == len(report.operations)
     for item in report.operations:
@@ -105,20 +67,20 @@ def test_every_operation_is_accounted_for(compiled: Compiled) -> None:
         assert bool(item.reasons) == (item.status is not Status.OK)
         assert not any("outside the document" in reason for reason in item.reasons)
     tools = [item.tool for item in report.operations if item.tool is not None]
-    assert tools == [made.tool for made in compiled.operations]
+    assert tools == [made.tool for made in real_document.compilation.operations]
 
 
-def test_names_are_ones_that_every_client_takes(compiled: Compiled) -> None:
+def test_names_are_ones_that_every_client_takes(real_document: RealDocument) -> None:
     """Ours: allowed characters, at most 64 of them, no name twice."""
-    names = [made.tool for made in compiled.operations]
+    names = [made.tool for made in real_document.compilation.operations]
 
     assert all(NAME.fullmatch(tool) for tool in names)
     assert len(set(names)) == len(names)
 
 
-def test_every_input_schema_compiles_as_calls_compile_it(compiled: Compiled) -> None:
+def test_every_input_schema_compiles_as_calls_compile_it(real_document: RealDocument) -> None:
     """JSON Schema 2020-12: valid, object-rooted, without a reference that leads outside."""
-    for made in compiled.operations:
+    for made in real_document.compilation.operations:
         schema = definition_of(made)["inputSchema"]
         jsonschema_rs.Draft202012Validator(
             schema, validate_formats=True, offline=True, pattern_options=jsonschema_rs.RegexOptions()
@@ -129,17 +91,17 @@ def test_every_input_schema_compiles_as_calls_compile_it(compiled: Compiled) -> 
         assert len(orjson.dumps(schema)) <= 256 * 1024
 
 
-def test_only_used_definitions_are_listed_and_none_is_missing(compiled: Compiled) -> None:
+def test_only_used_definitions_are_listed_and_none_is_missing(real_document: RealDocument) -> None:
     """Ours: `$defs` holds exactly what the schema refers to."""
-    for made in compiled.operations:
+    for made in real_document.compilation.operations:
         schema = definition_of(made)["inputSchema"]
         wanted = {part["$ref"].removeprefix("#/$defs/") for part in schemas(schema) if "$ref" in part}
         assert wanted == set(schema.get("$defs", {})), made.identity
 
 
-def test_no_keyword_of_openapi_alone_is_listed(compiled: Compiled) -> None:
+def test_no_keyword_of_openapi_alone_is_listed(real_document: RealDocument) -> None:
     """Ours: listed schemas are JSON Schema; lists always say what their items are."""
-    for made in compiled.operations:
+    for made in real_document.compilation.operations:
         for schema in schemas(definition_of(made)["inputSchema"]):
             assert OPENAPI_ONLY.isdisjoint(schema), made.identity
             assert not any(keyword.startswith("x-") for keyword in schema)
@@ -148,25 +110,24 @@ def test_no_keyword_of_openapi_alone_is_listed(compiled: Compiled) -> None:
             assert "items" in schema or "array" not in (schema.get("type") or ())
 
 
-def test_the_price_of_the_list_is_exact(compiled: Compiled) -> None:
+def test_the_price_of_the_list_is_exact(real_document: RealDocument) -> None:
     """Ours: the reported bytes are those of all tools in one compact list, as they are served (OAS-3)."""
-    result = compiled.compilation
-    tools = [json.loads(made.definition) for made in result.operations]
+    result = real_document.compilation
+    tools = [json.loads(text) for text in (*(made.definition for made in result.operations), *DEFINITIONS.values())]
     listed = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":")).encode()
 
     assert result.report.tools_list_bytes == len(listed)
-    assert len(tools) == len(result.operations)
 
 
-def test_every_plan_can_be_sent(compiled: Compiled) -> None:
+def test_every_plan_can_be_sent(real_document: RealDocument) -> None:
     """Ours: what an import accepts, a call can write."""
-    for made in compiled.operations:
+    for made in real_document.compilation.operations:
         RequestBuilder(made.plan)
 
 
-def test_every_argument_feeds_the_request_and_every_part_has_its_argument(compiled: Compiled) -> None:
+def test_every_argument_feeds_the_request_and_every_part_has_its_argument(real_document: RealDocument) -> None:
     """Ours: the listed arguments are exactly those of the plan, and required ones stay required."""
-    for made in compiled.operations:
+    for made in real_document.compilation.operations:
         schema = definition_of(made)["inputSchema"]
         fed = {item.argument: item.required for item in made.plan.parameters}
         if made.plan.body is not None:
@@ -177,16 +138,16 @@ def test_every_argument_feeds_the_request_and_every_part_has_its_argument(compil
         assert set(schema.get("required", ())) == {argument for argument, required in fed.items() if required}
 
 
-@pytest.mark.parametrize("compiled", ["figma-31.yaml", "kubernetes-apps-v1.json"], indirect=True)
-def test_compiling_twice_gives_the_same(compiled: Compiled) -> None:
+@pytest.mark.parametrize("real_document", ["figma-31.yaml", "kubernetes-apps-v1.json"], indirect=True)
+def test_compiling_twice_gives_the_same(real_document: RealDocument) -> None:
     """Ours: a compilation depends on the document and the options alone."""
-    assert compile_document(compiled.document, _OPTIONS) == compiled.compilation
+    assert compile_document(real_document.raw, OPTIONS) == real_document.compilation
 
 
 @pytest.mark.parametrize("name", ["petstore-v3.yaml", "figma-31.yaml", "qdrant.json", "kubernetes-apps-v1.json"])
 def test_listed_output_schemas_are_valid_and_of_objects(name: str) -> None:
     """MCP: an output schema is a JSON Schema of an object, complete in itself (TDF-5)."""
-    made = compile_document(load(name), ImportOptions(base_url="https://api.example.com", output_schemas=True))
+    made = compile_document(load_spec(name), ImportOptions(base_url="https://api.example.com", output_schemas=True))
     listed = [schema for item in made.operations if (schema := definition_of(item).get("outputSchema")) is not None]
 
     assert listed
@@ -199,15 +160,15 @@ def test_listed_output_schemas_are_valid_and_of_objects(name: str) -> None:
 
 
 @only("github.json")
-def test_github_keeps_all_its_operations(compiled: Compiled) -> None:
+def test_github_keeps_all_its_operations(real_document: RealDocument) -> None:
     """Ours: 1,223 operations, each a tool that is as it should be (OAS-3)."""
-    assert compiled.report.count(Status.OK) == 1223
+    assert real_document.compilation.report.count(Status.OK) == 1223
 
 
 @only("github.json")
-def test_a_known_operation_of_github_is_planned_exactly(compiled: Compiled) -> None:
+def test_a_known_operation_of_github_is_planned_exactly(real_document: RealDocument) -> None:
     """OpenAPI: path, query and body of a real operation."""
-    made = next(item for item in compiled.operations if item.operation_id == "issues/create")
+    made = next(item for item in real_document.compilation.operations if item.operation_id == "issues/create")
 
     assert made.tool == "issues_create"
     assert made.plan.path == "/base/repos/{0}/{1}/issues"

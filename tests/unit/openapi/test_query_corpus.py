@@ -7,18 +7,15 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gateway.openapi.document.archive import unpack
-from gateway.openapi.document.bundle import bundle
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.query.answers import LARGEST_PAGE
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.references import Resolver
 from gateway.openapi.query.tools import DEFINITIONS
-from gateway.openapi.query.truncation import LARGEST, render
-from tests.support.queries import Graph, Reader, ask, view_of
-from tests.support.specs import all_specs, load_spec, specs_dir
+from gateway.openapi.query.truncation import LARGEST_ANSWER, render
+from tests.support.queries import Graph, Reader, ask, view_of_compiled
+from tests.support.real_documents import RealDocument
 
-ARCHIVE = "digitalocean-multifile.tar.gz"
 VALIDATORS = {
     name: jsonschema_rs.validator_for(schema)
     for name, text in DEFINITIONS.items()
@@ -28,24 +25,16 @@ SAMPLED = 25
 _Item = TypeVar("_Item")
 
 
-@pytest.fixture(scope="module", params=[*all_specs(), ARCHIVE])
-def document(request: pytest.FixtureRequest) -> bytes:
-    """Each document once: pytest runs the tests of one together; of an archive, the one that its files make."""
-    if request.param == ARCHIVE:
-        return bundle(unpack((specs_dir() / ARCHIVE).read_bytes()), entry=None).document
-    return load_spec(request.param)
-
-
-@pytest.fixture(scope="module")
-def seen(document: bytes) -> ApiView:
+@pytest.fixture(scope="session")
+def seen(real_document: RealDocument) -> ApiView:
     """The document as one sees it who sees everything."""
-    return view_of(document)
+    return view_of_compiled(real_document.compilation)
 
 
-@pytest.fixture(scope="module")
-def known(document: bytes) -> Graph:
+@pytest.fixture(scope="session")
+def known(real_document: RealDocument) -> Graph:
     """What leads to what in the document, worked out the long way."""
-    return Graph(cast("dict[str, Any]", read_tree(document)))
+    return Graph(cast("dict[str, Any]", read_tree(real_document.raw)))
 
 
 def sample(items: Sequence[_Item], wanted: int = SAMPLED) -> Sequence[_Item]:
@@ -75,7 +64,7 @@ def test_every_answer_is_as_declared_and_bounded(seen: ApiView) -> None:
     for tool, arguments in questions(seen):
         answer = ask(tool, seen, **arguments)
         assert VALIDATORS[tool].is_valid(answer), (tool, arguments)
-        limit = LARGEST_PAGE + 1024 if tool.startswith(("list", "search")) else LARGEST
+        limit = LARGEST_PAGE + 1024 if tool.startswith(("list", "search")) else LARGEST_ANSWER
         assert len(render(answer).encode()) <= limit, (tool, arguments)
 
 
@@ -119,11 +108,11 @@ def test_what_is_cut_can_be_put_together_again(seen: ApiView) -> None:
             whole = Resolver(seen.api.outline).resolve(raw, depth, within=schema.name)
 
             assert reader.read()["schema"] == whole, schema.name
-            assert reader.largest <= LARGEST
+            assert reader.largest <= LARGEST_ANSWER
     for endpoint in sorted(seen.endpoints, key=lambda entry: -len(bytes(entry.details)))[:3]:
         reader = Reader(seen, "get_endpoint_details", path=endpoint.path, method=endpoint.method)
         details, tool = reader.read(), seen.tools[endpoint.identity]
 
         assert details["inputSchema"] == msgspec.json.decode(tool.definition)["inputSchema"], endpoint.identity
         assert set(details["responses"]) == set(msgspec.json.decode(endpoint.details)["responses"])
-        assert reader.largest <= LARGEST
+        assert reader.largest <= LARGEST_ANSWER

@@ -8,15 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain.events import (
+    ApprovalChanged,
     CatalogMoved,
     Event,
     KeyChanged,
+    LiveSourceChanged,
     ResourceUpdated,
     SessionEnded,
     TemplateChanged,
     TenantRemoved,
 )
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import ApprovalId, KeyId, LiveSourceId, TenantId
 from gateway.redis.envelopes import Envelope, MessageRefused
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -27,6 +29,8 @@ EVENTS: list[Event] = [
     TenantRemoved(tenant=ACME),
     ResourceUpdated(tenant=ACME, uri="docs://ключ?x=y"),
     TemplateChanged(tenant=ACME, template="docs://ключ/{x}"),
+    LiveSourceChanged(tenant=ACME, source=LiveSourceId("liv_1")),
+    ApprovalChanged(tenant=ACME, approval=ApprovalId("apr_1")),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, ProfileId, SourceId, TenantId
@@ -19,6 +19,7 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, Rule
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import InvalidCursor
 from gateway.handlers.binding import Binder
+from gateway.handlers.factory import HandlerDependencies
 from gateway.handlers.python.registry import PythonHandler
 from gateway.registry.cursors import Cursors
 from gateway.registry.paging import PAGE
@@ -60,7 +61,7 @@ class Code:
 
 
 def _binder(code: Code | None = None) -> Binder:
-    return Binder(UpstreamClient(), NoSecrets(), Validators(), code)
+    return Binder(UpstreamClient(), NoSecrets(), Validators(), HandlerDependencies(code=code))
 
 
 def _registry(shown: Snapshot, profile: str = DEFAULT_PROFILE, code: Code | None = None) -> Registry:
@@ -155,6 +156,17 @@ async def test_the_first_template_in_order_that_fits_is_read() -> None:
     assert both is not None
     assert one is not None
     assert (both.primitive.name, one.primitive.name) == ("db://rows/a-{id}", "db://rows/{id}")
+
+
+async def test_a_template_of_a_live_source_comes_after_the_others() -> None:
+    """Ours: a live source does not answer reads that a template of the tenant answers, whatever it is called."""
+    wide = primitive(Family.TEMPLATE, "db://rows/a{id}", origin=PrimitiveOrigin.LIVE)
+    registry = _registry(snapshot(primitives=[wide, primitive(Family.TEMPLATE, "db://rows/{id}")]))
+
+    found = await registry.resource("db://rows/a1")
+
+    assert found is not None
+    assert found.primitive.name == "db://rows/{id}"
 
 
 def test_whoever_may_read_is_told_by_the_rule_of_reading() -> None:
@@ -259,6 +271,8 @@ def test_whether_a_list_has_changed_is_asked_of_its_family(family: Family, *, sa
             False,
             True,
         ),
+        ({"primitives": [primitive(Family.RESOURCE, "r://1", origin=PrimitiveOrigin.LIVE)]}, True, False),
+        ({"primitives": [primitive(Family.PROMPT, "remote", origin=PrimitiveOrigin.LIVE)]}, True, True),
     ],
 )
 def test_what_a_profile_can_do_follows_from_what_it_holds(

@@ -11,15 +11,15 @@ from gateway.upstream.deadlines import Deadlines
 
 async def hang(deadlines: Deadlines, *, first_s: float, total_s: float = 60) -> str:
     """A call that waits for ever and says how it ended."""
-    watch = deadlines.open(asyncio.get_running_loop(), first_s=first_s, total_s=total_s)
+    deadline = deadlines.open(asyncio.get_running_loop(), first_s=first_s, total_s=total_s)
     try:
         await anyio.sleep_forever()
     except asyncio.CancelledError:
-        if watch.settle():
+        if deadline.withdraw():
             return "expired"
         raise
     finally:
-        deadlines.close(watch)
+        deadlines.close(deadline)
     raise AssertionError
 
 
@@ -42,8 +42,8 @@ async def test_a_cancelled_call_stays_cancelled_even_when_it_expires_as_well() -
     task = asyncio.create_task(hang(deadlines, first_s=60))
     await anyio.lowlevel.checkpoint()
 
-    (watch,) = deadlines._running  # pyright: ignore[reportPrivateUsage]  # both cancellations in one loop turn
-    watch.expire()
+    (deadline,) = deadlines._running  # pyright: ignore[reportPrivateUsage]  # both cancellations in one loop turn
+    deadline.expire()
     task.cancel()
 
     with anyio.fail_after(30), pytest.raises(asyncio.CancelledError):
@@ -65,11 +65,11 @@ async def test_progress_moves_the_deadline_but_not_past_the_last() -> None:
     deadlines = Deadlines(1)
     loop = asyncio.get_running_loop()
     now = loop.time()
-    watch = deadlines.open(loop, first_s=5, total_s=10)
+    deadline = deadlines.open(loop, first_s=5, total_s=10)
     deadlines.stop()
 
-    assert now + 4 < watch.until < now + 6
-    watch.allow(now + 8)
-    assert watch.until == now + 8
-    watch.allow(now + 100)
-    assert watch.until == watch.last
+    assert now + 4 < deadline.until < now + 6
+    deadline.allow(now + 8)
+    assert deadline.until == now + 8
+    deadline.allow(now + 100)
+    assert deadline.until == deadline.last

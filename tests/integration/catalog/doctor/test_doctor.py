@@ -14,6 +14,8 @@ import redis
 from gateway.catalog import tenants
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
+from gateway.catalog.live.attachments import record_failure
+from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source
 from gateway.catalog.primitives.primitives import create_primitive
 from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.sources import imports
@@ -21,6 +23,7 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.live_sources import AttachmentEnd, LiveKind
 from gateway.domain.primitives import Family, Primitive
 from gateway.store import primitives
 from gateway.store.database.connection import connect_owner
@@ -43,6 +46,9 @@ ALL = [
     "secrets",
     "handlers",
     "code",
+    "live_sources",
+    "policies",
+    "approvers",
     "secret_keys",
     "operator_key",
     "egress",
@@ -62,7 +68,7 @@ def sound(database: TestDatabase, redis_url: str, tmp_path: Path) -> Installatio
         data_dir=tmp_path,
         secret_key_lengths=[36],
         operator_key_length=40,
-        sealer=EnvelopeCipher([SECRET_KEY]),
+        cipher=EnvelopeCipher([SECRET_KEY]),
     )
 
 
@@ -244,8 +250,8 @@ async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Inst
     installation = replace(sound, database_url=database_url)
 
     good = await _examine(installation)
-    bad = await _examine(replace(installation, sealer=EnvelopeCipher(["another secret key, of sufficient length"])))
-    none = await _examine(replace(installation, sealer=None, secret_key_lengths=()))
+    bad = await _examine(replace(installation, cipher=EnvelopeCipher(["another secret key, of sufficient length"])))
+    none = await _examine(replace(installation, cipher=None, secret_key_lengths=()))
 
     assert good["secrets"].status is Verdict.OK
     assert "1 tenants" in good["secrets"].detail
@@ -253,6 +259,24 @@ async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Inst
     assert changes.tenant.slug in bad["secrets"].detail
     assert (none["secrets"].status, none["secret_keys"].status) == (Verdict.WARNING, Verdict.WARNING)
     assert "s3cr3t-canary" not in f"{good} {bad} {none}"
+
+
+async def test_live_sources_that_fail_again_and_again_are_named(
+    changes: Changes, sound: Installation, database_url: str
+) -> None:
+    """Ours: an operator finds them without asking every tenant; a fault may contain a URL and is not shown (DYN-1)."""
+    acme = changes.tenant.id
+    for name, failures in (("broken", 3), ("restarted", 1), ("fine", 0)):
+        draft = LiveSourceDraft(name=name, kind=LiveKind.AGENT)
+        made = await create_live_source(acme, changes.catalog, draft, by=BY)
+        if failures:
+            end = AttachmentEnd(fault="https://s3cr3t-canary.example", failures=failures)
+            await record_failure(acme, changes.catalog, made.id, end)
+
+    found = (await _examine(replace(sound, database_url=database_url)))["live_sources"]
+
+    assert (found.status, found.detail) == (Verdict.WARNING, "failing: acme: broken (3 examined)")
+    assert "source status" in found.mend
 
 
 async def test_stored_handlers_that_can_never_answer_are_found(
@@ -284,7 +308,7 @@ async def test_stored_handlers_that_can_never_answer_are_found(
             await primitives.insert(changes.tenant.id, db, row)
     bad = (await _examine(installation))["handlers"]
 
-    assert (good.status, good.detail) == (Verdict.OK, "every stored handler can answer (1 examined)")
+    assert (good.status, good.detail) == (Verdict.OK, "every stored handler is valid (1 examined)")
     assert bad.status is Verdict.WARNING
     for found in (
         "acme: prompt speaks (/handler/messages/0/role)",

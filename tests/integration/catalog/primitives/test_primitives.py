@@ -185,10 +185,10 @@ async def test_the_quota_counts_every_family_and_imports(changes: Changes) -> No
     await allow(2)
     await _create(changes, static_tool("a"))
     await _create(changes, text_prompt("a"), Family.PROMPT)
-    with pytest.raises(LimitExceeded, match="has 2 and would get 1 more"):
+    with pytest.raises(LimitExceeded, match="has 2 of at most 2 primitives; 1 more"):
         await _create(changes, text_resource("docs://a"), Family.RESOURCE)
     await allow(5)
-    with pytest.raises(LimitExceeded, match="has 2 and would get 4 more"):
+    with pytest.raises(LimitExceeded, match="has 2 of at most 5 primitives; 4 more"):
         await imports.import_source(tenant, catalog, PETS, by=BY)
     await allow(6)
     await imports.import_source(tenant, catalog, PETS, by=BY)
@@ -397,7 +397,7 @@ async def test_what_hides_code_does_so_in_any_order_and_parts(changes: Changes) 
                 parts += page
                 if len(page) < size:
                     break
-                after = RESOURCES.place_of(page[-1], order)
+                after = RESOURCES.position_of(page[-1], order)
             shown = [(one.name.removeprefix("docs://"), one.hides_code) for one in parts]
             own = [("c", True), ("a", False), ("b", True)]
             made = [("x", False), *own] if order.by else sorted([*own, ("x", False)])

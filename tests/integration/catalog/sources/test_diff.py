@@ -14,13 +14,12 @@ from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter
 from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Scope, digest_key
-from gateway.domain.tenancy.policy import Decision, Policy
+from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, Decision, Policy, PolicyRule
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import (
     Conflict,
     InvalidBody,
     NotFound,
-    NotYetSupported,
     PreconditionFailed,
     RedisUnavailable,
     ReferenceMissing,
@@ -96,7 +95,7 @@ async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
         (PreconditionFailed, lambda: policies.update_policy(tenant, catalog, _deny, by=BY, expected=stale)),
         (PreconditionFailed, lambda: egress.replace_egress(tenant, catalog, [], by=BY, expected=stale)),
         (InvalidBody, lambda: egress.replace_egress(tenant, catalog, ["10.0.0.0/8:80"], by=BY)),
-        (NotYetSupported, lambda: policies.update_policy(tenant, catalog, _approve, by=BY)),
+        (InvalidBody, lambda: policies.update_policy(tenant, catalog, _compare_with_text, by=BY)),
         (NotFound, lambda: sources.remove_source(tenant, catalog, "none", by=BY)),
         (ReferenceMissing, lambda: keys.create_key(tenant, catalog, replace(DRAFT, profile="small"), by=BY)),
         (InvalidBody, lambda: keys.create_key(tenant, catalog, replace(DRAFT, expires_at=past), by=BY)),
@@ -109,8 +108,9 @@ async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
     assert changes.events == []
 
 
-def _approve(policy: Policy) -> Policy:
-    return replace(policy, dangerous=Decision.APPROVE)
+def _compare_with_text(policy: Policy) -> Policy:
+    condition = ArgumentCondition(pointer="/a", operator=ConditionOperator.GREATER, value="1")
+    return replace(policy, rules=(PolicyRule(when=(condition,), decision=Decision.DENY),))
 
 
 async def test_a_bus_that_is_away_fails_no_change(changes: Changes) -> None:

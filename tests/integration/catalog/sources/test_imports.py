@@ -146,7 +146,7 @@ async def test_a_tenant_gets_no_more_primitives_than_it_may_have(changes: Change
 
     await policies.update_policy(changes.tenant.id, changes.catalog, narrow, by=BY)
     await _import(changes, PETS)
-    with pytest.raises(LimitExceeded, match="may have 5"):
+    with pytest.raises(LimitExceeded, match="at most 5"):
         await _import(changes, SourceDraft(name="many", document=many(URL, 2)))
     await _import(changes, SourceDraft(name="many", document=many(URL, 1)))
     assert len(await _names(changes)) == 5

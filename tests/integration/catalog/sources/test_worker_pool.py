@@ -167,7 +167,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", places=1))
+    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", slots=1))
     try:
         hung: list[int] = []
         async with anyio.create_task_group() as group:
@@ -213,7 +213,7 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     told.touch()
     workers = WorkerPool(
         command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told),
-        places=FairSlotPool("workers", places=1, queue=16),
+        places=FairSlotPool("workers", slots=1, queue=16),
     )
 
     async with anyio.create_task_group() as group:
@@ -228,7 +228,7 @@ async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path)
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", places=1, queue=8))
+    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", slots=1, queue=8))
     try:
         async with anyio.create_task_group() as group:
             for _ in range(3):
@@ -259,14 +259,14 @@ async def test_the_json_of_a_request_body_is_a_document(document: object) -> Non
 @pytest.mark.parametrize(
     ("raw", "kind", "says"),
     [
-        (b'{"openapi":"3.1.0","paths":{},"paths":{}}', InvalidBody, "'paths' is there twice"),
+        (b'{"openapi":"3.1.0","paths":{},"paths":{}}', InvalidBody, "'paths' occurs twice"),
         (b'{"openapi":' + b"[" * 65 + b"]" * 65 + b"}", InvalidBody, "nested deeper than 64"),
         (b'{"openapi":' + b"9" * 641 + b"}", InvalidBody, "more than 640 digits"),
         (b'{"openapi":NaN}', InvalidBody, "NaN"),
         (b'{"openapi":"\\ud800"}', InvalidBody, "surrogate"),
         (b'{"openapi":"\xff"}', InvalidBody, "not UTF-8"),
         (b'"\\ud800"', InvalidBody, "surrogate"),
-        (b'"{"', InvalidDocument, "no valid JSON"),
+        (b'"{"', InvalidDocument, "not valid JSON"),
     ],
 )
 async def test_the_json_of_a_request_body_is_held_to_its_rules(raw: bytes, kind: type[BadInput], says: str) -> None:

@@ -16,7 +16,8 @@ from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import Sessions, new_session_id
-from tests.integration.redis.conftest import OwnRedis, follow, until
+from tests.integration.redis.conftest import OwnRedis, follow
+from tests.support.replicas import until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"

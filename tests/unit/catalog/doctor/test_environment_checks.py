@@ -12,14 +12,15 @@ from gateway.app.secrets import GatewayKeys
 from gateway.catalog.doctor.environment_checks import (
     Installation,
     judge_clock,
+    judge_default_policy,
     judge_disk,
     judge_egress,
     judge_keys,
-    judge_policy,
     judge_versions,
 )
 from gateway.catalog.doctor.store_checks import judge_database, judge_redis
 from gateway.domain.findings import Verdict
+from gateway.domain.tenancy.policy import PROTECTING, read_decisions
 from gateway.errors import DatabaseUnavailable, RedisUnavailable
 from gateway.redis.diagnostics import RedisFacts
 from gateway.settings import Settings
@@ -39,12 +40,12 @@ DATABASE = DatabaseFacts(
     version="18.4",
     major=18,
     login="gateway_app",
-    login_is_mighty=False,
+    login_bypasses_isolation=False,
     clock_skew_s=0.0,
     revision="0002",
     role=None,
-    unwalled=(),
-    unforced=(),
+    tables_without_rls=(),
+    tables_not_forcing_rls=(),
     missing=(),
 )
 INSTALLATION = Installation(database_url="", redis_url="", data_dir=Path("kept-here"))
@@ -95,8 +96,8 @@ def test_where_keys_come_from_is_said_and_never_the_keys() -> None:
         INSTALLATION,
         secret_key_lengths=[48],
         operator_key_length=48,
-        secret_keys_are_ours=True,
-        operator_key_is_ours=True,
+        secret_keys_are_generated=True,
+        operator_key_is_generated=True,
     )
     configured = replace(INSTALLATION, secret_key_lengths=[32, 40], operator_key_length=32)
     short = replace(INSTALLATION, secret_key_lengths=[40, 8], operator_key_length=9)
@@ -176,7 +177,10 @@ def test_a_database_without_our_role_is_to_be_migrated() -> None:
     assert "gateway migrate" in found["role"].mend
 
 
-def test_the_default_policy_is_said() -> None:
-    """Ours: that every call runs without asking surprises, so the doctor says it."""
-    assert judge_policy().status is Verdict.OK
-    assert "allow" in judge_policy().detail
+def test_the_policy_of_new_tenants_is_said() -> None:
+    """Ours: an installation whose new tenants are less protected than by default is told (SAF-2)."""
+    kept, weaker = judge_default_policy(PROTECTING), judge_default_policy(read_decisions(["dangerous=confirm"]))
+
+    assert (kept.status, weaker.status) == (Verdict.OK, Verdict.WARNING)
+    assert kept.detail == "new tenants get safe allow, moderate confirm, dangerous approve"
+    assert "weaker than the default for dangerous calls" in weaker.detail

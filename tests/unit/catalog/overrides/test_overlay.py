@@ -9,10 +9,9 @@ import pytest
 
 from gateway.catalog.overrides.overlay import overlay, settle_operations
 from gateway.domain.identifiers import OperationId, OverrideId, SourceId
-from gateway.domain.overrides import NOTHING, Override, OverrideFields
+from gateway.domain.overrides import NOTHING, LoadedOperation, Override, OverrideFields
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
-from gateway.store.operations import LoadedOperation
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA: dict[str, Any] = {

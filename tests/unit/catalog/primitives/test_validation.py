@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.catalog.primitives.references import CalledTool, PinnedOperation, Request
+from gateway.catalog.primitives.references import CalledTool, OriginRequest, PinnedOperation
 from gateway.catalog.primitives.validation import PrimitiveDraft, prepare
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
@@ -214,7 +214,7 @@ def test_everything_a_handler_names_is_found_with_its_place() -> None:
     ]
     ready = prepare(Family.TOOL, _draft(tool("x", {"kind": "steps", "steps": steps})))
     assert list(ready.references) == [
-        Request(pointer="/handler/steps/0/http", origin="https://API.example:443", credential="c"),
+        OriginRequest(pointer="/handler/steps/0/http", origin="https://API.example:443", credential="c"),
         CalledTool(pointer="/handler/steps/1/if/then/0/call", name="first"),
         CalledTool(pointer="/handler/steps/1/if/else/1/call", name="second"),
     ]
@@ -230,7 +230,7 @@ def test_lookups_of_completions_and_pinned_operations_are_references_too() -> No
         "completions": {"a/b": {"http": {"url": "https://a.example/{{ value }}"}}},
     }
     [found] = prepare(Family.PROMPT, _draft(prompt("p", lookup, arguments=[{"name": "a/b"}]))).references
-    assert found == Request(pointer="/handler/completions/a~1b/http", origin="https://a.example", credential=None)
+    assert found == OriginRequest(pointer="/handler/completions/a~1b/http", origin="https://a.example", credential=None)
     pinned: dict[str, Any] = {"kind": "openapi", "source": "pets", "operation": "GET /pets", "arguments": {}}
     ready = prepare(Family.TOOL, _draft(tool("x", pinned, schema=OPEN)))
     assert list(ready.references) == [PinnedOperation(pointer="/handler", source="pets", operation="GET /pets")]

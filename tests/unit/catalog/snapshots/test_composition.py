@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.snapshots.composition import Renamed, compose, index_operations
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive, primitives_for
-from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.identifiers import OperationId, OverrideId, PrimitiveId, SourceId, TenantId
-from gateway.domain.overrides import Alias, Override, OverrideFields
+from gateway.domain.overrides import Alias, LoadedOperation, Override, OverrideFields
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
-from gateway.store.operations import LoadedOperation
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.catalog.updates.signatures import is_signed, new_secret, sign
-from gateway.domain.webhooks import SigningSecrets
+from gateway.domain.updates.webhooks import SigningSecrets
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 DELIVERY, AT, BODY = "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}'

@@ -106,7 +106,7 @@ def test_faults_and_conflicts_of_a_problem_are_kept() -> None:
     """Ours: pointer, line and column of a bad document reach the person."""
     problem = {
         "detail": "1 tool name is taken; import under a prefix",
-        "errors": [{"pointer": "/paths/~1x", "line": 3, "column": 7, "reason": "is no object"}],
+        "errors": [{"pointer": "/paths/~1x", "line": 3, "column": 7, "reason": "is not an object"}],
         "conflicts": [{"name": "list_pets", "owner": "source:pets"}],
         "suggested_prefix": "pets_",
     }

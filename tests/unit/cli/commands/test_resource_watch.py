@@ -6,7 +6,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from gateway.cli.commands.resource_watch import ResourceWatcher
+from gateway.cli.commands.updates.resource_watch import ResourceWatcher
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 

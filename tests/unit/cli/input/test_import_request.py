@@ -7,8 +7,9 @@ import pytest
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.import_options import ImportArguments
-from gateway.cli.input.import_request import import_fields, parse_credentials
+from gateway.cli.input.import_request import import_fields
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.input.selections import describe_rules
 
 _NOTHING: ImportArguments = {

@@ -20,6 +20,8 @@ LISTS = {
     "profile": "profiles",
     "credential": "credentials",
     "webhook": "webhooks",
+    "webhook-endpoint": "webhook_endpoints",
+    "guardrail": "guardrails",
     "watch": "watches",
 }
 

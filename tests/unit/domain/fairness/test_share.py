@@ -33,7 +33,7 @@ def test_the_share_is_a_quarter_and_at_least_one() -> None:
 
 async def test_one_tenant_holds_a_quarter_while_places_are_free() -> None:
     """ISO-3: the places above its share stay free for others, however many of its own wait."""
-    bench = Bench(FairSlotPool("workers", places=8))
+    bench = Bench(FairSlotPool("workers", slots=8))
     async with anyio.create_task_group() as group:
         for number in range(8):
             group.start_soon(bench.work, f"a{number}")
@@ -53,7 +53,7 @@ async def test_one_tenant_holds_a_quarter_while_places_are_free() -> None:
 
 async def test_waiters_are_served_round_robin_by_tenant() -> None:
     """Ours: a tenant with many waiters waits behind itself, not before another tenant (TEN-5)."""
-    bench = Bench(FairSlotPool("workers", places=1, queue=40))
+    bench = Bench(FairSlotPool("workers", slots=1, queue=40))
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             for name in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
@@ -69,7 +69,7 @@ async def test_waiters_are_served_round_robin_by_tenant() -> None:
 
 async def test_the_queue_is_shared_like_the_places() -> None:
     """ISO-3: a tenant fills a quarter of the queue; the refusal names the pool and the share."""
-    bench = Bench(FairSlotPool("workers", places=4, queue=8))
+    bench = Bench(FairSlotPool("workers", slots=4, queue=8))
     async with anyio.create_task_group() as group:
         for number in range(3):
             group.start_soon(bench.work, f"a{number}")
@@ -91,7 +91,7 @@ async def test_the_queue_is_shared_like_the_places() -> None:
 
 async def test_a_wait_ends_with_a_refusal() -> None:
     """Ours: work that cannot begin in time holds no memory; the place goes to the next tenant."""
-    gate = FairSlotPool("workers", places=1, patience_s=0)
+    gate = FairSlotPool("workers", slots=1, patience_s=0)
     async with gate.hold("a"):
         with pytest.raises(LimitExceeded, match="retry later"):
             await gate.take("b")
@@ -103,7 +103,7 @@ async def test_a_wait_ends_with_a_refusal() -> None:
 @pytest.mark.parametrize("is_granted_first", [True, False])
 async def test_a_cancelled_waiter_passes_its_place_on(is_granted_first: bool) -> None:
     """Ours: also when the grant and the cancellation come in the same step of the loop."""
-    gate = FairSlotPool("workers", places=1)
+    gate = FairSlotPool("workers", slots=1)
     assert gate.try_take("a")
     waiter = asyncio.create_task(gate.take("b"))
     await anyio.lowlevel.checkpoint()
@@ -122,14 +122,14 @@ async def test_a_cancelled_waiter_passes_its_place_on(is_granted_first: bool) ->
 
 async def test_any_mix_of_ends_leaves_every_place_free() -> None:
     """Ours: 2,000 tries with random ends lose no place, and no tenant is ever above its share."""
-    random, gate = Random(3), FairSlotPool("workers", places=8, queue=24, patience_s=0.05)
+    random, gate = Random(3), FairSlotPool("workers", slots=8, queue=24, patience_s=0.05)
     above: list[str] = []
 
     async def work(tenant: str) -> None:
         with anyio.move_on_after(random.choice((0, 0.001, 0.005, 5))):
             try:
                 async with gate.hold(tenant):
-                    if gate.held(tenant) > gate.share or gate.busy > gate.places:
+                    if gate.held(tenant) > gate.share or gate.busy > gate.slots:
                         above.append(tenant)
                     await anyio.sleep(random.choice((0, 0.001)))
             except LimitExceeded:

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
-from gateway.handlers.previews.requests import LONGEST, blank_members, escape, finish, show_request
+from gateway.handlers.previews.requests import LONGEST_PREVIEW, blank_members, escape, finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 
 
@@ -28,8 +28,8 @@ def _shown(body: bytes, content_type: str, *headers: tuple[str, str], url: str =
         ),
         (b"<a>\nPOST https://other</a>", "application/xml", ["<a>\\nPOST https://other</a>"]),
         ("año \u202e x \u200b".encode(), "text/plain", ["año \\u202e x \\u200b"]),
-        (b"\x89PNG\r\n\x1a\n\x00", "image/png", ["(9 bytes that are no text)"]),
-        (b"\xff" * 5_000, "application/octet-stream", ["(5000 bytes that are no text)"]),
+        (b"\x89PNG\r\n\x1a\n\x00", "image/png", ["(9 bytes that are not text)"]),
+        (b"\xff" * 5_000, "application/octet-stream", ["(5000 bytes that are not text)"]),
     ],
 )
 def test_a_body_is_shown_as_it_is_sent(body: bytes, content_type: str, shown: list[str]) -> None:
@@ -44,7 +44,7 @@ def test_a_body_is_shown_as_it_is_sent(body: bytes, content_type: str, shown: li
 
 
 def test_each_part_of_a_form_is_shown() -> None:
-    """Ours: a file that is no text hides no field behind it (SAF-2)."""
+    """Ours: a file that is not text hides no field behind it (SAF-2)."""
     begins = b"--b\r\nContent-Disposition: form-data; "
     parts = (
         begins + b'name="file"; filename="x"\r\nContent-Type: image/png\r\n\r\n\x00\xff\r\n',
@@ -53,7 +53,7 @@ def test_each_part_of_a_form_is_shown() -> None:
     )
     lines = _shown(b"".join(parts), 'multipart/form-data; boundary="b"')
 
-    assert [line.rpartition(": ")[2] for line in lines[-3:]] == ["(2 bytes that are no text)", "delete all", "***"]
+    assert [line.rpartition(": ")[2] for line in lines[-3:]] == ["(2 bytes that are not text)", "delete all", "***"]
     assert 'name="note"' in lines[-2]
 
 
@@ -86,5 +86,5 @@ async def test_a_stored_credential_is_blanked_wherever_it_stands() -> None:
     shown = await finish("GET https://api/x?q=s3cr3t%2Dvalue\n\ns3cr3t-value", Redaction(), held)
 
     assert "s3cr3t" not in shown
-    assert len(await finish("x" * 100_000, Redaction(), ())) < LONGEST + 50
+    assert len(await finish("x" * 100_000, Redaction(), ())) < LONGEST_PREVIEW + 50
     assert escape("a\ud800") == "a\\ud800"

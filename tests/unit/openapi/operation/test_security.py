@@ -133,7 +133,8 @@ def test_a_broken_token_url_costs_the_credential_of_its_operations() -> None:
     )
 
     assert fate(raw).status is Status.DEGRADED
-    assert fate(raw).reasons == ("it is called without a credential: the token URL of 'o' is no URL: Invalid IPv6 URL",)
+    reason = "it is called without a credential: the token URL of 'o' is not a URL: Invalid IPv6 URL"
+    assert fate(raw).reasons == (reason,)
 
 
 def test_another_scheme_of_http_is_sent_by_its_name() -> None:

@@ -6,10 +6,10 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gateway.openapi.query.answers import Unfound, find_named
+from gateway.openapi.query.answers import QueryRefused, find_named
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.tools import CALL, DEFINITIONS
-from gateway.openapi.query.truncation import LARGEST, render
+from gateway.openapi.query.truncation import LARGEST_ANSWER, render
 from tests.support.queries import ask, library, view_of
 from tests.support.specs import load_spec
 
@@ -49,7 +49,7 @@ def test_several_sources_are_told_apart(books: ApiView) -> None:
     assert {item["source"] for item in cast("list[Any]", listed["endpoints"])} == {"api", "other"}
     assert len(cast("list[Any]", ask("get_api_info", books, other)["sources"])) == 2
     assert ask("get_api_info", books, other, source="other")["title"] == "Library"
-    with pytest.raises(Unfound, match="Several"):
+    with pytest.raises(QueryRefused, match="Several"):
         ask("get_schema_details", books, other, name="Book")
 
 
@@ -110,10 +110,10 @@ def test_an_endpoint_is_named_in_any_of_three_ways(books: ApiView) -> None:
     ):
         assert find_named([books], named)[1].identity == "GET /books/{bookId}"
         assert ask("get_endpoint_details", books, **named)["operationId"] == "getBook"
-    with pytest.raises(Unfound, match="another endpoint"):
+    with pytest.raises(QueryRefused, match="another endpoint"):
         find_named([books], {"operation": "removeBook", "path": "/books/{bookId}", "method": "GET"})
     for too_little in ({}, {"path": "/books"}, {"method": "GET"}):
-        with pytest.raises(Unfound, match="`path` and `method`"):
+        with pytest.raises(QueryRefused, match="`path` and `method`"):
             find_named([books], too_little)
 
 
@@ -184,9 +184,9 @@ def test_dependencies_are_transitive_both_ways(books: ApiView) -> None:
 
 def test_what_is_not_there_has_neighbours(books: ApiView) -> None:
     """Ours: a name that is nearly right leads to the right one (OAS-5)."""
-    with pytest.raises(Unfound) as endpoint:
+    with pytest.raises(QueryRefused) as endpoint:
         ask("get_endpoint_details", books, path="/book/{id}", method="GET")
-    with pytest.raises(Unfound) as schema:
+    with pytest.raises(QueryRefused) as schema:
         ask("get_schema_details", books, name="Boook")
 
     assert endpoint.value.message == "Endpoint not found: GET /book/{id}"
@@ -209,7 +209,7 @@ def test_who_sees_a_part_sees_the_schemas_of_that_part() -> None:
         ("get_endpoint_details", {"path": "/books", "method": "GET"}),
         ("get_schema_details", {"name": "Shelf"}),
     ):
-        with pytest.raises(Unfound):
+        with pytest.raises(QueryRefused):
             ask(name, part, **arguments)
     assert ask("search_endpoints", part, query="shelves")["total"] == 0
 
@@ -260,7 +260,7 @@ def test_answers_about_real_documents_are_bounded_and_as_declared(spec: str) -> 
         answer = ask(name, view, **arguments)
         assert validators[name].is_valid(answer), (name, arguments)
         if "details" in name:
-            assert len(render(answer).encode()) <= LARGEST, (name, arguments)
+            assert len(render(answer).encode()) <= LARGEST_ANSWER, (name, arguments)
 
 
 def cuts(value: object) -> list[dict[str, Any]]:
@@ -294,7 +294,7 @@ def test_everything_that_is_cut_can_be_read() -> None:
         asked += 1
         assert asked < 100
         answer = cast("Any", ask("get_schema_details", view, name="Wide", **waiting.pop()))
-        assert len(render(answer).encode()) <= LARGEST
+        assert len(render(answer).encode()) <= LARGEST_ANSWER
         text = render(answer)
         fields |= {
             name for name in many if f'"{name}": {{\n' in text and '"$cut"' not in text.split(f'"{name}"')[1][:40]

@@ -10,7 +10,8 @@ from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
 
-from gateway.connections.subscribers import Listener
+from gateway.catalog.calls.mcp_tasks import TaskRecords
+from gateway.connections.subscriber_index import Listener
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
@@ -213,9 +214,8 @@ async def test_the_sdks_way_of_telling_says_the_same() -> None:
     """MCP: acknowledged first, then what changes, then the final result, each with the subscription's id (RES-4)."""
     subscriptions, registry = SubscriptionHub(_Catalogs(), cast(StreamLimiter, _Free())), _registry(README)
     server: Server[Any] = Server("t", version="1")
-    server.add_request_handler(
-        "subscriptions/listen", SubscriptionsListenRequestParams, SubscriptionStreams(subscriptions).serve
-    )
+    streams = SubscriptionStreams(subscriptions, cast(TaskRecords, None))
+    server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, streams.serve)
     server.middleware.clear()
     manager = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
     wanted = {"toolsListChanged": True, "resourceSubscriptions": ["docs://readme"]}

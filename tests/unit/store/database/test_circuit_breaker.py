@@ -16,7 +16,7 @@ def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def test_after_a_silence_one_asks_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a server that hangs costs one caller at a time his patience, the others nothing (SRV-4)."""
-    silence = DatabaseBreaker(left_alone_s=3)
+    silence = DatabaseBreaker(open_s=3)
     assert silence.may_ask()
     assert silence.may_ask()
     _pass(monkeypatch, 10)

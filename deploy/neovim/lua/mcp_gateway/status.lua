@@ -1,0 +1,31 @@
+--- The command `:McpGateway`.
+local M = {}
+
+-- LuaJIT of Debian 12 now and then compiles `pairs` wrongly: the loop ends early, and an object comes out empty.
+if jit then
+  jit.off(true, true)
+end
+
+--- Shows the tools of this editor, the faults of its configuration and the attached gateways.
+function M.run(argument)
+  if argument ~= "" and argument ~= "status" then
+    vim.notify("mcp_gateway: unknown command; use `:McpGateway status`", vim.log.levels.ERROR)
+    return
+  end
+  local mcp = require("mcp_gateway")
+  local names = require("mcp_gateway.json").sorted_keys(mcp.get_registered_tools())
+  local lines = {
+    ("attached gateways: %d"):format(#mcp.channels()),
+    ("listening at: %s"):format(vim.v.servername ~= "" and vim.v.servername or "nothing (start with --listen)"),
+    ("tools: %s"):format(#names > 0 and table.concat(names, ", ") or "none"),
+  }
+  if package.loaded["mcp_gateway.provider"] then
+    lines[#lines + 1] = "connection to the gateway: " .. require("mcp_gateway.provider").status
+  end
+  for _, fault in ipairs(mcp.faults()) do
+    lines[#lines + 1] = "refused: " .. fault
+  end
+  vim.notify(table.concat(lines, "\n"), vim.log.levels.INFO)
+end
+
+return M

@@ -1,0 +1,92 @@
+"""Request models of the audit trail."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gateway.admin.openapi.formats import LABEL
+from gateway.admin.requests.lists import ByNameOrTime, ListQuery
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel, PageQuery, QueryModel, Time
+from gateway.admin.requests.primitives import CredentialName
+from gateway.domain.audit import AuditFilter, AuditKind, SinkKind
+
+
+class AuditFilters(QueryModel):
+    """Filters of the audit trail; an entry must pass every filter."""
+
+    kind: Annotated[AuditKind | Absent, Field(description="What the entry speaks of.")] = None
+    principal: Annotated[
+        str | Absent, Field(max_length=200, description="Who did it, such as `key:key_…` or `operator`.")
+    ] = None
+    tool: Annotated[str | Absent, Field(max_length=200, description="The tool that was called.")] = None
+    since: Annotated[Time | Absent, Field(description="Not older than this.")] = None
+    until: Annotated[Time | Absent, Field(description="Older than this.")] = None
+
+    def as_filter(self) -> AuditFilter:
+        """The filter."""
+        return AuditFilter(kind=self.kind, principal=self.principal, tool=self.tool, since=self.since, until=self.until)
+
+
+class AuditQuery(PageQuery, AuditFilters):
+    """Filters of a list of audit entries."""
+
+
+Target = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=2048,
+        description="An https URL; `tcp://host:port` or `tls://host:port` for syslog, which the egress list must name; "
+        "or the name of a file in the operator's folder.",
+    ),
+]
+
+
+class SinkCreate(BodyModel):
+    """A sink: a system outside that receives every entry of the tenant's audit trail, at least once."""
+
+    name: Annotated[str, Field(pattern=LABEL, description="Unique in the tenant; a DNS label.")]
+    kind: Annotated[SinkKind, Field(strict=False, description="`file` is for the operator only.")]
+    target: Target
+    credential: Annotated[
+        CredentialName | None, Field(description="The name of a stored credential to send; `https` only.")
+    ] = None
+    enabled: Annotated[bool, Field(description="Deliver at all.")] = True
+    whole: Annotated[bool, Field(description="Deliver the whole trail; else the entries from now on.")] = False
+
+
+class SinkUpdate(BodyModel):
+    """Changes of a sink; absent fields keep their value, and the sink its place in the trail."""
+
+    target: Annotated[Target | Absent, GIVEN] = None
+    credential: Annotated[CredentialName | None, Field(description="Null: none is sent.")] = None
+    enabled: Annotated[bool | Absent, GIVEN, Field(description="Deliver at all.")] = None
+
+
+class SinkListQuery(ListQuery):
+    """Search, filters and order of sinks; without `sort` they are ordered by name."""
+
+    failing: Annotated[bool | Absent, Field(description="Only sinks whose last delivery failed, or did not.")] = None
+    sort: ByNameOrTime = None
+
+
+class TailQuery(QueryModel):
+    """The beginning of a followed trail."""
+
+    since: Annotated[Time | Absent, Field(description="Also the entries that are not older than this.")] = None
+    for_s: Annotated[int, Field(ge=0, le=60, description="Seconds after which the response ends.")] = 0
+
+
+_Days = Annotated[int, Field(ge=1, le=36_500)]
+
+
+class RetentionReplace(BodyModel):
+    """The time for which the tenant's audit entries are kept."""
+
+    days: Annotated[_Days | None, Field(description="Older entries are removed; null: none.")]
+
+
+class RetentionQuery(QueryModel):
+    """A retention to try; nothing is stored or removed."""
+
+    days: Annotated[_Days | Absent, Field(description="Report what would be removed under this retention.")] = None

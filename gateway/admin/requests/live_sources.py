@@ -1,0 +1,118 @@
+"""Request models of live sources."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from gateway.admin.openapi.formats import DIGEST, PREFIX
+from gateway.admin.requests.lists import ByNameOrTime, Enabled, ListQuery
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SourceName
+from gateway.admin.requests.primitives import CredentialName, Level
+from gateway.catalog.live.overview import LivePrimitiveState
+from gateway.domain.live_sources import AttachmentState, LiveKind
+from gateway.domain.primitives import Family
+
+_LONGEST_REMOTE = 2_048
+_MOST_PATTERNS = 100
+_MOST_NAMES = 1_000
+
+
+def _check_remote(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must not hold control characters")
+    return value
+
+
+RemoteName = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_check_remote)]
+RemotePattern = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_check_remote)]
+EffectiveName = Annotated[str, Field(min_length=1, max_length=_LONGEST_REMOTE), AfterValidator(_check_remote)]
+
+Kind = Annotated[LiveKind, Field(strict=False, description="What is attached; it cannot change.")]
+Settings = Annotated[
+    dict[str, object],
+    Field(description="By kind; `GET /schemas/live_source_mcp` is the JSON Schema for the kind `mcp`."),
+]
+ToolPrefix = Annotated[
+    Annotated[str, Field(pattern=PREFIX)] | None, Field(description="Precedes the names of its tools and prompts.")
+]
+Patterns = Annotated[list[RemotePattern], Field(max_length=_MOST_PATTERNS)]
+Included = Annotated[Patterns, Field(description="Shell patterns of remote names; without any, everything.")]
+Excluded = Annotated[Patterns, Field(description="Shell patterns of remote names that are left out.")]
+Levels = Annotated[
+    dict[RemoteName, Level],
+    Field(max_length=_MOST_NAMES, description="Safety levels by remote tool name, instead of those the gateway finds."),
+]
+_NO_REVIEW = "True: new tools and changed definitions need no review."
+AcceptsChanges = Annotated[bool, Field(description=_NO_REVIEW)]
+IsEnabled = Annotated[bool, Field(description="False: it is not attached.")]
+SentCredential = Annotated[
+    CredentialName | None, Field(description="The stored credential that is sent; only for the kind `mcp`.")
+]
+
+
+class LiveSourceReplace(BodyModel):
+    """A live source; values that are not sent have their default."""
+
+    kind: Kind
+    settings: Annotated[Settings, Field(default_factory=dict[str, object])]
+    prefix: ToolPrefix = None
+    credential: SentCredential = None
+    include: Annotated[Included, Field(default_factory=list[str])]
+    exclude: Annotated[Excluded, Field(default_factory=list[str])]
+    safety: Annotated[Levels, Field(default_factory=dict[str, Level])]
+    accepts_changes: Annotated[
+        bool | None, Field(description=f"{_NO_REVIEW} Null: so for the kinds `neovim` and `agent`.")
+    ] = None
+    enabled: IsEnabled = True
+
+
+class LiveSourceCreate(LiveSourceReplace):
+    """A new live source."""
+
+    name: SourceName
+
+
+class LiveSourceUpdate(BodyModel):
+    """Changes of a live source; absent fields keep their value, sent ones are replaced whole."""
+
+    settings: Annotated[Settings | Absent, GIVEN] = None
+    prefix: ToolPrefix = None
+    credential: SentCredential = None
+    include: Annotated[Included | Absent, GIVEN] = None
+    exclude: Annotated[Excluded | Absent, GIVEN] = None
+    safety: Annotated[Levels | Absent, GIVEN] = None
+    accepts_changes: Annotated[AcceptsChanges | Absent, GIVEN] = None
+    enabled: Annotated[IsEnabled | Absent, GIVEN] = None
+
+
+class LiveSourceAccept(BodyModel):
+    """Held definitions to accept."""
+
+    names: Annotated[
+        list[EffectiveName] | None,
+        Field(max_length=_MOST_NAMES, description="Names, URIs or URI templates; null: all that are held."),
+    ] = None
+    digests: Annotated[
+        list[Annotated[str, Field(pattern=DIGEST)]] | None,
+        Field(
+            max_length=_MOST_NAMES,
+            description="Digests of the definitions that were read: any other definition is refused (409).",
+        ),
+    ] = None
+
+
+class LiveSourceListQuery(ListQuery):
+    """Search, filters and order of live sources."""
+
+    kind: Annotated[LiveKind | Absent, Field(description="Only live sources of this kind.")] = None
+    state: Annotated[AttachmentState | Absent, Field(description="Only live sources in this state.")] = None
+    enabled: Enabled = None
+    sort: ByNameOrTime = None
+
+
+class LivePrimitiveListQuery(ListQuery):
+    """Search, filters and order of the primitives of a live source."""
+
+    family: Annotated[Family | Absent, Field(description="Only primitives of this family.")] = None
+    state: Annotated[LivePrimitiveState | Absent, Field(description="Only primitives in this state.")] = None
+    sort: Annotated[Literal["place", "-place"] | Absent, Field(description="Family and remote name.")] = None

@@ -1,0 +1,102 @@
+"""Request models of a tenant's policy."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt
+
+from gateway.admin.openapi.formats import POINTER
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel, LimitsUpdate
+from gateway.admin.requests.primitives import Level, Text, check_printable
+from gateway.definitions.policy.checks import LONGEST_VALUE, MOST_CONDITIONS, MOST_RULES, MOST_VALUES
+from gateway.domain.tenancy.policy import ConditionOperator, Decision
+
+Value = Annotated[str, Field(max_length=LONGEST_VALUE)] | StrictBool | StrictInt | StrictFloat
+Needed = Annotated[
+    Decision,
+    Field(strict=False, description="`confirm` asks the user through the client; `approve` asks a person elsewhere."),
+]
+
+
+AsShown = Annotated[
+    LimitsUpdate | Absent,
+    GIVEN,
+    Field(description="Ignored, so that a policy can be sent as it was shown.", json_schema_extra={"readOnly": True}),
+]
+
+
+class ConditionSent(BodyModel):
+    """A condition on one argument. A missing argument, or one of another type, takes the stricter decision."""
+
+    pointer: Annotated[
+        str, Field(min_length=1, max_length=512, pattern=POINTER, description="JSON Pointer into the arguments.")
+    ]
+    operator: Annotated[ConditionOperator, Field(strict=False, description="The comparison; docs/policy.md.")]
+    value: Annotated[
+        Value | Annotated[list[Value], Field(min_length=1, max_length=MOST_VALUES)],
+        Field(description="The value to compare with; a list for `in`, true or false for `exists`."),
+    ]
+
+
+class PolicyRuleSent(BodyModel):
+    """A rule: the decision for the calls that match every member that is sent."""
+
+    tool: Annotated[
+        Text | None,
+        Field(description="Name or shell pattern of a tool, prompt, resource URI or operation (`METHOD path`)."),
+    ] = None
+    source: Annotated[
+        Text | None, Field(description="Name of the source that the primitive or its operation is of.")
+    ] = None
+    profile: Annotated[Text | None, Field(description="Name of a profile; `default` is the tenant's own URL.")] = None
+    level: Annotated[Level | None, Field(description="Safety level.")] = None
+    when: Annotated[
+        list[ConditionSent],
+        Field(
+            default_factory=list[ConditionSent],
+            max_length=MOST_CONDITIONS,
+            description="Conditions on the arguments; all must hold.",
+        ),
+    ]
+    decision: Needed
+    reason: Annotated[
+        str,
+        Field(max_length=200, description="Shown to the caller, and to the person who decides."),
+        AfterValidator(check_printable),
+    ] = ""
+
+
+class PolicyUpdate(BodyModel):
+    """Changes of decisions by safety level, of rules, and of the tenant's limits; absent fields keep their value."""
+
+    safe: Annotated[Needed | Absent, GIVEN] = None
+    moderate: Annotated[Needed | Absent, GIVEN] = None
+    dangerous: Annotated[Needed | Absent, GIVEN] = None
+    limits: Annotated[LimitsUpdate | Absent, GIVEN, Field(description="How much of everything the tenant may use.")] = (
+        None
+    )
+    http_origins: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=300)]] | None,
+        Field(
+            max_length=200,
+            description="The only origins that declared `http` handlers may call, such as https://api.example.com;"
+            " null: any.",
+        ),
+    ] = None
+    rules: Annotated[
+        list[PolicyRuleSent] | Absent,
+        GIVEN,
+        Field(
+            max_length=MOST_RULES,
+            description="The first rule that matches decides, else the level. Replaces all rules of the tenant.",
+        ),
+    ] = None
+    effective: AsShown = None
+    ceilings: AsShown = None
+
+
+class RulesCheck(BodyModel):
+    """Rules to report on."""
+
+    rules: Annotated[
+        list[PolicyRuleSent] | None, Field(max_length=MOST_RULES, description="Absent or null: the stored rules.")
+    ] = None

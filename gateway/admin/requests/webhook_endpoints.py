@@ -1,0 +1,52 @@
+"""Request models of outbound webhook endpoints."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from gateway.admin.fields import DESCRIPTION
+from gateway.admin.openapi.formats import NAME
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
+from gateway.domain.updates.webhook_endpoints import WebhookEventKind
+
+
+def _check_distinct(value: list[WebhookEventKind]) -> list[WebhookEventKind]:
+    if len(set(value)) != len(value):
+        raise ValueError("must not name a kind twice")
+    return value
+
+
+EndpointName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
+EndpointUrl = Annotated[Url, Field(description="Where events are sent, with POST; https.")]
+EndpointText = Annotated[str, Field(max_length=500), DESCRIPTION]
+EventKinds = Annotated[
+    list[Annotated[WebhookEventKind, Field(strict=False)]],
+    Field(
+        min_length=1,
+        max_length=len(WebhookEventKind),
+        json_schema_extra={"uniqueItems": True},
+        description="The kinds of events that are sent.",
+    ),
+    AfterValidator(_check_distinct),
+]
+Enabled = Annotated[bool, Field(description="False: new events are not sent, and waiting ones wait.")]
+
+
+class WebhookEndpointCreate(BodyModel):
+    """An endpoint, at which a system of the tenant receives signed events."""
+
+    name: EndpointName
+    url: EndpointUrl
+    kinds: EventKinds
+    description: EndpointText = ""
+    enabled: Enabled = True
+
+
+class WebhookEndpointUpdate(BodyModel):
+    """Changes of an endpoint; absent fields keep their value."""
+
+    name: Annotated[EndpointName | Absent, GIVEN] = None
+    url: Annotated[EndpointUrl | Absent, GIVEN] = None
+    kinds: Annotated[EventKinds | Absent, GIVEN] = None
+    description: Annotated[EndpointText | Absent, GIVEN] = None
+    enabled: Annotated[Enabled | Absent, GIVEN] = None

@@ -1,0 +1,49 @@
+"""Endpoints of the sinks of a tenant's audit trail."""
+
+from dataclasses import replace
+from functools import partial
+
+from gateway.admin.crud import Noun, each
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.list_search import SINKS
+from gateway.admin.requests.audit import SinkCreate, SinkListQuery, SinkUpdate
+from gateway.admin.requests.models import NoQuery
+from gateway.admin.responses.audit import SinkPage, SinkShown
+from gateway.catalog import audit_sinks
+from gateway.catalog.audit_sinks import SinkDraft
+
+_NOUN = Noun(one="audit_sink", path="/tenants/{t}/audit-sinks", key="name", shown=SinkShown, show=each(SinkShown.of))
+
+
+async def create_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkCreate, NoQuery]) -> AdminResponse:
+    """Deliver the tenant's audit trail to a system outside, at least once."""
+    body = call.body
+    draft = SinkDraft(
+        name=body.name,
+        kind=body.kind,
+        target=body.target,
+        credential=body.credential,
+        enabled=body.enabled,
+        is_whole=body.whole,
+    )
+    made = await audit_sinks.create_sink(call.tenant, admin.catalog, draft, by=call.by)
+    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+
+
+async def update_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkUpdate, NoQuery]) -> AdminResponse:
+    """Deliver elsewhere, with another credential, or not for now; the place in the trail stays."""
+
+    def revise(draft: SinkDraft) -> SinkDraft:
+        return replace(draft, **call.body.sent())
+
+    update = partial(audit_sinks.update_sink, call.tenant, admin.catalog, call.path["name"], revise)
+    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+
+
+ENDPOINTS = (
+    _NOUN.lists("List the sinks, and how delivery goes.", audit_sinks.page_sinks, SINKS, SinkListQuery, SinkPage),
+    _NOUN.creates(create_audit_sink, SinkCreate, problems={409, 422, 429}),
+    _NOUN.shows("Show a sink, and how delivery goes.", audit_sinks.get_sink),
+    _NOUN.updates(update_audit_sink, SinkUpdate, problems={422}),
+    _NOUN.deletes("Deliver no more, and forget the place in the trail.", audit_sinks.remove_sink),
+)

@@ -1,0 +1,169 @@
+"""The endpoint that explains a tool call without making it."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.requests.models import NoQuery
+from gateway.admin.requests.primitives import ToolExplain
+from gateway.admin.responses.explanations import (
+    GuardrailExplained,
+    LevelShown,
+    LimitsExplained,
+    RefusalShown,
+    ToolExplained,
+)
+from gateway.admin.responses.models import FaultShown
+from gateway.admin.routes.try_calls import show_request, stand_in
+from gateway.calls.explanation import Explanation, explain
+from gateway.calls.guardrails.chain import GuardrailFinding
+from gateway.catalog.keys import get_key
+from gateway.catalog.primitives.hidden_tools import explain_absence
+from gateway.catalog.primitives.queries import explain_level
+from gateway.domain.identifiers import KeyId
+from gateway.domain.tenancy.guardrails import Guardrail, GuardrailPhase
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
+from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.errors import GatewayError, NotFound
+from gateway.handlers.binding import BoundTool
+from gateway.registry.registry import Registry
+
+_Request = AdminRequest[ToolExplain, NoQuery]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _VisibleTool:
+    """A tool as the client sees it; `hidden` is the reason for which it does not."""
+
+    bound: BoundTool | None = None
+    hidden: str | None = None
+
+
+async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminResponse:
+    """Explain a tool call without making it: what is sent, decided, found, and why."""
+    name = call.path["name"]
+    principal, profile, refusal = await _client(admin, call)
+    registry = await admin.connections.attach(principal, profile)
+    found = await _find(admin, call, registry, name)
+    if refusal is not None:
+        found = replace(found, hidden=refusal)
+    if found.bound is None:
+        return AdminResponse(content=_absent(name, found.hidden))
+    explained = await explain(admin.calls, principal, found.bound, call.body.arguments)
+    return AdminResponse(content=_show(name, found.bound, found.hidden, explained))
+
+
+async def _client(admin: AdminDependencies, call: _Request) -> tuple[Principal, str, str | None]:
+    """The principal and the profile of the call, and the reason for which they do not go together."""
+    principal, wanted = await stand_in(admin, call), call.body.client
+    bound, refusal = None, None
+    if wanted.key is not None:
+        key = await get_key(call.tenant, admin.catalog, KeyId(wanted.key))
+        is_valid = key.revoked_at is None and (key.expires_at is None or key.expires_at > datetime.now(UTC))
+        refusal = None if is_valid else "the key is revoked or has expired"
+        principal, bound = replace(principal, key=key.id, subject=key.subject, scopes=key.scopes), key.profile
+    profile = wanted.profile or bound or DEFAULT_PROFILE
+    if bound is not None and profile != bound:
+        refusal = f"the key is bound to the profile {bound}"
+    return principal, profile, refusal
+
+
+async def _find(admin: AdminDependencies, call: _Request, registry: Registry, name: str) -> _VisibleTool:
+    found = await registry.tool(name)
+    if found is not None:
+        return _VisibleTool(bound=found)
+    hidden = await registry.inner_tool(name)
+    if hidden is not None:
+        return _VisibleTool(bound=hidden, hidden="an override hides it; handlers and the query tools may call it")
+    snapshot = registry.view.snapshot
+    tool = snapshot.by_name.get(name) or snapshot.unlisted.get(name)
+    if tool is not None:
+        reason = f"the profile {registry.profile} does not contain it"
+        return _VisibleTool(bound=await registry.operation(tool), hidden=reason)
+    queried = _queried(registry, name)
+    if queried is not None:
+        return _VisibleTool(bound=await registry.operation(queried), hidden="only the query tools reach its source")
+    return _VisibleTool(hidden=await explain_absence(call.tenant, admin.catalog, name))
+
+
+def _queried(registry: Registry, name: str) -> Tool | None:
+    operations = registry.view.snapshot.operations.values()
+    return next((tool for source in operations for tool in source.values() if tool.name == name), None)
+
+
+def _absent(name: str, reason: str | None) -> ToolExplained:
+    return ToolExplained(
+        tool=name,
+        visible=False,
+        hidden_because=reason,
+        course="hidden",
+        level=None,
+        decision=None,
+        decision_reason=None,
+        refusal=_refusal(NotFound("there is no such tool")),
+        guardrails=[],
+        request=None,
+        limits=None,
+    )
+
+
+def _show(name: str, bound: BoundTool, hidden: str | None, explained: Explanation) -> ToolExplained:
+    tool, limits, prepared = bound.tool, bound.limits, explained.prepared
+    reasons = explain_level(tool).safety_reasons if tool.origin is PrimitiveOrigin.SOURCE else tool.safety_reasons
+    summary = explained.preview if prepared is None or prepared.request is None else prepared.summary
+    return ToolExplained(
+        tool=tool.name,
+        visible=hidden is None,
+        hidden_because=hidden,
+        course=explained.course if hidden is None else "hidden",
+        level=LevelShown(level=tool.level, reasons=reasons, assessed=None if tool.levels is None else tool.levels[1]),
+        decision=explained.judgement.decision,
+        decision_reason=explained.judgement.reason,
+        refusal=None if explained.error is None else _refusal(explained.error),
+        guardrails=[_guardrail(one, explained) for one in explained.guardrails],
+        request=None if prepared is None else show_request(prepared, summary),
+        limits=LimitsExplained(
+            calls_per_second=limits.calls_per_second, burst=limits.burst, concurrency=limits.concurrency
+        ),
+    )
+
+
+def _refusal(error: GatewayError) -> RefusalShown:
+    faults = [FaultShown(pointer=fault.pointer, reason=fault.reason) for fault in error.faults]
+    return RefusalShown(code=error.code, message=error.message, faults=faults)
+
+
+def _guardrail(guardrail: Guardrail, explained: Explanation) -> GuardrailExplained:
+    rule = guardrail.rule
+    return GuardrailExplained(
+        name=guardrail.name,
+        check=rule.check,
+        phases=rule.phases,
+        action=rule.action,
+        findings=_reasons(guardrail, explained.findings) if _was_run(guardrail, explained) else None,
+    )
+
+
+def _was_run(guardrail: Guardrail, explained: Explanation) -> bool:
+    """True if the explanation came as far as the guardrails, and this one checks arguments without a hook."""
+    is_reached = explained.prepared is not None or bool(explained.findings)
+    return is_reached and guardrail.rule.hook is None and GuardrailPhase.CALL in guardrail.rule.phases
+
+
+def _reasons(guardrail: Guardrail, found: tuple[GuardrailFinding, ...]) -> tuple[str, ...]:
+    return next((finding.reasons for finding in found if finding.guardrail is guardrail), ())
+
+
+ENDPOINTS = (
+    endpoint(
+        "POST",
+        "/tenants/{t}/tools/{name}/explain",
+        explain_tool,
+        ToolExplain,
+        NoQuery,
+        {200: ToolExplained},
+        problems={429},
+    ),
+)

@@ -1,0 +1,51 @@
+"""The background jobs of a replica: due work of tenants, and the attachments of live sources."""
+
+from functools import partial
+
+from gateway.app.infrastructure import Infrastructure
+from gateway.app.live_sources import build_attachments
+from gateway.app.metrics_wiring import connect_delivery_metrics
+from gateway.app.runtime import Runtime
+from gateway.catalog import audit_retention, audit_sinks, idempotency
+from gateway.catalog.calls import approvals, mcp_tasks
+from gateway.catalog.notifications import deliveries
+from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.updates import watches
+from gateway.jobs.audit_delivery import AuditDelivery
+from gateway.jobs.live.attachments import LiveAttachments
+from gateway.jobs.scheduler import JobScheduler, Perform
+from gateway.jobs.watch_poller import WatchPoller
+from gateway.jobs.webhook_sender import WebhookSender
+from gateway.protocol.tasks.runs import TaskRunner
+from gateway.settings import Settings
+from gateway.store.jobs import Job
+from gateway.telemetry.metrics import Metrics
+
+
+def build_jobs(
+    infrastructure: Infrastructure,
+    catalog: CatalogContext,
+    runtime: Runtime,
+    tasks: TaskRunner,
+    metrics: Metrics,
+    settings: Settings,
+) -> tuple[JobScheduler, LiveAttachments]:
+    """Build the scheduler of due work, and the attachments of live sources."""
+    upstream, named = infrastructure.upstream, runtime.secrets.named
+    delivery = AuditDelivery(catalog=catalog, upstream=upstream, named=named, folder=settings.audit_folder)
+    connect_delivery_metrics(metrics, delivery)
+
+    async def take_task(due: Job) -> None:
+        await tasks.take_due(due.tenant, due.id)
+
+    kinds: dict[str, Perform] = {
+        watches.KIND: WatchPoller(catalog=catalog, upstream=upstream, named=named).perform,
+        deliveries.KIND: WebhookSender(catalog=catalog, upstream=upstream, metrics=metrics).perform,
+        idempotency.KIND: partial(idempotency.clean_up, catalog),
+        approvals.KIND: partial(approvals.sweep, catalog),
+        mcp_tasks.KIND: take_task,
+        audit_sinks.KIND: delivery.perform,
+        audit_retention.KIND: partial(audit_retention.cut_due, catalog),
+    }
+    scheduler = JobScheduler(infrastructure.store, kinds)
+    return scheduler, build_attachments(infrastructure, catalog, runtime.live)

@@ -1,0 +1,106 @@
+"""Wiring of live sources: connectors by kind, leases, forwarding between replicas, and requests."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+import structlog
+
+from gateway.app.infrastructure import Infrastructure
+from gateway.catalog.snapshots.credential_cache import CredentialCache
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.events import LiveSourceChanged
+from gateway.domain.identifiers import TenantId
+from gateway.domain.live_sources import LiveKind
+from gateway.errors import RedisUnavailable
+from gateway.handlers.live_access import StoredSourceAccess
+from gateway.jobs.live.agent_sources import AgentSources
+from gateway.jobs.live.attachments import LiveAttachments
+from gateway.jobs.live.forwarding import Forwarding
+from gateway.jobs.live.held import HeldAttachments
+from gateway.jobs.live.requests import LiveRequester
+from gateway.redis.heartbeat import LiveReplicas
+from gateway.redis.live.inboxes import ReplicaInboxes
+from gateway.redis.live.leases import AttachmentLeases, SourceKey
+from gateway.upstream.live.command.connector import CommandConnector
+from gateway.upstream.live.interfaces import LiveConnector
+from gateway.upstream.live.mcp.connector import McpConnector
+from gateway.upstream.live.neovim.connector import NeovimConnector
+from gateway.web.providers.endpoint import ProvideEndpoint
+from gateway.web.providers.open_providers import OpenProviders
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveParts:
+    """The parts that serve requests to live sources on one replica."""
+
+    connectors: Mapping[LiveKind, LiveConnector]
+    leases: AttachmentLeases
+    held: HeldAttachments
+    forwarding: Forwarding
+    requests: LiveRequester
+
+    @property
+    def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
+        """The parts to open, in this order."""
+        return self.forwarding, self.requests
+
+    async def make_due(self, event: LiveSourceChanged) -> None:
+        """Make a source due that no replica holds."""
+        try:
+            await self.leases.add([SourceKey(event.tenant, event.source)], is_due=True)
+        except RedisUnavailable:
+            log.warning("live_source_not_added", source=event.source)  # the next repair adds it
+
+    def interrupt_tenant(self, tenant: TenantId) -> None:
+        """Close everything that this replica has open to the sources of a tenant that was removed."""
+        self.held.interrupt_tenant(tenant)
+        self.requests.forget_tenant(tenant)
+
+    def interrupt(self, event: LiveSourceChanged) -> None:
+        """Close this replica's attachment and own connection to a source that was changed."""
+        key = SourceKey(event.tenant, event.source)
+        self.held.interrupt(key)
+        self.requests.forget(key)
+
+
+def build_connectors(infrastructure: Infrastructure, secrets: CredentialCache) -> Mapping[LiveKind, LiveConnector]:
+    """Build the connectors of the kinds to which the gateway connects by itself."""
+    return {
+        LiveKind.MCP: McpConnector(infrastructure.upstream, StoredSourceAccess(secrets)),
+        LiveKind.NEOVIM: NeovimConnector(infrastructure.upstream),
+        LiveKind.COMMAND: CommandConnector(),  # the catalog loads sources of this kind only if a setting allows them
+    }
+
+
+def build_live_parts(infrastructure: Infrastructure, connectors: Mapping[LiveKind, LiveConnector]) -> LiveParts:
+    """Build the parts of a replica; none is opened."""
+    bus, held = infrastructure.bus, HeldAttachments()
+    leases = AttachmentLeases(bus)
+    forwarding = Forwarding(ReplicaInboxes(bus), LiveReplicas(bus), held.serve, replica=bus.replica)
+    return LiveParts(
+        connectors=connectors,
+        leases=leases,
+        held=held,
+        forwarding=forwarding,
+        requests=LiveRequester(held, forwarding, leases, connectors),
+    )
+
+
+def build_attachments(infrastructure: Infrastructure, catalog: CatalogContext, live: LiveParts) -> LiveAttachments:
+    """Build the attachments of a replica."""
+    return LiveAttachments(live.leases, catalog, live.connectors, live.held, replica=infrastructure.bus.replica)
+
+
+def build_provide_endpoint(
+    infrastructure: Infrastructure,
+    catalog: CatalogContext,
+    live: LiveParts,
+    attachments: LiveAttachments,
+    providers: OpenProviders,
+) -> ProvideEndpoint:
+    """Build the endpoint of programs that connect by themselves."""
+    sources = AgentSources(catalog, attachments, live.leases, replica=infrastructure.bus.replica)
+    return ProvideEndpoint(providers, sources)

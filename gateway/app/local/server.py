@@ -1,0 +1,169 @@
+"""Wiring of a local server: the call pipeline over a snapshot in memory, for one client on standard streams.
+
+Validation, policy, serialisation, egress guard, redaction and truncation are those of a gateway. There is one tenant
+and one principal; limits are those of the streams, and the record of a call is a log line (decision 36).
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+import anyio.to_thread
+import msgspec
+import structlog
+
+from gateway.app.local.documents import LOCAL, LocalSource
+from gateway.calls.pipeline import CallPipeline
+from gateway.catalog.snapshots.composition import compose
+from gateway.catalog.snapshots.snapshot import Snapshot
+from gateway.catalog.sources.drafts import encode_operations
+from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.domain.audit import CallRecord, CountedRefusal
+from gateway.domain.http.requests import Credential, NamedCredential
+from gateway.domain.identifiers import KeyId, SourceId, TenantId
+from gateway.domain.overrides import LoadedOperation
+from gateway.domain.queries import QueriedSource
+from gateway.domain.sources import Exposure
+from gateway.domain.task_supervisor import Spawn
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Limits, Policy
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
+from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.errors import NotFound
+from gateway.handlers.api_query import Queries
+from gateway.handlers.binding import Binder
+from gateway.handlers.factory import HandlerDependencies
+from gateway.openapi.query.api import DocumentIndex
+from gateway.openapi.query.outline import decode_outline
+from gateway.protocol.stdio.server import StdioServer
+from gateway.registry.cursors import Cursors
+from gateway.registry.registry import Registry
+from gateway.registry.views import ViewCache
+from gateway.upstream.client import UpstreamClient
+
+log = structlog.get_logger(__name__)
+
+_PRINCIPAL = Principal(tenant=LOCAL, slug=LOCAL, key=KeyId(LOCAL), subject=LOCAL, scopes=frozenset({Scope.MCP}))
+_CURSOR_KEY_BYTES = 32
+
+
+def build_local_server(
+    sources: Sequence[LocalSource], expose: Exposure, policy: Policy, *, upstream: UpstreamClient, spawn: Spawn
+) -> StdioServer:
+    """Build the server of these documents; `upstream` and the task supervisor of `spawn` are open while it serves."""
+    cursors = Cursors(secrets.token_bytes(_CURSOR_KEY_BYTES))
+    queries = Queries(_Outlines(sources), cursors)
+    binder = Binder(upstream, _Credentials(sources), Validators(), HandlerDependencies(queries=queries))
+    view = ViewCache(binder).of(compose_snapshot(sources, expose, policy))
+    registry = Registry(_PRINCIPAL, DEFAULT_PROFILE, view, cursors)
+    return StdioServer(CallPipeline(_NoLimiter(), _LoggedCalls()), registry, spawn=spawn)
+
+
+def compose_snapshot(sources: Sequence[LocalSource], expose: Exposure, policy: Policy) -> Snapshot:
+    """Compose the snapshot of the documents."""
+    operations = [one for source in sources for one in _operations(source, is_listed=expose is not Exposure.QUERY)]
+    is_queried = expose is not Exposure.TOOLS
+    composed = compose(operations, (), (), with_queries=is_queried)
+    queried = [QueriedSource(id=source.id, name=source.name, version=1) for source in sources if is_queried]
+    return Snapshot(
+        tenant=LOCAL,
+        revision=1,
+        policy=policy,
+        tools=composed.tools,
+        by_name={tool.name: tool for tool in composed.tools},
+        slug=LOCAL,
+        operations=composed.operations,
+        queried=tuple(sorted(queried, key=lambda source: source.name)),
+    )
+
+
+def _operations(source: LocalSource, *, is_listed: bool) -> Sequence[LoadedOperation]:
+    return [
+        LoadedOperation(
+            tool=Tool(
+                name=stored.tool,
+                definition=stored.definition,
+                safety=stored.safety,
+                safety_reasons=(),
+                origin=PrimitiveOrigin.SOURCE,
+                operation=stored.id,
+                source=source.id,
+                source_name=source.name,
+                identity=stored.identity,
+                plan=stored.plan,
+                tags=stored.tags,
+            ),
+            operation_id=stored.operation_id,
+            is_listed=is_listed,
+        )
+        for stored in encode_operations(source.id, source.compilation)
+    ]
+
+
+class _Outlines:
+    """The outlines of the documents, decoded on first use; see `Outlines`."""
+
+    def __init__(self, sources: Sequence[LocalSource]) -> None:
+        self._stored = {source.id: source.compilation.outline for source in sources}
+        self._decoded: dict[SourceId, DocumentIndex] = {}
+
+    async def of(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
+        """Return the outline, or raise NotFound."""
+        del tenant
+        if source.id not in self._stored:
+            raise NotFound("there is no such document")
+        if source.id not in self._decoded:
+            outline, size = await anyio.to_thread.run_sync(decode_outline, self._stored[source.id])
+            self._decoded[source.id] = DocumentIndex(outline, size)
+        return self._decoded[source.id]
+
+
+class _Credentials:
+    """The credentials given on the command line; see `SecretReader`."""
+
+    def __init__(self, sources: Sequence[LocalSource]) -> None:
+        self._known = {source.id: source.credentials for source in sources}
+
+    async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
+        """Return the credentials of a document by scheme."""
+        del tenant
+        return self._known.get(source, {})
+
+    async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
+        """Return None: only declared handlers name credentials."""
+        del tenant, name
+        return None
+
+
+class _NoLimiter:
+    """Admits every call; the server on the streams bounds the open requests. See `Limiter`."""
+
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> "_NoSlot":
+        """Admit a call."""
+        del tenant, key, limits
+        return _NoSlot()
+
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """Admit a call inside another one."""
+        return self.admit(tenant, key, limits)
+
+
+class _NoSlot(nullcontext[None]):
+    """The slot of a call that no limiter counts; see `Admission`."""
+
+    def released(self) -> AbstractAsyncContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+
+class _LoggedCalls:
+    """Writes the record of each call as a log line. See `AuditSink`."""
+
+    async def write(self, record: CallRecord) -> None:
+        """Log one record."""
+        log.info("call_recorded", **msgspec.structs.asdict(record) | {"digest": record.digest.hex()})
+
+    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
+        """Log one refusal."""
+        log.info("call_refused", tenant=tenant, outcome=refusal.outcome)

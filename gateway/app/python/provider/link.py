@@ -1,0 +1,324 @@
+"""The connection of a provider to its gateway: hello, registration, calls, and reconnects with resume.
+
+`docs/providers.md` describes the protocol. Calls survive a broken connection: their results are sent after the resume.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from gateway.app.python.provider.context import CallMessages, QuestionRefused
+from gateway.errors import BadInput, GatewayError
+from gateway.upstream.live.agent import jsonrpc
+from gateway.upstream.live.agent.jsonrpc import AgentRequest, AgentResponse
+
+log = logging.getLogger("gateway.provide")
+
+_FIRST_S: Final = 0.5
+_LONGEST_S: Final = 30.0
+OPEN_S: Final = 15.0
+GOING_AWAY: Final = 1001
+_RESTART: Final = 1012
+_TRY_AGAIN: Final = 1013
+_KEY_ENDED: Final = 4401
+_FINAL: Final = frozenset({1002, 1003, 1007, 1009, 4400, 4409, 4410})
+"""Close codes after which connecting again would not help."""
+_REFUSALS: Final = frozenset({400, 401, 403, 404, 421})
+_SCHEMES: Final = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
+MOST_BYTES: Final = 16 * 1024 * 1024
+
+Offered = Callable[[], Mapping[str, object]]
+"""Returns the definitions to register."""
+Serve = Callable[[str, Mapping[str, Any], str, CallMessages], Awaitable[Mapping[str, object]]]
+"""Runs one request: its method, params and id, and the connection for messages meanwhile."""
+
+
+class _Fault(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+
+
+class _Received(msgspec.Struct):
+    """A message of the gateway. Its size is the only limit: the gateway adds members to what a client sent."""
+
+    id: str | int | None = None
+    method: str | None = None
+    params: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    result: object = None
+    error: _Fault | None = None
+
+
+class ProviderRefused(Exception):
+    """The gateway refuses this provider; connecting again would not help."""
+
+
+class ProviderLink:
+    """One provider's connection, across reconnects; implements `CallMessages`."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        hello: Mapping[str, object],
+        offer: Callable[[], Mapping[str, object]],
+        serve: Serve,
+    ) -> None:
+        self._url = url
+        self._key = key
+        self._hello = hello
+        self._offer = offer
+        self._serve = serve
+        self._socket: ClientConnection | None = None
+        self._resume = ""
+        self._limit = MOST_BYTES
+        self._sent = 0
+        self._revision = 1
+        self._asked = 0
+        """The revision of the offer that was last sent over this connection."""
+        self._registered = 0
+        """The revision of the offer that the gateway has confirmed."""
+        self._calls: dict[str, asyncio.Task[None]] = {}
+        self._unsent: dict[str, str] = {}
+        """Results of calls that ended while there was no connection."""
+        self._questions: dict[str, asyncio.Future[AgentResponse]] = {}
+        self.is_ready = asyncio.Event()
+        self.notices: list[str] = []
+        """The gateway's reasons for which definitions are left out."""
+
+    async def run(self) -> None:
+        """Stay connected until cancelled.
+
+        Raises:
+            ProviderRefused: the gateway refuses the provider.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                await self._stay_connected(group)
+        except BaseExceptionGroup as failed:  # of one task: calls do not raise
+            raise failed.exceptions[0] from None
+
+    def revise(self) -> None:
+        """Note a change of the offer; it is registered by `renew`, or when the gateway next confirms or resumes."""
+        self._revision += 1
+
+    async def renew(self) -> None:
+        """Register the offer unless its present revision was sent; without a connection, with the next one."""
+        if self._socket is not None and self._asked != self._revision:
+            self._asked = self._revision
+            await self._try_send(jsonrpc.request("provider/register", self._offer(), message_id=self._asked))
+
+    async def notify(self, method: str, params: Mapping[str, object]) -> None:
+        """Send a notification; without a connection it is dropped.
+
+        Raises:
+            GatewayError: the message is too large, or breaks another rule of the gateway's parser.
+        """
+        await self._try_send(self._checked(jsonrpc.request(method, params)))
+
+    async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
+        """Send a question to the client of a call; see `CallMessages.ask`."""
+        self._sent += 1
+        question = f"q{self._sent}"
+        text = self._checked(jsonrpc.request(method, params, message_id=question))
+        answer: asyncio.Future[AgentResponse] = asyncio.get_running_loop().create_future()
+        self._questions[question] = answer
+        try:
+            if not await self._try_send(text):
+                raise QuestionRefused("there is no connection to the gateway")
+            response = await answer
+        finally:
+            del self._questions[question]
+        if response.error is not None or response.members is None:
+            raise QuestionRefused(response.error[1] if response.error else "the answer is not an object")
+        return response.members
+
+    async def _stay_connected(self, group: asyncio.TaskGroup) -> None:
+        pause_s, is_key_checked = _FIRST_S, False
+        try:
+            while True:
+                code, reason = await self._converse(group)
+                if self.is_ready.is_set():
+                    pause_s = _FIRST_S
+                if code in _FINAL or (code == _KEY_ENDED and is_key_checked):
+                    raise ProviderRefused(f"the gateway closed the connection: {code} {reason}")
+                is_key_checked = code == _KEY_ENDED
+                self.is_ready.clear()
+                log.warning("provider_disconnected: %s %s", code, reason)
+                if code != _RESTART:
+                    await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
+                    pause_s = min(2 * pause_s, _LONGEST_S)
+        finally:
+            for call in self._calls.values():
+                call.cancel()
+
+    async def _converse(self, group: asyncio.TaskGroup) -> tuple[int, str]:
+        """Serve one connection until its end; return the close code, or 0, and the reason."""
+        headers = {"authorization": f"Bearer {self._key}"}
+        opening = connect(  # without the environment's proxies: one that was set for web pages would read the key
+            self._url,
+            additional_headers=headers,
+            compression=None,
+            max_size=MOST_BYTES,
+            open_timeout=OPEN_S,
+            proxy=None,
+        )
+        try:
+            async with opening as socket:
+                try:
+                    await self._begin(socket)
+                    while True:
+                        await self._receive(_read(str(await socket.recv(decode=True))), group)
+                except asyncio.CancelledError:
+                    await socket.close(GOING_AWAY)  # otherwise the source would wait for a resume
+                    raise
+        except (msgspec.DecodeError, RecursionError) as error:
+            return 0, f"a message of the gateway cannot be read: {error}"
+        except ConnectionClosed as closed:
+            close = closed.rcvd or closed.sent
+            return (close.code, close.reason) if close is not None else (0, "the connection broke")
+        except InvalidStatus as refused:
+            status = refused.response.status_code
+            if status in _REFUSALS:
+                body = (refused.response.body or b"").decode(errors="replace")
+                raise ProviderRefused(f"the gateway refused the connection: {status} {body[:500]}") from None
+            return 0, f"status {status}"
+        except (OSError, TimeoutError, InvalidHandshake) as error:
+            return 0, str(error) or type(error).__name__
+        finally:
+            self._socket = None
+
+    async def _begin(self, socket: ClientConnection) -> None:
+        """Send the hello, and the results for which the gateway still waits."""
+        known = [*self._calls, *self._unsent]
+        hello = {**self._hello, "version": 1, "resume": self._resume, "calls": known}
+        await socket.send(jsonrpc.request("provider/hello", hello, message_id="hello"))
+        response = _read(str(await socket.recv(decode=True)))
+        result = response.members if isinstance(response, AgentResponse) else None
+        while result is None:
+            await socket.recv()  # the close code that follows decides
+        self._resume, wanted = result["resume"], set(result["calls"])
+        self._limit = result["limits"]["message_bytes"]
+        self._socket = socket
+        for call_id, call in self._calls.items():
+            if call_id not in wanted:
+                call.cancel()
+        unsent, self._unsent = self._unsent, {}
+        for call_id in wanted & unsent.keys():
+            await self._finish(call_id, unsent[call_id])
+        if not result["resumed"]:
+            self._registered = 0
+        self._asked = self._registered
+        await self._confirm()
+
+    async def _confirm(self) -> None:
+        """Register what has changed since the confirmed revision; without changes, the provider is ready."""
+        if self._registered == self._revision:
+            self.is_ready.set()
+        else:
+            await self.renew()
+
+    async def _receive(self, message: AgentRequest | AgentResponse, group: asyncio.TaskGroup) -> None:
+        if isinstance(message, AgentResponse):
+            await self._settle(message)
+        elif message.method == "notifications/cancelled":
+            call = self._calls.get(str(message.params.get("requestId")))
+            if call is not None:
+                call.cancel()
+        elif message.method == "ping":
+            await self._try_send(jsonrpc.result(message.id, {}))
+        elif isinstance(message.id, str):
+            self._calls[message.id] = group.create_task(self._run(message.id, message))
+
+    async def _settle(self, message: AgentResponse) -> None:
+        if isinstance(message.id, int) and message.error is not None:
+            log.error("offer_refused: %s", message.error[1])
+            self.is_ready.clear()  # so that the pauses before the next connections grow; each of them registers again
+            if self._socket is not None:
+                await self._socket.close(_TRY_AGAIN)
+        elif isinstance(message.id, int):
+            self._registered = message.id
+            notices = (message.members or {}).get("notices", ())
+            self.notices = [f"{one['family']} {one['name']}: {one['reason']}" for one in notices]
+            for notice in self.notices:
+                log.error("definition_refused: %s", notice)
+            await self._confirm()
+        question = self._questions.get(str(message.id))
+        if question is not None and not question.done():
+            question.set_result(message)
+
+    async def _run(self, call_id: str, message: AgentRequest) -> None:
+        """Run one call, and send its result unless it is cancelled."""
+        try:
+            text = await self._response(call_id, message)
+        except Exception:
+            log.exception("call_failed: %s", message.method)
+            text = jsonrpc.refusal(call_id, BadInput("the call failed; the log of the program has the reason"))
+        finally:
+            del self._calls[call_id]
+        await self._finish(call_id, text)
+
+    async def _response(self, call_id: str, message: AgentRequest) -> str:
+        try:
+            result = await self._serve(message.method, message.params, call_id, self)
+            return self._checked(jsonrpc.result(call_id, result))
+        except GatewayError as error:
+            return self._checked(jsonrpc.refusal(call_id, error))
+
+    def _checked(self, text: str) -> str:
+        """Return a message if the gateway will accept it; one that it refuses would end the connection for good.
+
+        Raises:
+            GatewayError: the message is too large, or breaks another rule of the gateway's parser.
+        """
+        if len(text.encode()) > self._limit:
+            raise BadInput(f"the message has more than {self._limit} bytes")
+        jsonrpc.parse(text)
+        return text
+
+    async def _finish(self, call_id: str, text: str) -> None:
+        if not await self._try_send(text):
+            self._unsent[call_id] = text
+
+    async def _try_send(self, text: str) -> bool:
+        """Send a message; False without a connection."""
+        if self._socket is None:
+            return False
+        try:
+            await self._socket.send(text)
+        except ConnectionClosed:
+            return False
+        return True
+
+
+def _read(text: str) -> AgentRequest | AgentResponse:
+    """Return a message of the gateway.
+
+    Raises:
+        msgspec.DecodeError, RecursionError: the text is no JSON-RPC message.
+    """
+    message = msgspec.json.decode(text, type=_Received)
+    if message.method is not None:
+        return AgentRequest(id=message.id, method=message.method, params=message.params, size=len(text))
+    error = None if message.error is None else (message.error.code, message.error.message)
+    return AgentResponse(id=message.id, result=message.result, error=error)
+
+
+def socket_url(url: str) -> str:
+    """Return the address of the WebSocket below a tenant's URL.
+
+    Raises:
+        ValueError: the URL is not a tenant's.
+    """
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/").removesuffix("/mcp").removesuffix("/provide")
+    if parts.scheme not in _SCHEMES or not parts.netloc or not path.startswith("/t/"):
+        raise ValueError("the URL must be a tenant's, such as https://gateway.example.com/t/acme")
+    return f"{_SCHEMES[parts.scheme]}://{parts.netloc}{path}/provide"

@@ -1,0 +1,45 @@
+"""Detection of stalled readers: peers that do not read what the gateway writes."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+STALL_BYTES: Final = 16 * 1024
+"""Minimum number of bytes that a peer must read within the time limit."""
+
+
+class StalledReader:
+    """Timer of one paused connection: aborts it when its peer reads less than `STALL_BYTES` in `seconds`."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, *, seconds: float) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._seconds = seconds
+        self._timer: asyncio.TimerHandle | None = None
+        self._unread = 0
+
+    def start(self) -> None:
+        """Start the timer unless it runs."""
+        if self._timer is None:
+            self._measure()
+
+    def stop(self) -> None:
+        """Stop the timer, because the peer has read enough or is gone."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _measure(self) -> None:
+        self._unread = self._transport.get_write_buffer_size()
+        self._timer = self._loop.call_later(self._seconds, self._judge)
+
+    def _judge(self) -> None:
+        if self._unread - self._transport.get_write_buffer_size() >= STALL_BYTES:
+            self._measure()
+            return
+        self._timer = None
+        log.debug("reader_too_slow")
+        self._transport.abort()

@@ -1,0 +1,341 @@
+"""The approval of a call by another person: asked for, awaited, claimed for one run, and ended with its outcome.
+
+A call that is not approved in time ends with `ApprovalRequired`; an equal call later attaches to the same approval. A
+waiting call holds no slot of its tenant's concurrent calls. The replica renews the lease of each approved call while it
+runs; a replica that dies leaves an outcome that the sweep marks as unknown.
+"""
+
+import asyncio
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC
+from types import TracebackType
+from typing import Any, Final
+
+import anyio
+import msgspec
+import structlog
+
+from gateway.calls.invocation import Invocation
+from gateway.calls.pipeline import BoundCall
+from gateway.calls.policy import because
+from gateway.calls.risk_warnings import describe_risk, show_call
+from gateway.catalog.calls.approval_changes import page_of
+from gateway.catalog.calls.approvals import (
+    LEASE,
+    CallToApprove,
+    ShownCall,
+    claim_approval,
+    finish_approval,
+    get_approval,
+    open_approval,
+    park_approval,
+    renew_claims,
+    state_of,
+)
+from gateway.catalog.keys import has_approver
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.approvals import Approval, ApprovalState
+from gateway.domain.audit import AuditKind
+from gateway.domain.events import ApprovalChanged
+from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.identifiers import ApprovalId, TenantId
+from gateway.domain.primitives import Primitive
+from gateway.domain.refusals import ApprovalRequired
+from gateway.domain.task_supervisor import Spawn
+from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.errors import ClientSilent, GatewayError, PolicyDenied, Unavailable
+from gateway.handlers.binding import BoundTool
+from gateway.handlers.interfaces import Handler, InputRequired, Prepared, Question
+from gateway.store.calls.approvals import CredentialUse
+
+log = structlog.get_logger(__name__)
+
+APPROVE: Final = "gateway/approve"
+"""Key of the question that opens the approval's page."""
+APPROVED: Final = "gateway/approved"
+"""Key of a call's state: approval, claim and content of an earlier round of the call."""
+
+MOST_WAITING: Final = 512
+"""Calls of this replica that wait for a person, a quarter of them of one tenant; further ones end at once."""
+_LOOK_S = 5.0
+_RENEW_S = LEASE.total_seconds() / 3
+_FINISH_S = 5.0
+_STEP = 1e-6
+"""Progress of a waiting call: smaller than what its handler reports later, because progress has to increase."""
+
+
+class ApprovalStation:
+    """The approvals of calls at this replica."""
+
+    def __init__(self, catalog: CatalogContext, *, spawn: Spawn) -> None:
+        self.catalog = catalog
+        self.places = FairSlotPool("calls that wait for an approval", slots=MOST_WAITING)
+        self._spawn = spawn
+        self._waiting: dict[tuple[TenantId, ApprovalId], set[asyncio.Event]] = {}
+        self._claims: dict[str, TenantId] = {}
+        self._is_renewing = False
+
+    def note(self, event: ApprovalChanged) -> None:
+        """Wake the calls that wait for this approval."""
+        for waiting in self._waiting.get((event.tenant, event.approval), ()):
+            waiting.set()
+
+    def recheck_all(self) -> None:
+        """Wake all waiting calls, because an event may have been lost."""
+        for waiting in [one for calls in self._waiting.values() for one in calls]:
+            waiting.set()
+
+    def approved(self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared) -> "ApprovedRun":
+        """Return a block that runs only once the prepared call is approved, and stores its outcome."""
+        return ApprovedRun(self, call, bound, handler, prepared)
+
+    async def wait(self, call: Invocation, approval: Approval) -> ApprovalState:
+        """Wait until the approval is decided, for at most the patience of the call's client; return its state.
+
+        Raises:
+            LimitExceeded: no slot of the tenant's concurrent calls is free after the wait.
+        """
+        tenant, patience_s = call.principal.tenant, call.peer.patience_s
+        is_bounded = math.isfinite(patience_s)
+        if patience_s <= 0 or (is_bounded and not self.places.try_take(tenant)):  # guard: approval-waits-capped
+            return approval.state
+        try:
+            async with call.waiting():  # guard: approval-wait-holds-no-slot
+                return await self._follow(call, approval, patience_s)
+        finally:
+            if is_bounded:
+                self.places.free(tenant)
+
+    async def _follow(self, call: Invocation, approval: Approval, patience_s: float) -> ApprovalState:
+        key, changed = (call.principal.tenant, approval.id), asyncio.Event()
+        self._waiting.setdefault(key, set()).add(changed)
+        until, state, steps = anyio.current_time() + patience_s, approval.state, 0
+        try:
+            while state is ApprovalState.PENDING and anyio.current_time() < until:
+                steps += 1
+                await call.peer.progress(steps * _STEP, None, f"waiting for the approval {approval.id}")
+                with anyio.move_on_after(min(_LOOK_S, until - anyio.current_time())):  # the event may be lost
+                    await changed.wait()
+                changed.clear()
+                with suppress(Unavailable):  # nothing has run: a task waits for hours, and looks again
+                    state = await state_of(key[0], self.catalog, approval.id) or ApprovalState.EXPIRED
+            return state
+        finally:
+            self._waiting[key].discard(changed)
+            if not self._waiting[key]:
+                del self._waiting[key]
+
+    def hold(self, tenant: TenantId, claim: str) -> None:
+        """Renew the lease of a claim from now on."""
+        self._claims[claim] = tenant
+        if not self._is_renewing:
+            self._is_renewing = True
+            self._spawn(self._renew)
+
+    async def release(
+        self, tenant: TenantId, approval: ApprovalId, claim: str, outcome: str, *, has_next_round: bool
+    ) -> None:
+        """End a run: store its outcome, or keep its approval for the next round of the call.
+
+        Without the database, the lease ends and the outcome is unknown.
+        """
+        self._claims.pop(claim, None)
+        try:
+            with anyio.move_on_after(_FINISH_S, shield=True):
+                if has_next_round:
+                    is_stored = await park_approval(tenant, self.catalog, approval, claim)
+                else:
+                    is_stored = await finish_approval(tenant, self.catalog, approval, claim, outcome=outcome)
+                if not is_stored:
+                    log.warning("approval_outcome_late", approval=approval, outcome=outcome)
+                return
+            log.warning("approval_outcome_lost", approval=approval, outcome=outcome)
+        except Unavailable as error:
+            log.warning("approval_outcome_lost", approval=approval, outcome=outcome, reason=error.message)
+
+    async def _renew(self) -> None:
+        """Renew the leases of all runs until none is left."""
+        try:
+            while self._claims:
+                await anyio.sleep(_RENEW_S)
+                held: dict[TenantId, list[str]] = defaultdict(list)
+                for claim, tenant in self._claims.items():
+                    held[tenant].append(claim)
+                for tenant, claims in held.items():
+                    try:
+                        await renew_claims(tenant, self.catalog, claims)
+                    except Unavailable as error:
+                        log.warning("approval_lease_not_renewed", claims=len(claims), reason=error.message)
+        finally:
+            self._is_renewing = False
+
+
+class ApprovedRun:
+    """The run of one approved call; entering it waits and claims, leaving it stores the outcome."""
+
+    def __init__(
+        self, station: ApprovalStation, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
+    ) -> None:
+        self._station = station
+        self._call = call
+        self._subject = bound.tool if isinstance(bound, BoundTool) else bound.primitive
+        self._handler = handler
+        self._prepared = prepared
+        self._held: tuple[ApprovalId, str] | None = None
+
+    async def __aenter__(self) -> Prepared:
+        """Return the call when it may run; its request is sent at most once, also if its method is idempotent.
+
+        Raises:
+            ApprovalRequired: it is not approved, or not any more.
+            InputRequired: the client opens the approval's page first.
+            LimitExceeded, CredentialMissing, AuditUnavailable: the approval cannot be requested or used now.
+        """
+        station, call = self._station, self._call
+        asked = _describe(call, self._subject, self._prepared)
+        earlier = call.peer.recall(APPROVED)
+        if earlier is not None:
+            if earlier[2] != _identity(asked):  # guard: approval-rounds-same
+                raise PolicyDenied("what the call would do has changed since it was approved; call again")
+            return await self._claim(ApprovalId(earlier[0]), asked, earlier[1])
+        approval = await open_approval(asked.principal.tenant, station.catalog, asked, self._show)
+        state = approval.state
+        if state is ApprovalState.PENDING:
+            state = await self._decided(approval)
+        if state is not ApprovalState.APPROVED:
+            raise await self._refusal(approval.id)
+        revision = None if call.lookup is None else call.lookup.revision  # guard: approval-catalog-of-each-run
+        return await self._claim(approval.id, replace(asked, revision=revision), None)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._held is None:
+            return
+        has_next_round = isinstance(error, InputRequired)
+        await self._station.release(
+            self._call.principal.tenant, *self._held, self._outcome_of(error), has_next_round=has_next_round
+        )
+
+    def _outcome_of(self, error: BaseException | None) -> str:
+        if error is None:
+            return self._call.outcome
+        if isinstance(error, GatewayError):
+            return error.code
+        return "cancelled" if isinstance(error, anyio.get_cancelled_exc_class()) else "crashed"
+
+    async def _decided(self, approval: Approval) -> ApprovalState:
+        """Wait for the decision; a client of 2026-07-28 that can open a page is shown the approval's page once."""
+        call, url = self._call, page_of(self._station.catalog, approval.id)
+        if call.peer.patience_s > 0 or url is None or not call.peer.can("elicitation.url"):
+            return await self._station.wait(call, approval)
+        message = f"Another person has to approve this call ({approval.id})."
+        params = {"mode": "url", "message": message, "url": url}
+        with suppress(ClientSilent):
+            await call.peer.ask({f"{APPROVE}/{approval.id}": Question(kind="elicitation", params=params)})
+        return approval.state
+
+    async def _claim(self, approval: ApprovalId, asked: CallToApprove, earlier: str | None) -> Prepared:
+        call, station = self._call, self._station
+        intent = call.record(AuditKind.CALL_INTENT, "intended")
+        tenant = call.principal.tenant
+        await call.peer.note_intent()  # guard: task-noted-before-approved-effects
+        claim: str | None = None
+        with anyio.CancelScope(shield=True):  # a cancellation between the commit and its response would lose the claim
+            claim = await claim_approval(tenant, station.catalog, approval, asked, intent, earlier=earlier)
+        if claim is None:  # guard: approval-claimed
+            raise await self._refusal(approval)
+        station.hold(tenant, claim)
+        self._held = (approval, claim)
+        call.peer.remember(APPROVED, [approval, claim, _identity(asked)])
+        request = self._prepared.request
+        if request is None:
+            return self._prepared
+        once = msgspec.structs.replace(request, idempotent=False)  # guard: approval-not-retried
+        return msgspec.structs.replace(self._prepared, request=once)
+
+    async def _refusal(self, approval: ApprovalId) -> ApprovalRequired:
+        """Return the error with the current state of the approval."""
+        tenant, catalog = self._call.principal.tenant, self._station.catalog
+        found = await get_approval(tenant, catalog, approval)
+        url = page_of(catalog, approval)
+        expires_at = found.expires_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        facts = {"id": found.id, "state": found.state.value, "expires_at": expires_at}
+        place = "" if url is None else f" at {url}"
+        text = _TEXTS.get(found.state, _ENDED).format(id=found.id, state=found.state.value, until=expires_at, at=place)
+        if found.state is ApprovalState.PENDING and not await has_approver(tenant, catalog):
+            text += " No key of this tenant has the scope approve, so only the operator can decide."
+        if found.comment and found.state is ApprovalState.DENIED:
+            text += f" The reason given: {found.comment}"
+        return ApprovalRequired(text, approval=facts if url is None else {**facts, "url": url})
+
+    async def _show(self) -> ShownCall:
+        preview = await self._handler.preview(self._prepared)
+        shown = show_call(preview, self._prepared, self._call.action[1])
+        reason, risks = because(self._call.judged), describe_risk(self._subject, self._prepared, shown, preview)
+        return ShownCall(request=shown, warnings=(reason, *risks) if reason else risks)
+
+
+_TEXTS: Final[Mapping[ApprovalState, str]] = {
+    ApprovalState.PENDING: (
+        "Another person has to approve this call: {id}, until {until}{at}. Nothing was done yet. "
+        "Call again with the same arguments: the call runs once it is approved."
+    ),
+    ApprovalState.APPROVED: "The call is approved ({id}), but the catalog or the key has changed; call again.",
+    ApprovalState.DENIED: "A person denied this call ({id}). Do not call again with the same arguments.",
+    ApprovalState.RUNNING: "The approved call ({id}) is being run by another request; its result goes there.",
+    ApprovalState.DONE: "The approved call ({id}) was run by another request. Another run has to be approved again.",
+    ApprovalState.UNKNOWN: (
+        "The approved call ({id}) was interrupted; it is not known whether it was carried out. "
+        "Check that before you call again."
+    ),
+}
+_ENDED: Final = "The approval {id} is {state}; nothing was done. Call again to ask for another one."
+
+
+def _describe(call: Invocation, subject: Tool | Primitive, prepared: Prepared) -> CallToApprove:
+    found = call.lookup
+    return CallToApprove(
+        principal=call.principal,
+        profile=call.principal.profile if found is None else found.profile,
+        action=call.action[0],
+        tool=call.action[1],
+        tool_digest=_digest_of(subject),
+        policy_version=0 if found is None else found.policy_version,
+        digest=exact_digest(prepared),
+        correlation_id=call.correlation_id,
+        uses=_uses(subject),
+    )
+
+
+def _identity(asked: CallToApprove) -> str:
+    return f"{asked.digest.hex()}.{asked.tool_digest}.{asked.policy_version}"
+
+
+def exact_digest(prepared: Prepared) -> bytes:
+    """Digest of a prepared call: its own digest, and method, URL, headers and body of its request, unambiguously."""
+    request = prepared.request
+    parts = None if request is None else (request.method, request.url, request.headers, request.body)
+    # guard: approval-covers-the-request
+    return hashlib.blake2b(msgspec.msgpack.encode((prepared.digest, parts)), digest_size=32).digest()
+
+
+def _digest_of(subject: Tool | Primitive) -> str:
+    """Digest of definition and handler."""
+    parts: tuple[object, ...] = (subject.origin, subject.source_name, subject.definition, subject.handler)
+    if isinstance(subject, Tool):
+        parts = (*parts, subject.source, subject.identity, subject.plan, subject.pinned, subject.result)
+    return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=16).hexdigest()
+
+
+def _uses(subject: Tool | Primitive) -> CredentialUse:
+    if subject.origin is PrimitiveOrigin.LIVE:
+        return CredentialUse(live_source=subject.source_name)
+    if isinstance(subject, Tool):
+        return CredentialUse(source=subject.source, primitive=subject.primitive)
+    return CredentialUse(primitive=subject.id)

@@ -1,0 +1,65 @@
+"""Explanations of tool calls: the stations of the pipeline, in its order, without effects.
+
+Nothing is sent, counted against a limit, recorded or asked. Stored credentials are read only to redact the shown
+request. Hooks of guardrails are named. The explanation ends at the station that would end the call.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gateway.calls.guardrails.chain import GuardrailFinding, of_arguments, refuse_blocked_call
+from gateway.calls.pipeline import CallPipeline
+from gateway.calls.policy import authorise, decide, judge
+from gateway.domain.tenancy.guardrails import Guardrail
+from gateway.domain.tenancy.policy import Decision, Judgement
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import ArgumentsInvalid, GatewayError
+from gateway.handlers.binding import BoundTool
+from gateway.handlers.interfaces import Prepared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The expected course of one call, up to its request."""
+
+    judgement: Judgement
+    guardrails: tuple[Guardrail, ...]
+    """The guardrails of the tool, in order."""
+    findings: tuple[GuardrailFinding, ...] = ()
+    """Findings of built-in guardrails in the arguments."""
+    error: GatewayError | None = None
+    """The error that would end the call before anything is sent."""
+    prepared: Prepared | None = None
+    preview: str = ""
+    """The requests that are known in advance, without credentials."""
+
+    @property
+    def course(self) -> Literal["runs", "asks", "refused"]:
+        """`asks`: a person has to confirm or approve the call first."""
+        if self.error is not None:
+            return "refused"
+        return "runs" if self.judgement.decision is Decision.ALLOW else "asks"
+
+
+async def explain(
+    calls: CallPipeline, principal: Principal, bound: BoundTool, arguments: Mapping[str, object]
+) -> Explanation:
+    """Explain a call of this principal with these arguments."""
+    known = Explanation(judgement=judge(bound, None), guardrails=bound.guardrails)
+    try:
+        authorise(principal, bound)
+        decide(bound)
+        settled = bound.handler.settle(arguments)
+        if faults := await calls.check(bound, settled):
+            raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
+        known = replace(known, judgement=judge(bound, settled))
+        decide(bound, settled)
+        found = await calls.guardrails.try_chain(principal.tenant, bound.guardrails, of_arguments(settled))
+        known = replace(known, findings=found)
+        refuse_blocked_call(found)
+        prepared = bound.handler.prepare(settled)
+        known = replace(known, prepared=prepared)
+        return replace(known, preview=await bound.handler.preview(prepared))
+    except GatewayError as error:
+        return replace(known, error=error)

@@ -1,0 +1,1 @@
+"""Guardrails: a tenant's checks of calls and results, built in or behind an HTTP hook."""

@@ -1,0 +1,294 @@
+"""The chain of guardrails around a call: its arguments before it is prepared, its result before the client receives it.
+
+The binder decides which guardrails a primitive has, so a call without any pays for one comparison. Guardrails run in
+their order until one blocks. Each finding is logged, counted and recorded in the audit trail; no record contains the
+text that was found. A check that cannot be made counts as a finding, except for a hook that is declared to fail open.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+from msgspec.structs import replace
+
+from gateway.calls import result_rendering
+from gateway.calls.guardrails.built_in import TextSearch
+from gateway.calls.guardrails.http_hook import HookAnswer, HookEvaded, HookFailed
+from gateway.calls.guardrails.marks import mark_contents, mark_members, mark_messages
+from gateway.calls.guardrails.texts import BINARY, TooMuchText, read_members, text_of
+from gateway.calls.invocation import Invocation
+from gateway.calls.recorded_call import AuditSink
+from gateway.domain.audit import AuditKind
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import CallBlocked, ResultBlocked
+from gateway.domain.results import Contents, Messages
+from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailCheck, GuardrailPhase, HookSettings
+from gateway.errors import LimitExceeded
+from gateway.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+_UNCHECKED = "it is too large or too deep to be checked"
+_BUSY = "too many checks of large texts wait"
+_OWN = frozenset({CallBlocked.code, ResultBlocked.code})
+_DONE: Mapping[GuardrailAction, str] = {
+    GuardrailAction.BLOCK: "blocked",
+    GuardrailAction.MARK: "marked",
+    GuardrailAction.LOG: "logged",
+}
+
+
+class Hooks(Protocol):
+    """The client of HTTP hooks."""
+
+    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
+        """Return the hook's answer, or raise HookFailed."""
+        ...
+
+
+class _NoHooks:
+    """The hooks of a gateway without outbound connections: every hook fails."""
+
+    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
+        raise HookFailed("this gateway sends no requests to hooks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The value that one phase checks: as JSON, and as decoded."""
+
+    phase: GuardrailPhase
+    content: Mapping[str, object]
+    """The member `arguments` or `result` of the hook's event."""
+    size: int
+    texts: object = None
+    """The value whose texts are searched; None if it could not be read."""
+    binary: Collection[str] = BINARY
+    """The members of `texts` that may have binary content."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardrailFinding:
+    """A finding of one guardrail."""
+
+    guardrail: Guardrail
+    reasons: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The guardrail and its reasons."""
+        return f"guardrail {self.guardrail.name} ({self.guardrail.rule.check}): {', '.join(self.reasons)}"
+
+
+class Guardrails:
+    """The guardrails of all tenants on this replica."""
+
+    def __init__(self, audit: AuditSink, metrics: Metrics, hooks: Hooks | None = None) -> None:
+        self._audit = audit
+        self._metrics = metrics
+        self._hooks = hooks or _NoHooks()
+        self._search = TextSearch()
+        self.places = self._search.places
+
+    async def check_call(self, call: Invocation, chain: Sequence[Guardrail], arguments: Mapping[str, object]) -> None:
+        """Check the settled arguments of a call, before anything is sent.
+
+        Raises:
+            CallBlocked: a guardrail does not allow them.
+        """
+        refuse_blocked_call(await self._findings(call, chain, of_arguments(arguments)))
+
+    async def check_members(self, call: Invocation, chain: Sequence[Guardrail], members: bytes) -> bytes:
+        """Check the members of a tool's result; return them, marked or replaced by an error."""
+        if call.outcome in _OWN:
+            return members
+        found = await self._findings(call, chain, of_members(members))
+        try:
+            _refuse_blocked(found)
+        except ResultBlocked as error:
+            members = result_rendering.failure(error, call.correlation_id)
+            call.outcome = error.code
+        marks = _marks(found)
+        members = mark_members(members, marks) if marks and call.outcome not in _OWN else members
+        call.size = len(members)
+        return members
+
+    async def check_contents(self, call: Invocation, chain: Sequence[Guardrail], contents: Contents) -> Contents:
+        """Check the contents of a resource.
+
+        Raises:
+            ResultBlocked: a guardrail withholds them.
+        """
+        found = await self._findings(call, chain, of_result({"contents": contents.contents}))
+        _refuse_blocked(found)
+        marks = _marks(found)
+        return mark_contents(contents, marks) if marks else contents
+
+    async def check_messages(self, call: Invocation, chain: Sequence[Guardrail], messages: Messages) -> Messages:
+        """Check the messages of a prompt.
+
+        Raises:
+            ResultBlocked: a guardrail withholds them.
+        """
+        shown = {"description": messages.description or "", "messages": messages.messages}
+        found = await self._findings(call, chain, of_result(shown))
+        _refuse_blocked(found)
+        marks = _marks(found)
+        return mark_messages(messages, marks) if marks else messages
+
+    async def try_chain(
+        self, tenant: TenantId, chain: Sequence[Guardrail], checked: Checked
+    ) -> tuple[GuardrailFinding, ...]:
+        """The findings of built-in checks, without effects; hooks are not asked."""
+        found = [
+            GuardrailFinding(guardrail=guardrail, reasons=reasons)
+            for guardrail in chain
+            if checked.phase in guardrail.rule.phases and guardrail.rule.hook is None
+            if (reasons := await self._built_in(tenant, guardrail, checked))
+        ]
+        return tuple(found)
+
+    async def _findings(
+        self, call: Invocation, chain: Sequence[Guardrail], checked: Checked
+    ) -> Sequence[GuardrailFinding]:
+        """Run the guardrails of this phase in order, up to the first that blocks, and record the findings."""
+        found: list[GuardrailFinding] = []
+        for guardrail in chain:
+            if checked.phase not in guardrail.rule.phases:
+                continue
+            reasons = await self._reasons(call, guardrail, checked)
+            if not reasons:
+                continue
+            finding = GuardrailFinding(guardrail=guardrail, reasons=reasons)
+            await self._record(call, finding)
+            found.append(finding)
+            if guardrail.rule.action is GuardrailAction.BLOCK:
+                break
+        return found
+
+    async def _reasons(self, call: Invocation, guardrail: Guardrail, checked: Checked) -> tuple[str, ...]:
+        tenant, hook = call.principal.tenant, guardrail.rule.hook
+        if hook is None:
+            return await self._built_in(tenant, guardrail, checked)
+        try:
+            answer = await self._hooks.ask(tenant, guardrail, hook, _event(call, guardrail, checked))
+        except HookFailed as failed:
+            self._note_failure(call, guardrail, failed.reason)
+            # guard: guardrail-fail-closed, guardrail-hook-evaded
+            is_open = hook.is_fail_open and not isinstance(failed, HookEvaded)
+            return () if is_open else (f"the hook failed: {failed.reason}",)
+        return () if answer.action == "allow" else (answer.reason or "the hook blocks it",)
+
+    async def _built_in(self, tenant: TenantId, guardrail: Guardrail, checked: Checked) -> tuple[str, ...]:
+        rule = guardrail.rule
+        if rule.check is GuardrailCheck.SIZE:
+            most = rule.max_bytes or 0
+            return (f"{checked.size} bytes, the limit is {most}",) if checked.size > most else ()
+        if checked.texts is None:
+            return (_UNCHECKED,)  # guard: guardrail-unchecked
+        try:
+            return await self._search.find(tenant, rule.check, rule.patterns, text_of(checked.texts, checked.binary))
+        except TooMuchText:
+            return (_UNCHECKED,)
+        except LimitExceeded:
+            return (_BUSY,)
+
+    async def _record(self, call: Invocation, finding: GuardrailFinding) -> None:
+        """Record one finding, before it has an effect.
+
+        Raises:
+            AuditUnavailable: it could not be recorded.
+        """
+        rule, name = finding.guardrail.rule, finding.guardrail.name
+        done = _DONE[rule.action]
+        log.warning(
+            "guardrail_found",
+            guardrail=name,
+            check=rule.check.value,
+            done=done,
+            reasons=finding.reasons,
+            tenant=call.principal.slug,
+            target=call.action[1],
+            correlation_id=call.correlation_id,
+        )
+        self._metrics.guardrails.add(call.principal.slug, rule.check.value, done)
+        # guard: guardrail-recorded
+        await self._audit.write(replace(call.record(AuditKind.CALL, f"{done}:{name}"), action="guardrail"))
+
+    def _note_failure(self, call: Invocation, guardrail: Guardrail, reason: str) -> None:
+        """Log and count a hook that gave no valid answer."""
+        log.warning(
+            "guardrail_hook_failed",
+            guardrail=guardrail.name,
+            reason=reason,
+            tenant=call.principal.slug,
+            correlation_id=call.correlation_id,
+        )
+        self._metrics.guardrails.add(call.principal.slug, guardrail.rule.check.value, "failed")
+
+
+def refuse_blocked_call(found: Sequence[GuardrailFinding]) -> None:
+    """Refuse a call with a finding that blocks.
+
+    Raises:
+        CallBlocked: there is one.
+    """
+    for finding in found:
+        if finding.guardrail.rule.action is GuardrailAction.BLOCK:  # guard: guardrail-block-call
+            raise CallBlocked(f"the arguments are not allowed by {finding.sentence}; nothing was sent")
+
+
+def of_arguments(arguments: Mapping[str, object]) -> Checked:
+    """The arguments of a call, for the chain."""
+    size = len(msgspec.json.encode(arguments))
+    content = {"arguments": arguments}
+    return Checked(phase=GuardrailPhase.CALL, content=content, size=size, texts=arguments, binary=())
+
+
+def of_members(members: bytes) -> Checked:
+    """The members of a tool's result, for the chain."""
+    raw = msgspec.Raw(b"{" + members + b"}")
+    try:
+        texts: Mapping[str, Any] | None = read_members(members)
+    except TooMuchText:
+        texts = None
+    return Checked(phase=GuardrailPhase.RESULT, content={"result": raw}, size=len(members), texts=texts)
+
+
+def of_result(result: Mapping[str, object]) -> Checked:
+    """The contents of a resource, or the messages of a prompt, for the chain."""
+    encoded = msgspec.json.encode(result)
+    return Checked(
+        phase=GuardrailPhase.RESULT, content={"result": msgspec.Raw(encoded)}, size=len(encoded), texts=result
+    )
+
+
+def _event(call: Invocation, guardrail: Guardrail, checked: Checked) -> Mapping[str, object]:
+    action, target = call.action
+    return {
+        "type": f"guardrail.{checked.phase}",
+        "guardrail": guardrail.name,
+        "tenant": call.principal.slug,
+        "subject": call.principal.subject,
+        "correlation_id": call.correlation_id,
+        "action": action,
+        "target": target,
+        "source": call.source,
+        **checked.content,
+    }
+
+
+def _refuse_blocked(found: Sequence[GuardrailFinding]) -> None:
+    for finding in found:
+        if finding.guardrail.rule.action is GuardrailAction.BLOCK:  # guard: guardrail-block-result
+            raise ResultBlocked(f"the call has run, but its result is withheld by {finding.sentence}")
+
+
+def _marks(found: Sequence[GuardrailFinding]) -> Sequence[tuple[Guardrail, tuple[str, ...]]]:
+    return [
+        (finding.guardrail, finding.reasons)
+        for finding in found
+        if finding.guardrail.rule.action is GuardrailAction.MARK
+    ]

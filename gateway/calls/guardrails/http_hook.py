@@ -1,0 +1,143 @@
+"""HTTP hooks of guardrails: a signed POST (Standard Webhooks) with the call or its result; the answer allows or blocks.
+
+A hook receives arguments and results, never credentials: those are added later, by the handler. Each hook has a
+bulkhead with a circuit breaker of its own per tenant, so that a slow hook delays only the calls that it checks, and a
+hook whose receiver calls the same tool again ends when the slots are taken.
+"""
+
+import asyncio
+import time
+from secrets import token_hex
+from typing import Literal
+
+import anyio
+import msgspec
+
+from gateway.catalog.updates.signatures import is_secret, sign
+from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.http.requests import UpstreamRequest
+from gateway.domain.identifiers import GuardrailId, TenantId
+from gateway.domain.tenancy.guardrails import Guardrail, HookSettings
+from gateway.errors import UpstreamAnswerBroken, UpstreamBusy, UpstreamError, UpstreamSuspended
+from gateway.handlers.credentials import is_among
+from gateway.handlers.interfaces import SecretReader
+from gateway.handlers.previews.requests import cut, escape
+from gateway.upstream.auth.credentials import digest_of
+from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits
+from gateway.upstream.client import UpstreamClient
+
+LARGEST_REQUEST = 1024 * 1024
+LARGEST_ANSWER = 16 * 1024
+_LONGEST_REASON = 300
+_MOST_EXAMINED = 1000
+_MOST_HOOKS = 4096
+_LIMITS = BulkheadLimits(at_once=16, waiting=32, wait_s=1.0, failures=5, rest_s=10.0)
+_OK = 200
+
+
+class HookAnswer(msgspec.Struct, frozen=True):
+    """The answer of a hook; other members are ignored."""
+
+    action: Literal["allow", "block"]
+    reason: str = ""
+
+
+class HookFailed(Exception):
+    """The hook gave no valid answer in time; `reason` is for logs and for the client."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class HookEvaded(HookFailed):
+    """The hook cannot be asked because of the content, which the caller or the upstream chose; it never fails open."""
+
+
+_decode = msgspec.json.Decoder(HookAnswer).decode
+_encode = msgspec.json.encode
+
+
+class HookClient:
+    """Sends the requests of all HTTP hooks of this replica."""
+
+    def __init__(self, upstream: UpstreamClient, secrets: SecretReader) -> None:
+        self._upstream = upstream
+        self._secrets = secrets
+        self._bulkheads = BoundedCache[tuple[TenantId, GuardrailId], Bulkhead](_MOST_HOOKS)
+
+    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
+        """Return the hook's answer.
+
+        Raises:
+            HookFailed: there is no valid answer, or the hook cannot be asked.
+            HookEvaded: the event is too large.
+        """
+        if guardrail.is_barred:  # guard: guardrail-hook-policy
+            raise HookFailed("the tenant's policy does not allow requests to its origin")
+        body = _encode(event)
+        if len(body) > LARGEST_REQUEST:  # guard: guardrail-hook-request-size
+            raise HookEvaded(f"what it checks has more than {LARGEST_REQUEST} bytes")
+        try:
+            with anyio.fail_after(hook.timeout_ms / 1000):  # guard: guardrail-hook-time
+                return await self._ask(tenant, guardrail, hook, body)
+        except TimeoutError:
+            self._bulkhead(tenant, guardrail.id).fail(asyncio.get_running_loop())
+            raise HookFailed(f"it gave no answer within {hook.timeout_ms} ms") from None
+
+    async def _ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, body: bytes) -> HookAnswer:
+        request = await self._request(tenant, hook, body)
+        bulkhead = self._bulkhead(tenant, guardrail.id)
+        try:
+            if not bulkhead.admit():
+                await bulkhead.wait(asyncio.get_running_loop())
+        except (UpstreamBusy, UpstreamSuspended) as error:
+            raise HookFailed(error.message) from None
+        try:
+            answer = await self._upstream.send(request, tenant=tenant, limit_bytes=LARGEST_ANSWER)
+            found = _read(answer.status, answer.body)
+            bulkhead.succeed()
+        except UpstreamError as error:
+            bulkhead.fail(asyncio.get_running_loop())
+            raise HookFailed(error.message) from None
+        finally:
+            bulkhead.leave()
+        return found
+
+    async def _request(self, tenant: TenantId, hook: HookSettings, body: bytes) -> UpstreamRequest:
+        """The signed request.
+
+        Raises:
+            HookFailed: the signing secret is missing, is not one, or may not be used for this origin.
+        """
+        named = await self._secrets.named(tenant, hook.credential)
+        if named is None or not is_among(hook.url, named.origins):  # guard: guardrail-hook-origin
+            raise HookFailed(f"the credential {hook.credential} is not stored for its origin")
+        secret = named.credential.value
+        if not is_secret(secret):
+            raise HookFailed(f"the credential {hook.credential} is not a signing secret")
+        delivery, at = f"msg_{token_hex(16)}", str(int(time.time()))
+        headers = (
+            ("content-type", "application/json"),
+            ("accept", "application/json"),
+            ("webhook-id", delivery),
+            ("webhook-timestamp", at),
+            ("webhook-signature", sign(secret, delivery=delivery, at=at, body=body)),
+        )
+        return UpstreamRequest(method="POST", url=hook.url, headers=headers, body=body, credential=digest_of((secret,)))
+
+    def _bulkhead(self, tenant: TenantId, guardrail: GuardrailId) -> Bulkhead:
+        found = self._bulkheads.get((tenant, guardrail))
+        if found is None:
+            found = self._bulkheads[tenant, guardrail] = Bulkhead(_LIMITS, (tenant, f"guardrail {guardrail}"))
+        return found
+
+
+def _read(status: int, body: bytes) -> HookAnswer:
+    if status != _OK:  # guard: guardrail-hook-status
+        raise UpstreamAnswerBroken(f"it answered with status {status}")
+    try:
+        found = _decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise UpstreamAnswerBroken("it answered with something other than an action") from None
+    return HookAnswer(found.action, cut(escape(found.reason[:_MOST_EXAMINED]), _LONGEST_REASON))

@@ -1,0 +1,129 @@
+"""Views of a text in which patterns are searched: without disguises that cost little to undo.
+
+Undone are compatibility forms and look-alikes of Latin letters, accents, invisible characters, text in Unicode tags,
+escapes (JSON, percent, HTML; three layers), and one layer of base64. Every step is linear: characters are replaced one
+by one, because `unicodedata.normalize` of a whole text takes quadratic time for many combining marks. The result is
+ASCII, with `?` for every other character: the engine of the patterns takes many times longer for other text.
+"""
+
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from unicodedata import category, decimal, normalize
+
+from gateway.handlers.redaction.escapes import ALL_ESCAPES, decode
+
+_ROUNDS = 3
+_OTHER = "?"
+_DROPPED = frozenset({"Cf", "Mn", "Me"})
+_COMPOSED = 0x20000
+"""Code points from here on have no forms to undo, but for tags and selectors."""
+_SPECIAL = range(0xE0000, 0xE0200)
+_MOST_EXPANDED = 4
+_TAGS = range(0xE0020, 0xE007F)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
+_EDGE = 32
+_PART = 16 * 1024
+_INVISIBLE = re.compile("[\u00ad\u034f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_GAP = re.compile(rf"[^A-Za-z0-9]{{{2 * _EDGE},}}+")
+_STANDARD = str.maketrans("-_", "+/")
+_LOOKALIKES = dict(
+    zip(
+        map(ord, "аекмортсухіјѕһԁԛԝӏьАВЕКМНОРСТУХІЈЅԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχϲıɡɑ∕⁄"),
+        "aekmoptcyxijshdqwlbABEKMHOPCTYXIJSQWABEZHIKMNOPTYXaeikvoptuxciga//",
+        strict=True,
+    )
+)
+
+
+class _Folding(dict[int, str]):
+    """Replacement of each character by its code point, made on first use; two planes at most."""
+
+    def __missing__(self, code: int) -> str:
+        if code >= _COMPOSED and code not in _SPECIAL:
+            return _OTHER
+        folded = self[code] = _fold(code)
+        return folded
+
+
+_FOLDING = _Folding()
+_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+
+def views(text: str) -> Iterator[str]:
+    """The text, then the text that its escapes and its base64 conceal, each without disguised characters."""
+    folded = fold(text)
+    yield folded
+    decoded = _unescape(folded)
+    if decoded != folded:
+        folded = fold(decoded)
+        yield folded
+    concealed = "\n".join(_unpack(folded))
+    if concealed:
+        yield fold(concealed)
+
+
+def fold(text: str) -> str:
+    """The text in ASCII: look-alikes as Latin letters and digits, without accents and invisible characters."""
+    return text if text.isascii() else text.translate(_FOLDING)
+
+
+def has_invisible(text: str) -> bool:
+    """True if the text has invisible characters, which can separate words for a model."""
+    return _INVISIBLE.search(text) is not None
+
+
+def fold_spaced(text: str) -> str:
+    """The text as `fold` returns it, but with blanks for invisible characters."""
+    return fold(_INVISIBLE.sub(" ", text))
+
+
+def shorten_gaps(text: str, undo: Callable[[str], str]) -> str:
+    """The folded text with the ends of each long run of blanks or punctuation, so that two windows share a phrase.
+
+    It is read in parts, because a step over a whole text would hold the interpreter for too long.
+    """
+    parts: list[str] = []
+    rest = ""
+    for start in range(0, len(text), _PART):
+        part = _GAP.sub(lambda gap: gap[0][:_EDGE] + gap[0][-_EDGE:], rest + undo(text[start : start + _PART]))
+        parts.append(part[: -2 * _EDGE])
+        rest = part[-2 * _EDGE :]
+    return "".join((*parts, rest))
+
+
+def phrase_views(text: str) -> Iterator[str]:
+    """Two lower-case forms of a folded text: with single blanks, and without punctuation."""
+    plain = " ".join(text.lower().split())
+    yield plain
+    yield " ".join(plain.translate(_WORDS).split())
+
+
+def _fold(code: int) -> str:
+    if code in _TAGS:
+        return chr(code - 0xE0000)
+    digit = decimal(chr(code), None)
+    if digit is not None:
+        return str(digit)
+    plain = (one for one in normalize("NFKD", chr(code))[:_MOST_EXPANDED] if category(one) not in _DROPPED)
+    return "".join(one if one.isascii() else _LOOKALIKES.get(ord(one), _OTHER) for one in plain)
+
+
+def _unescape(text: str) -> str:
+    raw = text.encode("utf-8", "surrogatepass")
+    for _ in range(_ROUNDS):
+        decoded = decode(raw, ALL_ESCAPES)
+        if decoded == raw:
+            break
+        raw = decoded
+    return raw.decode("utf-8", "replace")
+
+
+def _unpack(text: str) -> Iterator[str]:
+    """The texts that are encoded in base64, in either alphabet; at the start, the run may lack its first characters."""
+    for found in _BASE64.finditer(text):
+        encoded = found[0].rstrip("=").translate(_STANDARD)
+        for skipped in range(4) if found.start() == 0 else (0,):
+            part = encoded[skipped:]
+            part = part[:-1] if len(part) % 4 == 1 else part
+            yield b64decode(part + "=" * (-len(part) % 4)).decode("utf-8", "ignore")

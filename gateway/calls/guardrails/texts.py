@@ -1,0 +1,114 @@
+"""Texts of arguments and results: every string, member name and long number, as one text.
+
+Blocks of text are read once more without a break between them, because a peer can divide a word among blocks. Binary
+content of results is read if it is text in UTF-8, and skipped otherwise. Arguments have no binary content: a caller
+could declare any text as such.
+"""
+
+import json
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from gateway.definitions.json_schema.validator import MOST_CONTAINERS_READ, MOST_VALUES_READ
+
+LONGEST_TEXT = 1024 * 1024
+"""Limit on the characters that one guardrail reads. It is twice the largest JSON result of an upstream, which contains
+its body as text and as structure."""
+
+_SHORTEST_NUMBER = 10**12
+_PICTURES = frozenset({"image", "audio"})
+BINARY = frozenset({"blob", "data"})
+"""Members of the protocol's results with binary content, in base64."""
+_SHORTEST_BINARY = 1024
+"""Characters of base64; shorter content is also read as it is written, because many secrets are valid base64."""
+
+
+class TooMuchText(Exception):
+    """The texts exceed `LONGEST_TEXT`, or the JSON is too deep or has too many parts to be read."""
+
+
+def read_members(members: bytes) -> dict[str, Any]:
+    """Decode the members of a result; numbers stay text.
+
+    Raises:
+        TooMuchText: they have too many parts, or are too deep.
+    """
+    containers = members.count(b"{") + members.count(b"[")
+    is_small = len(members) <= 4 * LONGEST_TEXT  # guard: guardrail-bounded-input
+    if not is_small or containers > MOST_CONTAINERS_READ or members.count(b",") > MOST_VALUES_READ:
+        raise TooMuchText
+    try:
+        found: dict[str, Any] = json.loads(b"{" + members + b"}", parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        raise TooMuchText from None
+    return found
+
+
+def text_of(value: object, binary: Collection[str] = BINARY) -> str:
+    """All texts in a JSON value, one per line; `binary` names the members that may have binary content.
+
+    Raises:
+        TooMuchText: together they have too many characters.
+    """
+    pieces: list[str] = []
+    length = 0
+    pending: list[object] = [value]
+    while pending:
+        one = pending.pop()
+        piece = ""
+        if isinstance(one, str):
+            piece = one
+        elif isinstance(one, Mapping):
+            _add_members(cast("Mapping[object, object]", one), pending, binary)
+        elif isinstance(one, Sequence):
+            items = cast("Sequence[object]", one)
+            pending += reversed(items)
+            piece = _joined_blocks(items)
+        elif isinstance(one, int | float) and _SHORTEST_NUMBER <= abs(one) < _SHORTEST_NUMBER**3:
+            piece = str(int(one))
+        elif isinstance(one, msgspec.Raw):
+            piece = bytes(one).decode("utf-8", "replace")
+        if piece:
+            length += len(piece) + 1
+            if length > LONGEST_TEXT:  # guard: guardrail-bounded-text
+                raise TooMuchText
+            pieces.append(piece)
+    return "\n".join(pieces)
+
+
+def _add_members(members: Mapping[object, object], pending: list[object], binary: Collection[str]) -> None:
+    """Add names and values; of binary content, the text that it encodes, or nothing."""
+    encoded = {"data"} if members.get("type") in _PICTURES else {"blob"} if "uri" in members else set[str]()
+    for name, value in reversed(list(members.items())):
+        is_binary = name in encoded and name in binary  # guard: guardrail-binary-arguments
+        pending.append(_decode(value) if is_binary and isinstance(value, str) else value)
+        pending.append(name)
+
+
+def _decode(encoded: str) -> str:
+    """The text that base64 encodes; the given text if it is short or no base64, and nothing for other content."""
+    try:
+        found = b64decode("".join(encoded.split()), validate=True)
+    except (Error, ValueError):
+        return encoded
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        return encoded if len(encoded) < _SHORTEST_BINARY else ""
+
+
+def _joined_blocks(items: Sequence[object]) -> str:
+    """The texts of content blocks without a break between them; empty if there are fewer than two."""
+    blocks = (cast("Mapping[str, object]", item) for item in items if isinstance(item, Mapping))
+    texts = [text for block in blocks if (text := _block_text(block))]
+    return "".join(texts) if len(texts) > 1 else ""
+
+
+def _block_text(block: Mapping[str, object]) -> str:
+    inner = block.get("resource") or block.get("content") or block
+    text: object = cast("Mapping[str, object]", inner).get("text") if isinstance(inner, Mapping) else None
+    return text if isinstance(text, str) else ""

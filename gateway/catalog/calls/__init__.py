@@ -1,0 +1,1 @@
+"""Approvals and tasks of calls: their states, limits and clean-up."""

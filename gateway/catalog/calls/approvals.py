@@ -1,0 +1,350 @@
+"""Approvals of a tenant's calls: opened or attached to, decided by another subject, claimed for one run, ended.
+
+Each change of state is a conditional update with an audit entry, which is stored before the transaction commits. The
+job `sweep` ends approvals whose time is past, and deletes old ones.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from gateway.catalog.calls.approval_changes import OPERATOR, ApprovalChanges, read_approval, subject_of
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.transaction import Author, CatalogContext, announce
+from gateway.domain.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown, is_same_subject
+from gateway.domain.audit import CallRecord
+from gateway.domain.events import ApprovalChanged
+from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval_id
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import Conflict, Forbidden, LimitExceeded
+from gateway.store import idempotency, jobs, keys, tenants
+from gateway.store.calls import approvals
+from gateway.store.calls.approvals import Claim, CredentialUse
+from gateway.store.engine import Db
+from gateway.store.jobs import Job
+
+KIND = "approvals"
+"""Kind, and id within the tenant, of the job that ends approvals."""
+
+LIFETIME = timedelta(hours=24)
+"""Time in which a person can decide."""
+USABLE = timedelta(hours=1)
+"""Time after the decision in which the call can run."""
+DENIED_FOR = timedelta(hours=1)
+"""Time in which equal calls are refused after a denial, instead of asking again."""
+LEASE = timedelta(seconds=30)
+"""Time for which a run holds its approval; the replica renews it while the call runs."""
+ROUND_LEASE = timedelta(minutes=11)
+"""Lease of a run between two rounds of its call; the client's state of a round is valid for ten minutes."""
+KEPT = timedelta(days=30)
+MOST_KEPT = 10_000
+"""The newest ended approvals of a tenant are kept, at most this many, for `KEPT`."""
+MOST_OPEN = 1000
+MOST_OPEN_OF_SUBJECT = 50
+"""Limits on open approvals, so that the calls of one subject cannot hide those of others."""
+
+
+_BEFORE = {
+    ApprovalState.DONE: "The same call was approved and run before, until {}.",
+    ApprovalState.UNKNOWN: "The same call was approved and interrupted at {}; it may have been carried out.",
+}
+_SWEPT_AT_ONCE = 200
+_RETRY_S = 60.0
+"""A task that finds no room tries again after this time; persons decide no faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallToApprove:
+    """A prepared call of one principal, as an approval is bound to it.
+
+    `digest` covers the prepared call, `tool_digest` the definition and handler. `revision` is that of the catalog in
+    which the tool was found; None in a later round, whose tool and policy the client's sealed state names.
+    """
+
+    principal: Principal
+    profile: str | None
+    action: str
+    tool: str
+    tool_digest: str
+    policy_version: int
+    revision: int | None = None
+    digest: bytes
+    correlation_id: str
+    uses: CredentialUse
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Digest of requester and call: equal calls of one subject in one profile have the same."""
+        parts = (self.principal.subject, self.profile, self.action, self.tool, self.digest)  # guard: approval-exact
+        return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=32).digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCall:
+    """A call as a person sees it before the decision."""
+
+    request: RequestShown
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalVerdict:
+    """A decision about a pending approval."""
+
+    is_approved: bool
+    comment: str = ""
+
+
+async def open_approval(
+    tenant: TenantId, catalog: CatalogContext, call: CallToApprove, show: Callable[[], Awaitable[ShownCall]]
+) -> Approval:
+    """Return the open approval of an equal call, or create one; `show` is awaited only for a new one.
+
+    An open approval of the same call whose tool, policy or credential has changed is superseded by the new one.
+
+    Raises:
+        Forbidden: the key of the call has no scope `mcp`, or is not valid any more.
+        LimitExceeded: the tenant or the subject has too many open approvals.
+        AuditUnavailable: the request could not be recorded.
+    """
+    changes = ApprovalChanges(tenant, catalog)
+    async with catalog.store.transaction(tenant) as db:
+        found = await _attach(tenant, catalog, db, call, changes)
+    await changes.announce()
+    if found is not None:
+        return found
+    shown, changes = await show(), ApprovalChanges(tenant, catalog)
+    async with catalog.store.transaction(tenant) as db:
+        await approvals.lock(tenant, db)
+        found = await _attach(tenant, catalog, db, call, changes)
+        if found is None:
+            if not await _may_call(tenant, db, call.principal.key):
+                raise Forbidden("a call that needs an approval needs a valid key with the scope mcp")
+            await _check_room(tenant, db, call.principal.subject)
+            found = await _insert(tenant, catalog, db, call, shown)
+            await changes.note(db, found.id)
+    await changes.announce()
+    return found
+
+
+async def get_approval(tenant: TenantId, catalog: CatalogContext, approval: str) -> Approval:
+    """The approval of this id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await read_approval(tenant, catalog, db, ApprovalId(approval))
+
+
+async def state_of(tenant: TenantId, catalog: CatalogContext, approval: ApprovalId) -> ApprovalState | None:
+    """The state of an approval; None if it does not exist."""
+    async with catalog.store.transaction(tenant) as db:
+        return await approvals.state_of(tenant, db, approval)
+
+
+async def page_approvals(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    wanted: ApprovalFilter,
+    *,
+    after: str | None,
+    limit: int,
+) -> Sequence[Approval]:
+    """One page of the tenant's approvals that match a filter, the newest first."""
+    async with catalog.store.transaction(tenant) as db:
+        return await approvals.page(tenant, db, catalog.sealer, after=after, limit=limit, wanted=wanted)
+
+
+async def decide_approval(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    approval: str,
+    verdict: ApprovalVerdict,
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Approval:
+    """Approve or deny a pending call, and return the approval; its audit entry is stored before the decision commits.
+
+    Raises:
+        NotFound: the tenant has no such approval.
+        Forbidden: the author lacks the scope `approve`, or has the subject of the requester.
+        Conflict: the approval is not pending any more.
+        PreconditionFailed: the current version matches no expected tag.
+        AuditUnavailable: the decision could not be recorded, so it was not made.
+    """
+    if isinstance(by.caller, Principal) and Scope.APPROVE not in by.caller.scopes:  # guard: approval-scope
+        raise Forbidden("the key lacks the scope approve")
+    subject, state = subject_of(by), ApprovalState.APPROVED if verdict.is_approved else ApprovalState.DENIED
+    who = {"decided_by": by.caller.name, "decider_subject": subject}
+    decided: dict[str, object] = {"state": state.value, "comment": verdict.comment, **who}
+    changes = ApprovalChanges(tenant, catalog)
+    async with catalog.store.transaction(tenant) as db:
+        current = await read_approval(tenant, catalog, db, ApprovalId(approval))
+        check_version(current, expected)
+        if is_same_subject(current.subject, subject):  # guard: approval-by-another-subject
+            raise Forbidden("the subject that requested the call cannot decide about it; another person has to")
+        if not await approvals.decide(tenant, db, current.id, decided=decided, usable=USABLE):
+            now = await approvals.state_of(tenant, db, current.id)
+            raise Conflict(f"the approval is {now or current.state} and cannot be decided any more")
+        if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
+            raise Conflict("the request took too long and was begun again elsewhere; this attempt changed nothing")
+        await _hasten(tenant, db, USABLE)
+        found = await changes.note(db, current.id, by)
+    await changes.announce()
+    return found
+
+
+async def claim_approval(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    approval: ApprovalId,
+    call: CallToApprove,
+    intent: CallRecord,
+    *,
+    earlier: str | None = None,
+) -> str | None:
+    """Claim an approved call for one run, and return the claim; None if it cannot run.
+
+    The state and the audit intent are stored before the caller contacts the upstream. `earlier` is the claim of an
+    earlier round of the same call, which continues. If the call has a revision, the catalog must still have it.
+
+    Raises:
+        AuditUnavailable: the intent could not be recorded; the approval can still be used.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        if not await _may_call(tenant, db, call.principal.key):  # guard: approval-key-valid
+            return None
+        if call.revision not in {None, await tenants.revision(tenant, db)}:  # guard: approval-catalog-current
+            return None
+        credentials = await approvals.credential_identity(tenant, db, call.uses)
+        claim = Claim(name=secrets.token_hex(16), credentials=credentials, lease=LEASE)
+        if earlier is None:
+            is_ours = await approvals.claim(tenant, db, approval, claim)
+        else:
+            is_ours = await approvals.take_over(tenant, db, approval, claim, earlier=earlier)
+        if not is_ours:
+            return None
+        await _hasten(tenant, db, LEASE)
+        await catalog.audit(intent)  # guard: approval-intent-first
+    await announce(catalog, ApprovalChanged(tenant=tenant, approval=approval))
+    return claim.name
+
+
+async def renew_claims(tenant: TenantId, catalog: CatalogContext, claims: Sequence[str]) -> None:
+    """Extend the leases of runs."""
+    async with catalog.store.upkeep(tenant) as db:
+        await approvals.renew(tenant, db, claims, lease=LEASE)
+
+
+async def park_approval(tenant: TenantId, catalog: CatalogContext, approval: ApprovalId, claim: str) -> bool:
+    """Keep a run for the next round of its call; False if its lease was past."""
+    async with catalog.store.transaction(tenant) as db:
+        return await approvals.park(tenant, db, approval, claim, lease=ROUND_LEASE)
+
+
+async def finish_approval(
+    tenant: TenantId, catalog: CatalogContext, approval: ApprovalId, claim: str, *, outcome: str
+) -> bool:
+    """Store the outcome of a run; False if its lease was past, so that the outcome stays unknown."""
+    async with catalog.store.transaction(tenant) as db:
+        is_stored = await approvals.finish(tenant, db, approval, claim, outcome=outcome)
+        changes = ApprovalChanges(tenant, catalog)
+        await changes.enqueue(db, await read_approval(tenant, catalog, db, approval))
+    await changes.announce()
+    return is_stored
+
+
+async def sweep(catalog: CatalogContext, due: Job) -> None:
+    """End a tenant's overdue approvals, delete old ones, and move the job to the time at which it is due again."""
+    tenant, changes = due.tenant, ApprovalChanges(due.tenant, catalog)
+    async with catalog.store.upkeep(tenant) as db:
+        if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=datetime.now(UTC) + LEASE):
+            return
+        for ended in await approvals.end_overdue(tenant, db, limit=_SWEPT_AT_ONCE):
+            await changes.note(db, ended)
+        await approvals.remove_old(tenant, db, kept=KEPT, most=MOST_KEPT)
+        next_at = await approvals.next_due(tenant, db, kept=KEPT)
+        if next_at is None:
+            await jobs.remove(tenant, db, due.id)
+        else:
+            await jobs.schedule(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=next_at))
+    await changes.announce()
+
+
+async def _attach(
+    tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, changes: ApprovalChanges
+) -> Approval | None:
+    """Return the open approval of an equal call, unless it has to be asked again."""
+    for ended in await approvals.end_overdue(tenant, db, limit=1, fingerprint=call.fingerprint):
+        await changes.note(db, ended)
+    attached = await approvals.get_attached(tenant, db, catalog.sealer, call.fingerprint, denied_for=DENIED_FOR)
+    if attached is None:
+        return None
+    found, credentials = attached
+    facts = (call.tool_digest, call.policy_version, await approvals.credential_identity(tenant, db, call.uses))
+    is_same = facts == (found.tool_digest, found.policy_version, credentials)  # guard: approval-superseded
+    if is_same or found.state is ApprovalState.RUNNING:
+        return found
+    if await approvals.supersede(tenant, db, found.id):
+        await changes.note(db, found.id)
+    return None
+
+
+async def _insert(tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, shown: ShownCall) -> Approval:
+    now, warnings = datetime.now(UTC), shown.warnings
+    if (ran := await approvals.last_run(tenant, db, call.fingerprint)) is not None:
+        warnings = (_BEFORE[ran[0]].format(ran[1].astimezone(UTC).isoformat(timespec="seconds")), *warnings)
+    approval = Approval(
+        id=new_approval_id(),
+        tenant=tenant,
+        state=ApprovalState.PENDING,
+        requester=call.principal.name,
+        subject=call.principal.subject,
+        key=KeyId(call.principal.key),
+        profile=call.profile,
+        action=call.action,
+        tool=call.tool,
+        tool_digest=call.tool_digest,
+        policy_version=call.policy_version,
+        digest=call.digest,
+        request=shown.request,
+        warnings=warnings,
+        correlation_id=call.correlation_id,
+        created_at=now,
+        expires_at=now + LIFETIME,
+    )
+    credentials = await approvals.credential_identity(tenant, db, call.uses)
+    sealer, fingerprint = catalog.sealer, call.fingerprint
+    await approvals.insert(tenant, db, sealer, approval, fingerprint=fingerprint, credentials=credentials)
+    await _hasten(tenant, db, LIFETIME)
+    return approval
+
+
+async def _hasten(tenant: TenantId, db: Db, within: timedelta) -> None:
+    """Make the sweep due when the time of this change is past, unless it is due earlier."""
+    await jobs.hasten(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=datetime.now(UTC) + within))
+
+
+async def _check_room(tenant: TenantId, db: Db, subject: str) -> None:
+    of_tenant, of_subject = await approvals.count_open(tenant, db, subject)
+    if of_subject >= MOST_OPEN_OF_SUBJECT:  # guard: approvals-capped-by-subject
+        message = f"{MOST_OPEN_OF_SUBJECT} calls of this subject wait for an approval or run (the limit)"
+        raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
+    if of_tenant >= MOST_OPEN:  # guard: approvals-capped
+        message = f"{MOST_OPEN} calls of the tenant wait for an approval or run (the limit)"
+        raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
+
+
+async def _may_call(tenant: TenantId, db: Db, key: KeyId) -> bool:
+    """True for the operator, and for a valid key with `mcp`; an owner could create a key without it, which tries."""
+    found = None if key == OPERATOR else await keys.get(tenant, db, key)
+    if found is None or Scope.MCP not in found.scopes:  # guard: approval-key-calls
+        return key == OPERATOR
+    return found.revoked_at is None and (found.expires_at is None or found.expires_at > datetime.now(UTC))

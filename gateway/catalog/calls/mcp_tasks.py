@@ -1,0 +1,350 @@
+"""Durable tasks: created before the client learns of them, leased by the replica that runs them, and sealed.
+
+Every read of a client names the owner: tenant, subject and profile. An unknown task, a task of another owner and an
+expired task are the same error. A task whose replica ended before an intent was recorded has changed nothing; another
+replica runs it again from its start. After an intent, its outcome is unknown, and it fails.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+import msgspec
+import structlog
+
+from gateway.domain.events import Event, TaskChanged
+from gateway.domain.identifiers import KeyId, TaskId, TenantId, new_task_id
+from gateway.domain.mcp_tasks import (
+    AskedKind,
+    McpTask,
+    TaskCall,
+    TaskError,
+    TaskOutcome,
+    TaskOwner,
+    TaskRounds,
+    TaskState,
+)
+from gateway.errors import BadInput, HandlerFailed, LimitExceeded, NotFound, RedisUnavailable
+from gateway.store import jobs, secrets
+from gateway.store.calls import mcp_tasks
+from gateway.store.calls.mcp_tasks import NewTask, StoredTask
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Db, Store
+from gateway.store.jobs import Job
+
+log = structlog.get_logger(__name__)
+
+KIND: Final = "mcp_task"
+LIFETIME: Final = timedelta(hours=24)
+"""Lifetime of a task from its creation, result included. A running task is cancelled when it ends."""
+MOST_OPEN_EACH: Final = 100
+MOST_OPEN: Final = 1000
+MOST_STORED: Final = 10_000
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""Limits of one tenant: open tasks of a subject, open tasks, stored tasks, and bytes of stored tasks."""
+LARGEST_ROUNDS: Final = 64 * 1024
+_RETRY_S: Final = 10.0
+_ID: Final = re.compile(r"tsk_[A-Za-z0-9_-]{32}")
+_UNKNOWN: Final = TaskError(
+    code=-32603,
+    message="the replica that ran this task is gone; the outcome of its call is unknown, and it is not run again",
+    data={"code": "call.replica_lost"},
+)
+
+_Sealed = TypeVar("_Sealed", TaskCall, TaskRounds, TaskOutcome)
+IsAnswer = Callable[[AskedKind, object], bool]
+"""True if an object has the form of an answer to a kind of question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDraft:
+    """A task that does not exist yet; `has_begun` is True if an intent of its running call was recorded."""
+
+    owner: TaskOwner
+    key: KeyId
+    tool: str
+    correlation_id: str
+    call: TaskCall
+    rounds: TaskRounds
+    has_begun: bool = False
+
+
+class TaskRecords:
+    """The tasks of all tenants; `publish` sends an event to all replicas."""
+
+    def __init__(
+        self,
+        store: Store,
+        cipher: EnvelopeCipher,
+        publish: Callable[[Event], Awaitable[None]],
+        *,
+        lease: timedelta = timedelta(seconds=30),
+    ) -> None:
+        self._store = store
+        self._cipher = cipher
+        self._publish = publish
+        self.lease = lease
+        self.ended = Counter[str]()
+        """Tasks that this replica ended, by state."""
+
+    async def create(self, draft: TaskDraft, *, holder: str) -> McpTask:
+        """Store a task with a lease for its holder; it is committed when this returns.
+
+        Raises:
+            LimitExceeded: the subject or the tenant has too many tasks.
+        """
+        tenant, task = draft.owner.tenant, new_task_id()
+        async with self._store.transaction(tenant) as db:
+            await _check_room(draft.owner, db)
+            key, wrapped = await secrets.tenant_key(tenant, db, self._cipher)
+            row = NewTask(
+                id=task,
+                subject=draft.owner.subject,
+                profile=draft.owner.profile,
+                key=draft.key,
+                tool=draft.tool,
+                correlation_id=draft.correlation_id,
+                holder=holder,
+                has_begun=draft.has_begun,
+                data_key=key,
+                call=self._seal(tenant, wrapped, task, draft.call),
+                rounds=self._seal_rounds(tenant, wrapped, task, draft.rounds),
+            )
+            await mcp_tasks.insert(tenant, db, row, lease=self.lease, lifetime=LIFETIME)
+            stored = await _owned(draft.owner, db, task)
+            await _schedule(tenant, db, task, stored.leased_until)
+        return self._open(tenant, stored)
+
+    async def get(self, owner: TaskOwner, task: str) -> McpTask:
+        """Return a task of the owner.
+
+        Raises:
+            NotFound: it is unknown, expired, or belongs to another owner.
+        """
+        async with self._store.transaction(owner.tenant) as db:
+            return self._open(owner.tenant, await _owned(owner, db, task))
+
+    async def owned(self, owner: TaskOwner, wanted: Sequence[str]) -> Sequence[TaskId]:
+        """Return those of the wanted ids that are tasks of the owner."""
+        named = {TaskId(task) for task in wanted if _ID.fullmatch(task)}
+        async with self._store.transaction(owner.tenant) as db:
+            return await mcp_tasks.owned(owner.tenant, db, named, subject=owner.subject, profile=owner.profile)
+
+    async def answer(
+        self, owner: TaskOwner, task: str, answers: Mapping[str, object], *, is_answer: IsAnswer, holder: str
+    ) -> McpTask | None:
+        """Store answers to open questions. Return the task for its next round, leased; None unless it can go on.
+
+        Raises:
+            NotFound: it is unknown, expired, or belongs to another owner.
+            BadInput: an answer has not the form of its question, or all answers are too large.
+        """
+        tenant = owner.tenant
+        async with self._store.transaction(tenant) as db:
+            stored = await _owned(owner, db, task, is_locked=True)
+            if stored.state is not TaskState.INPUT_REQUIRED:
+                return None
+            rounds = self._unseal(tenant, stored, stored.rounds, TaskRounds)
+            brought = {key: answers[key] for key in rounds.questions if key in answers}
+            for key, given in brought.items():
+                if not is_answer(rounds.questions[key].kind, given):  # guard: task-answer-form
+                    raise BadInput(f"inputResponses/{key[:64]} does not match the question")
+            if not brought:
+                return None
+            left = {key: question for key, question in rounds.questions.items() if key not in brought}
+            merged = msgspec.convert({**rounds.answers, **brought}, dict[str, dict[str, Any]])
+            rounds = TaskRounds(answers=merged, memory=rounds.memory, questions=left)
+            try:
+                sealed = self._seal_rounds(tenant, stored.wrapped, stored.id, rounds)
+            except HandlerFailed as error:
+                raise BadInput(error.message) from None
+            state = TaskState.INPUT_REQUIRED if left else TaskState.WORKING
+            await mcp_tasks.answer(tenant, db, stored.id, rounds=sealed, state=state)
+            claimed = None if left else await self._lease(tenant, db, stored, holder)
+        await self._announce(tenant, stored.id)
+        return claimed
+
+    async def cancel(self, owner: TaskOwner, task: str) -> bool:
+        """Cancel a task; a task that has ended stays as it is. True if it was open.
+
+        Raises:
+            NotFound: it is unknown, expired, or belongs to another owner.
+        """
+        tenant = owner.tenant
+        async with self._store.transaction(tenant) as db:
+            stored = await _owned(owner, db, task, is_locked=True)
+            is_done = await self._end(tenant, db, stored, TaskState.CANCELLED, None, message="cancelled by the client")
+        if is_done:
+            await self._announce(tenant, stored.id)
+        return is_done
+
+    async def begin(self, tenant: TenantId, task: TaskId, *, holder: str) -> bool:
+        """Record that the call may have effects from now on; False if the holder has no lease any more."""
+        async with self._store.transaction(tenant) as db:
+            return await mcp_tasks.begin(tenant, db, task, holder=holder)
+
+    async def renew(self, tenant: TenantId, task: TaskId, *, holder: str) -> bool:
+        """Extend the holder's lease; False if the task was cancelled, expired or taken by another holder."""
+        async with self._store.upkeep(tenant) as db:
+            until = await mcp_tasks.lease(tenant, db, task, holder=holder, until=self.lease)
+            if until is not None:
+                await _schedule(tenant, db, task, until)
+        return until is not None
+
+    async def postpone(self, tenant: TenantId, task: TaskId, *, holder: str, seconds: float) -> None:
+        """Give up the holder's lease: a replica takes the task after this time."""
+        async with self._store.upkeep(tenant) as db:
+            due = await mcp_tasks.postpone(tenant, db, task, holder=holder, to=timedelta(seconds=seconds))
+            if due is not None:
+                await _schedule(tenant, db, task, due)
+
+    async def park(self, task: McpTask, rounds: TaskRounds) -> None:
+        """End a round whose call has questions for the client.
+
+        Raises:
+            HandlerFailed: the state of the call is too large, or contains a value that is not JSON.
+        """
+        tenant = task.owner.tenant
+        async with self._store.upkeep(tenant) as db:
+            stored = await mcp_tasks.get(tenant, db, task.id, is_locked=True)
+            if stored is None:
+                return
+            sealed = self._seal_rounds(tenant, stored.wrapped, stored.id, rounds)
+            if not await mcp_tasks.park(tenant, db, task.id, holder=task.holder, rounds=sealed):
+                return
+            await _schedule(tenant, db, task.id, task.expires_at)
+        await self._announce(tenant, task.id)
+
+    async def end(self, task: McpTask, state: TaskState, outcome: TaskOutcome | None, *, message: str = "") -> bool:
+        """Store the end of the holder's task; False if it had ended, or another holder has it."""
+        tenant = task.owner.tenant
+        async with self._store.upkeep(tenant) as db:
+            stored = await mcp_tasks.get(tenant, db, task.id, is_locked=True)
+            if stored is None or stored.holder != task.holder:  # guard: task-end-fenced
+                return False
+            if not await self._end(tenant, db, stored, state, outcome, message=message):
+                return False
+        await self._announce(tenant, task.id)
+        return True
+
+    async def take_due(self, tenant: TenantId, task: TaskId, *, holder: str) -> McpTask | None:
+        """Handle a task whose job is due: delete it if expired, fail or take it if its holder is gone.
+
+        Returns the task, leased, if it has to be run from its start.
+        """
+        async with self._store.upkeep(tenant) as db:
+            stored = await mcp_tasks.get(tenant, db, task, is_locked=True)
+            if stored is None:
+                if await mcp_tasks.remove_expired(tenant, db, task):
+                    await jobs.remove(tenant, db, task)
+                return None
+            if stored.state is not TaskState.WORKING:
+                await _schedule(tenant, db, task, stored.expires_at)
+                return None
+            if stored.is_leased:  # guard: task-lease-respected
+                await _schedule(tenant, db, task, stored.leased_until)
+                return None
+            if not stored.has_begun:  # guard: task-run-once
+                return await self._lease(tenant, db, stored, holder)
+            await self._end(tenant, db, stored, TaskState.FAILED, TaskOutcome(error=_UNKNOWN), message=_UNKNOWN.message)
+        await self._announce(tenant, task)
+        return None
+
+    async def _lease(self, tenant: TenantId, db: Db, stored: StoredTask, holder: str) -> McpTask:
+        until = await mcp_tasks.take(tenant, db, stored.id, holder=holder, until=self.lease)
+        await _schedule(tenant, db, stored.id, until or stored.expires_at)
+        found = await mcp_tasks.get(tenant, db, stored.id)
+        return self._open(tenant, found or stored)
+
+    async def _end(
+        self,
+        tenant: TenantId,
+        db: Db,
+        stored: StoredTask,
+        state: TaskState,
+        outcome: TaskOutcome | None,
+        *,
+        message: str,
+    ) -> bool:
+        sealed = None if outcome is None else self._seal(tenant, stored.wrapped, stored.id, outcome)
+        is_done = await mcp_tasks.end(tenant, db, stored.id, state=state, message=message, outcome=sealed)
+        if is_done:
+            self.ended[state.value] += 1
+            await _schedule(tenant, db, stored.id, stored.expires_at)
+        return is_done
+
+    async def _announce(self, tenant: TenantId, task: TaskId) -> None:
+        """Publish the change. If the event is lost, clients poll, and the holder learns it when it renews its lease."""
+        try:
+            await self._publish(TaskChanged(tenant=tenant, task=task))
+        except RedisUnavailable:
+            log.warning("event_lost", kind=TaskChanged.__name__, tenant_id=tenant)
+
+    def _seal(
+        self, tenant: TenantId, wrapped: bytes, task: TaskId, value: TaskCall | TaskRounds | TaskOutcome
+    ) -> bytes:
+        return self._cipher.seal(tenant, wrapped, msgspec.msgpack.encode(value), KIND, task, type(value).__name__)
+
+    def _seal_rounds(self, tenant: TenantId, wrapped: bytes, task: TaskId, rounds: TaskRounds) -> bytes:
+        try:
+            size = len(msgspec.json.encode(rounds))
+        except (TypeError, ValueError) as error:
+            raise HandlerFailed("a remembered value of the call is not JSON") from error
+        if size > LARGEST_ROUNDS:  # guard: task-rounds-bounded
+            raise HandlerFailed(f"answers and remembered values of a task have at most {LARGEST_ROUNDS} bytes in all")
+        return self._seal(tenant, wrapped, task, rounds)
+
+    def _unseal(self, tenant: TenantId, stored: StoredTask, sealed: bytes, kind: type[_Sealed]) -> _Sealed:
+        plain = self._cipher.open(tenant, stored.wrapped, sealed, KIND, stored.id, kind.__name__)
+        return msgspec.msgpack.decode(plain, type=kind)
+
+    def _open(self, tenant: TenantId, stored: StoredTask) -> McpTask:
+        return McpTask(
+            id=stored.id,
+            owner=TaskOwner(tenant=tenant, subject=stored.subject, profile=stored.profile),
+            key=stored.key,
+            tool=stored.tool,
+            correlation_id=stored.correlation_id,
+            state=stored.state,
+            message=stored.message,
+            created_at=stored.created_at,
+            updated_at=stored.updated_at,
+            expires_at=stored.expires_at,
+            holder=stored.holder,
+            call=self._unseal(tenant, stored, stored.call, TaskCall),
+            rounds=self._unseal(tenant, stored, stored.rounds, TaskRounds),
+            outcome=None if stored.outcome is None else self._unseal(tenant, stored, stored.outcome, TaskOutcome),
+        )
+
+
+async def _check_room(owner: TaskOwner, db: Db) -> None:
+    used = await mcp_tasks.usage(owner.tenant, db, subject=owner.subject)
+    if used.open_of_subject >= MOST_OPEN_EACH:  # guard: tasks-of-one-subject
+        raise _full(f"{MOST_OPEN_EACH} tasks of this subject are open, the most that may be")
+    if used.open >= MOST_OPEN:
+        raise _full(f"{MOST_OPEN} tasks of this tenant are open, the most that may be")
+    if used.stored >= MOST_STORED or used.size >= MOST_BYTES:  # guard: tasks-stored
+        raise _full(
+            f"the tenant's tasks of the last {LIFETIME} use all space ({MOST_STORED} tasks, {MOST_BYTES} bytes)"
+        )
+
+
+def _full(text: str) -> LimitExceeded:
+    return LimitExceeded(f"{text}; cancel some, or wait until they end", retry_after_s=_RETRY_S)
+
+
+async def _owned(owner: TaskOwner, db: Db, task: str, *, is_locked: bool = False) -> StoredTask:
+    stored = None
+    if _ID.fullmatch(task):  # guard: task-id-form
+        stored = await mcp_tasks.get(owner.tenant, db, TaskId(task), is_locked=is_locked)
+    # guard: task-owner
+    if stored is None or (stored.subject, stored.profile) != (owner.subject, owner.profile):
+        raise NotFound("there is no such task")
+    return stored
+
+
+async def _schedule(tenant: TenantId, db: Db, task: TaskId, due_at: datetime) -> None:
+    await jobs.schedule(tenant, db, Job(tenant=tenant, id=task, kind=KIND, due_at=due_at))

@@ -1,0 +1,50 @@
+"""Doctor check for live sources that cannot be attached; their tools are missing for clients."""
+
+from collections.abc import Sequence
+
+import anyio
+
+from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.live_sources import AttachmentState, LiveStatus
+from gateway.errors import GatewayError
+from gateway.store import tenants
+from gateway.store.engine import Store
+from gateway.store.live import live_sources
+
+_PATIENCE_S = 15.0
+_MOST_NAMED = 5
+_FAILURES = 3
+"""Failed attempts in a row from which a live source counts as failing; a restart of its program takes fewer."""
+_REMEDY = "`gateway --tenant SLUG source status` shows each fault; disable or remove what is no longer used"
+
+
+async def judge_live_sources(url: str) -> Finding:
+    """Finding on the enabled live sources of all tenants. It names sources, not faults, which may contain URLs.
+
+    After 15 s the remaining tenants are skipped, and the finding reports this.
+    """
+    examined, failing = 0, list[str]()
+    try:
+        with anyio.move_on_after(_PATIENCE_S) as patience:
+            async with Store(url, pool_size=1) as store:
+                async with store.unscoped() as db:
+                    owners = dict.fromkeys(tenant for tenant, _, _ in await live_sources.all_enabled(db))
+                for tenant in owners:
+                    async with store.transaction(tenant) as db:
+                        owner, found = await tenants.get(tenant, db), await live_sources.load(tenant, db)
+                    examined += len(found)
+                    slug = tenant if owner is None else owner.slug
+                    failing += [f"{slug}: {one.name}" for one in found if _is_failing(one.status)]
+    except GatewayError as error:
+        return warning("live_sources", f"not examined: {error.message}", "fix the findings on the database first")
+    return _judge(failing, f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else ""))
+
+
+def _is_failing(status: LiveStatus) -> bool:
+    return status.state is AttachmentState.FAILED and status.failures >= _FAILURES
+
+
+def _judge(failing: Sequence[str], examined: str) -> Finding:
+    if not failing:
+        return fine("live_sources", f"no live source fails again and again ({examined})")
+    return warning("live_sources", f"failing: {listed(failing, most=_MOST_NAMED)} ({examined})", _REMEDY)

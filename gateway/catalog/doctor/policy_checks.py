@@ -1,0 +1,62 @@
+"""Doctor checks of the tenants' policies: weaker than that of new tenants, or in need of a key that can approve."""
+
+from collections.abc import Sequence
+
+import anyio
+
+from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import PROTECTING, Decision, Policy, Safety, weaker_levels
+from gateway.errors import GatewayError
+from gateway.store import keys
+from gateway.store.calls import policies
+from gateway.store.engine import Store
+
+_PATIENCE_S = 15.0
+_MOST_NAMED = 5
+_SET = " ".join(f"--{level} {PROTECTING.decision_for(level)}" for level in (Safety.MODERATE, Safety.DANGEROUS))
+_REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade never changes an existing policy"
+
+
+async def judge_policies(url: str) -> Sequence[Finding]:
+    """Findings on the decisions by level of all tenants, and on tenants in which no key can approve a call.
+
+    After 15 s the remaining tenants are skipped, and the findings report this. Rules are not examined.
+    """
+    examined, weaker, unapproved = 0, list[str](), list[str]()
+    try:
+        with anyio.move_on_after(_PATIENCE_S) as patience:
+            async with Store(url, pool_size=1) as store:
+                for tenant in await all_tenants(store):
+                    async with store.transaction(tenant.id) as db:
+                        found = await policies.get(tenant.id, db)
+                        can_approve = await keys.is_granted(tenant.id, db, Scope.APPROVE)
+                    weaker += [tenant.slug] if weaker_levels(found) else []
+                    unapproved += [tenant.slug] if _may_need_approval(found) and not can_approve else []
+                    examined += 1
+    except GatewayError as error:
+        return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
+    looked = f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else "")
+    return [_judge_weaker(weaker, looked), _judge_approvers(unapproved, looked)]
+
+
+def _may_need_approval(policy: Policy) -> bool:
+    """True if a call can need an approval: by a decision, or because a client cannot ask for a confirmation."""
+    decisions = [policy.decision_for(level) for level in Safety] + [rule.decision for rule in policy.rules]
+    return not {Decision.CONFIRM, Decision.APPROVE}.isdisjoint(decisions)
+
+
+def _judge_weaker(weaker: Sequence[str], looked: str) -> Finding:
+    if not weaker:
+        return fine("policies", f"no tenant's policy is weaker than the default ({looked})")
+    detail = f"weaker than the default of new tenants: {listed(weaker, most=_MOST_NAMED)} ({looked})"
+    return warning("policies", detail, _REMEDY)
+
+
+def _judge_approvers(unapproved: Sequence[str], looked: str) -> Finding:
+    """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
+    if not unapproved:
+        return fine("approvers", f"a key can approve calls wherever the policy needs approvals ({looked})")
+    named = listed(unapproved, most=_MOST_NAMED)
+    return fine("approvers", f"only the operator can approve calls of {named}; no key has the scope approve ({looked})")

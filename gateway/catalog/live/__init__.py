@@ -1,0 +1,1 @@
+"""Live sources of a tenant: declared, attached, and what was discovered at them."""

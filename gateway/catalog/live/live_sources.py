@@ -1,0 +1,285 @@
+"""Live sources of a tenant: created, read, changed, removed by admins.
+
+A changed live source is detached: its primitives are hidden until it is attached under its new settings.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from gateway.catalog.credentials import find_credential
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.origins import find_origin
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
+from gateway.definitions.live.settings import validate_settings
+from gateway.domain.events import LiveSourceChanged
+from gateway.domain.http.headers import is_private
+from gateway.domain.identifiers import TenantId, new_live_source_id
+from gateway.domain.json_access import as_object, point
+from gateway.domain.live_sources import LiveKind, LiveSource, LiveStatus
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.principals import Operator
+from gateway.errors import Fault, Forbidden, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
+from gateway.store import sources
+from gateway.store.calls import policies
+from gateway.store.engine import Db
+from gateway.store.live import live_primitives, live_sources
+from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
+
+MOST = 50
+"""Limit on the live sources of one tenant."""
+_OF_THE_CONNECTION = frozenset({"accept", "authorization", "content-type", "last-event-id"})
+_OF_THE_PROTOCOL = "mcp-"
+_OWN_KINDS = frozenset({LiveKind.NEOVIM, LiveKind.AGENT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveSourceDraft:
+    """A requested live source; `settings` is a JSON value as received."""
+
+    name: str
+    kind: LiveKind
+    settings: object = field(default_factory=dict[str, object])
+    prefix: str = ""
+    credential: str | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    safety: Mapping[str, Safety] = field(default_factory=dict[str, Safety])
+    accepts_changes: bool | None = None
+    """None: so for the kinds whose definitions the tenant's own people write."""
+    enabled: bool = True
+
+
+async def create_live_source(
+    tenant: TenantId, catalog: CatalogContext, draft: LiveSourceDraft, *, by: Author
+) -> LiveSource:
+    """Create a live source; replicas attach to it at once if it is enabled.
+
+    Raises:
+        DefinitionInvalid: the settings do not have the form of the kind.
+        Forbidden: only the operator may declare a source of this kind, and only if the gateway allows it.
+        NameTaken: the tenant has a live source or a source of this name.
+        LimitExceeded: the tenant has reached its limit of live sources.
+        ReferenceMissing: the credential is missing or for another origin, or the policy does not allow the URL.
+    """
+    _check_author(catalog, draft.kind, by)
+    now = datetime.now(UTC)
+    made = _with_draft(
+        LiveSource(
+            tenant=tenant, id=new_live_source_id(), name=draft.name, kind=draft.kind, created_at=now, updated_at=now
+        ),
+        draft,
+    )
+    entry = CatalogChange(action="live_source.create", target=draft.name, detail=_detail(made))
+    async with change(tenant, catalog, entry, by=by) as db:
+        await _refuse_taken(tenant, db, draft.name)
+        if await live_sources.count(tenant, db) >= MOST:
+            raise LimitExceeded(f"the tenant may have {MOST} live sources")
+        await _check_references(tenant, db, made)
+        await live_sources.insert(made, db)
+    await announce(catalog, LiveSourceChanged(tenant=tenant, source=made.id))
+    return made
+
+
+async def update_live_source(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    name: str,
+    revise: Callable[[LiveSourceDraft], LiveSourceDraft],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> LiveSource:
+    """Replace a live source with the one that `revise` returns. A difference detaches it; replicas attach it again.
+
+    Raises:
+        NotFound: the tenant has no such live source.
+        PreconditionFailed: the current version matches no expected tag.
+        DefinitionInvalid, Forbidden, ReferenceMissing: as for a new one; or the kind would change.
+    """
+    entry = CatalogChange(action="live_source.update", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_live_source(tenant, db, name)
+        check_version(current, expected)
+        _check_author(catalog, current.kind, by)
+        draft = revise(draft_of(current))
+        if draft.kind is not current.kind:
+            fault = Fault(pointer="/kind", reason="the kind of a live source cannot change; create another one")
+            raise ReferenceMissing(fault.reason, faults=[fault])
+        revised = _with_draft(current, draft)
+        await _check_references(tenant, db, revised)
+        entry.target, entry.detail = current.name, _detail(revised)
+        is_same = revised == current
+        revised = replace(revised, updated_at=datetime.now(UTC))
+        if not is_same:
+            revised = replace(revised, status=LiveStatus(since=revised.updated_at))
+            await live_primitives.hide(tenant, db, current.id)
+        await live_sources.save(revised, db)
+    if not is_same:
+        await announce(catalog, LiveSourceChanged(tenant=tenant, source=current.id))
+    return replace(revised, version=current.version + 1)
+
+
+async def get_live_source(tenant: TenantId, catalog: CatalogContext, name: str) -> LiveSource:
+    """The live source of this name or id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await find_live_source(tenant, db, name)
+
+
+async def page_live_sources(
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[LiveSource]:
+    """One page of the tenant's live sources, by default in order of names."""
+    async with catalog.store.transaction(tenant) as db:
+        return await live_sources.page(tenant, db, after=after, limit=limit, order=order)
+
+
+async def remove_live_source(
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
+) -> None:
+    """Remove a live source with its primitives and their accepted definitions.
+
+    Raises:
+        NotFound: the tenant has none.
+        PreconditionFailed: the current version matches no expected tag.
+    """
+    entry = CatalogChange(action="live_source.delete", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_live_source(tenant, db, name)
+        check_version(current, expected)
+        entry.target, entry.detail = current.name, {"id": current.id}
+        await live_sources.remove(tenant, db, current.id)
+    await announce(catalog, LiveSourceChanged(tenant=tenant, source=current.id))
+
+
+async def reattach_live_source(tenant: TenantId, catalog: CatalogContext, name: str) -> LiveSource:
+    """Make replicas attach a live source again now, without waiting for its next attempt.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    source = await get_live_source(tenant, catalog, name)
+    await announce(catalog, LiveSourceChanged(tenant=tenant, source=source.id))
+    return source
+
+
+async def find_live_source(tenant: TenantId, db: Db, name: str) -> LiveSource:
+    """The live source of this name or id, read in the caller's transaction.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    found = await live_sources.get(tenant, db, name)
+    if found is None:
+        raise NotFound("no such live source")
+    return found
+
+
+def draft_of(source: LiveSource) -> LiveSourceDraft:
+    """The draft of a stored live source, as the input of a revision."""
+    return LiveSourceDraft(
+        name=source.name,
+        kind=source.kind,
+        settings=dict(source.settings),
+        prefix=source.prefix,
+        credential=source.credential,
+        include=source.include,
+        exclude=source.exclude,
+        safety=source.safety,
+        accepts_changes=source.accepts_changes,
+        enabled=source.enabled,
+    )
+
+
+def _with_draft(source: LiveSource, draft: LiveSourceDraft) -> LiveSource:
+    return replace(
+        source,
+        settings=validate_settings(draft.kind, draft.settings),
+        prefix=draft.prefix,
+        credential=draft.credential,
+        include=draft.include,
+        exclude=draft.exclude,
+        safety=dict(draft.safety),
+        accepts_changes=draft.kind in _OWN_KINDS if draft.accepts_changes is None else draft.accepts_changes,
+        enabled=draft.enabled,
+    )
+
+
+def _check_author(catalog: CatalogContext, kind: LiveKind, by: Author) -> None:
+    if kind is not LiveKind.COMMAND:
+        return
+    if not isinstance(by.caller, Operator):  # guard: live-command-operator
+        raise Forbidden("only the operator may declare live sources of the kind command")
+    if not catalog.live_commands:  # guard: live-command-setting
+        raise Forbidden("this gateway starts no commands; the operator can set GATEWAY_LIVE_COMMANDS=true")
+
+
+async def _refuse_taken(tenant: TenantId, db: Db, name: str) -> None:
+    is_live = await live_sources.get(tenant, db, name) is not None
+    if is_live or await sources.get(tenant, db, name) is not None:
+        owner = f"live_source:{name}" if is_live else f"source:{name}"
+        conflict = NameConflict(name=name, owner=owner)
+        raise NameTaken(f"there is a {'live ' if is_live else ''}source {name} already", conflicts=[conflict])
+
+
+async def _check_references(tenant: TenantId, db: Db, source: LiveSource) -> None:
+    """Refuse a credential, URL or header that the source may not use."""
+    faults: list[Fault] = []
+    origin = None
+    if source.kind is LiveKind.MCP:
+        origin = find_origin(str(source.settings["url"]))
+        allowed = (await policies.get(tenant, db)).http_origins
+        if origin is None:
+            faults.append(Fault(pointer="/settings/url", reason="requests cannot go to this URL"))
+        elif allowed is not None and origin not in allowed:
+            faults.append(
+                Fault(pointer="/settings/url", reason="the tenant's policy does not allow requests to this origin")
+            )
+        faults += _header_faults(source.settings.get("headers", {}))
+    if source.credential is not None:
+        faults += await _credential_faults(tenant, db, source.credential, origin)
+    if faults:
+        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
+
+
+async def _credential_faults(tenant: TenantId, db: Db, name: str, origin: str | None) -> Sequence[Fault]:
+    if origin is None:
+        return [Fault(pointer="/credential", reason="only live sources of the kind mcp send a credential")]
+    try:
+        credential = await find_credential(tenant, db, name)
+    except NotFound:
+        return [Fault(pointer="/credential", reason="the tenant has no such credential")]
+    if credential.name != name or origin not in credential.origins:
+        return [Fault(pointer="/credential", reason="the credential was not stored for this origin")]
+    return []
+
+
+def _header_faults(headers: object) -> Sequence[Fault]:
+    given = as_object(headers) or {}
+    return [
+        Fault(
+            pointer="/settings" + point("headers", name),
+            reason="is set by the gateway, secret or not sendable; secrets belong into a credential",
+        )
+        for name, value in given.items()
+        if not _is_own_header(name) or not is_header_value(str(value))
+    ]
+
+
+def _is_own_header(name: str) -> bool:
+    lower = name.lower()
+    is_reserved = lower in _OF_THE_CONNECTION or lower.startswith(_OF_THE_PROTOCOL) or is_private(lower)
+    return is_sendable_header(name) and not is_reserved
+
+
+def _detail(source: LiveSource) -> dict[str, object]:
+    """Detail of an audit entry. Settings are left out, because texts of the tenant may be secret."""
+    detail: dict[str, object] = {"id": source.id, "kind": source.kind.value, "enabled": source.enabled}
+    if source.kind is LiveKind.MCP:
+        detail["origin"] = find_origin(str(source.settings["url"]))
+    return detail | {"credential": source.credential, "accepts_changes": source.accepts_changes}

@@ -1,0 +1,46 @@
+"""The primitives of live sources that clients see now, read without loading the rest of the catalog."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.catalog.snapshots.live_primitives import (
+    NO_OFFER,
+    HiddenLivePrimitive,
+    LiveOffer,
+    Place,
+    split_taken,
+)
+from gateway.catalog.snapshots.snapshots import load_offer
+from gateway.domain.identifiers import TenantId
+from gateway.domain.primitives import Family, Primitive
+from gateway.store import operations, primitives, tool_aliases
+from gateway.store.engine import Db
+
+_OTHERS = (Family.RESOURCE, Family.TEMPLATE, Family.PROMPT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveView:
+    """The live sources of a tenant with all that they offer: primitives that clients see, and hidden ones."""
+
+    offer: LiveOffer = NO_OFFER
+    shown: Sequence[Primitive] = ()
+    hidden: Sequence[HiddenLivePrimitive] = ()
+
+
+async def visible_live(tenant: TenantId, db: Db, code: Sequence[Primitive]) -> Sequence[Primitive]:
+    """The primitives of live sources whose names are free, as snapshots contain them; `code` has the Python ones."""
+    return (await view_live(tenant, db, code)).shown
+
+
+async def view_live(tenant: TenantId, db: Db, code: Sequence[Primitive]) -> LiveView:
+    """The primitives of live sources that clients see, and those that other primitives hide."""
+    offer = await load_offer(tenant, db)
+    if not offer.sources:
+        return LiveView()
+    taken: list[Place] = [(Family.TOOL, name) for name in await operations.names(tenant, db)]
+    taken += [(Family.TOOL, alias.name) for alias in await tool_aliases.active(tenant, db)]
+    for family in _OTHERS:
+        taken += [(family, name) for name in await primitives.names(tenant, db, family)]
+    shown, hidden = split_taken(offer, [*taken, *((one.family, one.name) for one in code)])
+    return LiveView(offer=offer, shown=shown, hidden=hidden)

@@ -1,0 +1,299 @@
+"""Deliveries of outbound webhooks: the log, replays and tests, and the state of an endpoint between attempts.
+
+`gateway.jobs` makes the attempts. It leases deliveries with `begin_deliveries`, reports each outcome to `end_delivery`,
+and returns the rest to `leave_deliveries`. A lease that its replica does not end lapses, and another replica repeats
+the attempt: a delivery is made at least once.
+
+After a failure, an endpoint is held: no attempt is made for a pause that doubles up to 5 minutes. A failure also ends
+its batch. So an endpoint that is down costs few attempts, however many deliveries wait. Each delivery has its own
+back-off as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import uniform
+
+import structlog
+
+from gateway.catalog.notifications.webhook_endpoints import find_endpoint, is_allowed_origin
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.principals import Operator
+from gateway.domain.updates.webhook_endpoints import TEST_KIND, DeliveryState, OutboundDelivery, OutboundWebhook
+from gateway.domain.updates.webhooks import SigningSecrets
+from gateway.errors import Conflict, LimitExceeded, NotFound, SecretUnreadable
+from gateway.store import jobs
+from gateway.store.engine import Db
+from gateway.store.jobs import Job
+from gateway.store.notifications import deliveries, webhook_endpoints
+
+log = structlog.get_logger(__name__)
+
+KIND = deliveries.KIND
+BATCH = 5
+"""Deliveries that a replica leases at a time."""
+LEASE = timedelta(minutes=2)
+DISABLED_AFTER = timedelta(days=5)
+"""Time without a successful attempt after which an endpoint is disabled."""
+_BACKOFF_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 14_400.0, 21_600.0, 36_000.0)
+"""Pauses after the first attempts of a delivery; the last one repeats until the delivery expires."""
+_LONGEST_HOLD_S = 300.0
+_MOST_DOUBLINGS = 12
+_JITTER = 0.2
+_LONGEST_ERROR = 300
+_GONE = 410
+GATEWAY = Operator(name="gateway")
+"""Author of the change that disables an endpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedDeliveries:
+    """Deliveries of one endpoint that this replica attempts now, as they were before the lease.
+
+    `refusal` is the reason why nothing can be sent to the endpoint now; None if it can.
+    """
+
+    tenant: TenantId
+    endpoint: OutboundWebhook
+    signing: SigningSecrets | None
+    items: Sequence[OutboundDelivery]
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptOutcome:
+    """The outcome of one attempt: the HTTP status, if one arrived, and the error; no error means delivered."""
+
+    status: int | None = None
+    error: str | None = None
+
+
+async def page_deliveries(
+    tenant: TenantId, catalog: CatalogContext, name: str, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[OutboundDelivery]:
+    """One page of an endpoint's deliveries.
+
+    Raises:
+        NotFound: the tenant has no such endpoint.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        endpoint = await find_endpoint(tenant, db, name)
+        return await deliveries.page(tenant, db, endpoint.id, after=after, limit=limit, order=order)
+
+
+async def get_delivery(tenant: TenantId, catalog: CatalogContext, name: str, delivery: str) -> OutboundDelivery:
+    """One delivery of an endpoint.
+
+    Raises:
+        NotFound: the tenant has no such endpoint, or the endpoint no such delivery.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await _find(tenant, db, await find_endpoint(tenant, db, name), delivery)
+
+
+async def replay_delivery(
+    tenant: TenantId, catalog: CatalogContext, name: str, delivery: str, *, by: Author
+) -> OutboundDelivery:
+    """Make a delivery due at once and for another 24 hours, under its own id.
+
+    Raises:
+        NotFound: the tenant has no such endpoint, or the endpoint no such delivery.
+        Conflict: the endpoint is disabled.
+    """
+    entry = CatalogChange(action="webhook_endpoint.replay", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        endpoint = await _ready(tenant, db, name)
+        found = await _find(tenant, db, endpoint, delivery)
+        now = datetime.now(UTC)
+        again = replace(
+            found,
+            state=DeliveryState.PENDING,
+            attempts=0,
+            due_at=now,
+            expires_at=now + deliveries.LIFETIME,
+            ended_at=None,
+        )
+        entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": found.id}
+        if not await deliveries.settle(tenant, db, again, seen=found):
+            raise Conflict("the delivery was attempted at this moment; look at it again")
+        await jobs.hasten(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
+    return again
+
+
+async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author) -> OutboundDelivery:
+    """Enqueue an event of the kind `webhook_endpoint.test`, which is sent at once.
+
+    Raises:
+        NotFound: the tenant has no such endpoint.
+        Conflict: the endpoint is disabled.
+        LimitExceeded: too many deliveries of the endpoint wait.
+    """
+    entry = CatalogChange(action="webhook_endpoint.test", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        endpoint = await _ready(tenant, db, name)
+        if await deliveries.is_full(tenant, db, endpoint.id):
+            raise LimitExceeded(f"{deliveries.MOST_QUEUED} deliveries of this endpoint wait (the limit)")
+        payload = {"endpoint": endpoint.id, "name": endpoint.name}
+        made = deliveries.new_delivery(endpoint.id, TEST_KIND, payload, now=datetime.now(UTC))
+        entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": made.id}
+        await deliveries.insert(tenant, db, made)
+    return made
+
+
+async def begin_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliveries | None:
+    """Lease deliveries of the endpoint of a job, and reschedule the job; None if there is nothing to send now.
+
+    Deliveries that ended long ago are deleted, and those that waited too long fail.
+    """
+    now, tenant = datetime.now(UTC), due.tenant
+    until = now + LEASE
+    async with catalog.store.transaction(tenant) as db:
+        # The update locks the job: a delivery that is enqueued meanwhile makes it due again after this transaction.
+        if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
+            return None
+        endpoint = await webhook_endpoints.get(tenant, db, due.id, locked=True)
+        if endpoint is None:
+            await jobs.remove(tenant, db, due.id)
+            return None
+        if expired := await deliveries.clean_up(tenant, db, endpoint.id, now=now, expired_by=now - LEASE):
+            log.warning("webhook_deliveries_expired", tenant_id=tenant, endpoint=endpoint.id, number=expired)
+        items: Sequence[OutboundDelivery] = ()
+        # guard: webhook-endpoint-held
+        is_held = endpoint.held_until is not None and endpoint.held_until > now
+        if endpoint.enabled and not is_held:
+            items = await deliveries.claim(tenant, db, endpoint.id, now=now, until=until, limit=BATCH)
+        probing = until if items and endpoint.failures else None
+        await _reschedule(tenant, db, endpoint, earliest=probing or endpoint.held_until)
+        if not items:
+            return None
+        signing, refusal = await _open(tenant, catalog, db, endpoint, now=now)
+        return LeasedDeliveries(tenant=tenant, endpoint=endpoint, signing=signing, items=items, refusal=refusal)
+
+
+async def end_delivery(
+    catalog: CatalogContext, leased: LeasedDeliveries, seen: OutboundDelivery, outcome: AttemptOutcome
+) -> DeliveryState:
+    """Store the outcome of an attempt at `seen`; return the state of the delivery afterwards."""
+    now, tenant = datetime.now(UTC), leased.tenant
+    ended = _after(seen, outcome, now=now)
+    async with catalog.store.transaction(tenant) as db:
+        endpoint = await webhook_endpoints.get(tenant, db, leased.endpoint.id, locked=True)
+        if endpoint is None or not await deliveries.settle(tenant, db, ended, seen=seen):
+            return ended.state
+        await jobs.hasten(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
+        if endpoint.version != leased.endpoint.version:  # guard: webhook-outcome-of-this-version
+            return ended.state
+        judged = _judge(endpoint, outcome, now=now)
+        if judged != endpoint:
+            await webhook_endpoints.save(tenant, db, judged)
+    if (reason := _reason_to_disable(judged, outcome, now=now)) is not None:
+        await _disable(catalog, leased, seen, reason)
+    return ended.state
+
+
+async def leave_deliveries(catalog: CatalogContext, leased: LeasedDeliveries, left: Sequence[OutboundDelivery]) -> None:
+    """End the lease of deliveries that were not attempted."""
+    async with catalog.store.transaction(leased.tenant) as db:
+        await deliveries.release(leased.tenant, db, leased.endpoint.id, left)
+
+
+def _after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: datetime) -> OutboundDelivery:
+    """The delivery after an attempt: ended, or due again after its back-off."""
+    tried = replace(
+        seen,
+        attempts=seen.attempts + 1,
+        status=outcome.status,
+        error=None if outcome.error is None else outcome.error[:_LONGEST_ERROR],
+        attempted_at=now,
+    )
+    pause_s = _BACKOFF_S[min(seen.attempts, len(_BACKOFF_S) - 1)]
+    again_at = now + timedelta(seconds=_spread(pause_s))
+    if outcome.error is not None and outcome.status != _GONE and again_at < seen.expires_at:
+        return replace(tried, due_at=again_at)
+    state = DeliveryState.DELIVERED if outcome.error is None else DeliveryState.FAILED
+    return replace(tried, state=state, ended_at=now, due_at=now + deliveries.RETENTION)
+
+
+def _judge(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> OutboundWebhook:
+    """The endpoint after an attempt: held after a failure; a success ends the hold and clears the notice."""
+    if outcome.error is None:
+        return replace(endpoint, failures=0, failing_since=None, held_until=None, notice=None)
+    pause_s = min(_LONGEST_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.failures, _MOST_DOUBLINGS))
+    return replace(
+        endpoint,
+        failures=endpoint.failures + 1,
+        failing_since=endpoint.failing_since or now,
+        held_until=now + timedelta(seconds=_spread(pause_s)),
+    )
+
+
+def _reason_to_disable(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> str | None:
+    if outcome.error is None or not endpoint.enabled:
+        return None
+    if outcome.status == _GONE:
+        return "disabled: the endpoint answered 410 (gone)"
+    if endpoint.failing_since is not None and now - endpoint.failing_since >= DISABLED_AFTER:
+        return f"disabled: no attempt has succeeded for {DISABLED_AFTER.days} days"
+    return None
+
+
+async def _disable(catalog: CatalogContext, leased: LeasedDeliveries, seen: OutboundDelivery, reason: str) -> None:
+    """Disable the endpoint as a change of its own, which is audited."""
+    by = Author(caller=GATEWAY, correlation_id=seen.id)
+    entry = CatalogChange(action="webhook_endpoint.disable", target=leased.endpoint.name)
+    async with change(leased.tenant, catalog, entry, by=by) as db:
+        endpoint = await find_endpoint(leased.tenant, db, leased.endpoint.id, locked=True)
+        now = datetime.now(UTC)
+        gone = replace(endpoint, enabled=False, notice=reason, version=endpoint.version + 1, updated_at=now)
+        entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "reason": reason}
+        await webhook_endpoints.save(leased.tenant, db, gone)
+    log.warning("webhook_endpoint_disabled", tenant_id=leased.tenant, endpoint=leased.endpoint.id, reason=reason)
+
+
+async def _open(
+    tenant: TenantId, catalog: CatalogContext, db: Db, endpoint: OutboundWebhook, *, now: datetime
+) -> tuple[SigningSecrets | None, str | None]:
+    """The secrets that sign now, or the reason why nothing can be sent."""
+    if not await is_allowed_origin(tenant, db, endpoint.url):  # guard: webhook-endpoint-origin
+        return None, "The tenant's policy does not allow requests to this origin."
+    try:
+        return await webhook_endpoints.open_secrets(tenant, db, catalog.sealer, endpoint.id, now=now), None
+    except SecretUnreadable:
+        return None, "The endpoint's secret cannot be read; rotate it."
+
+
+async def _reschedule(tenant: TenantId, db: Db, endpoint: OutboundWebhook, *, earliest: datetime | None) -> None:
+    """Make the job due when the next delivery is due, expires or is to be deleted; attempts wait for `earliest`."""
+    attempt_at, expires_at, delete_at = await deliveries.next_times(tenant, db, endpoint.id)
+    if attempt_at is not None and earliest is not None:
+        attempt_at = max(attempt_at, earliest)
+    expires_at = None if expires_at is None else expires_at + LEASE
+    times = [attempt_at if endpoint.enabled else expires_at, delete_at]
+    found = [time for time in times if time is not None]
+    if found:
+        await jobs.schedule(tenant, db, deliveries.job_of(tenant, endpoint.id, min(found)))
+    else:
+        await jobs.remove(tenant, db, endpoint.id)
+
+
+async def _ready(tenant: TenantId, db: Db, name: str) -> OutboundWebhook:
+    """The endpoint, if it is enabled; its hold ends, so that the next attempt is made at once."""
+    endpoint = await find_endpoint(tenant, db, name, locked=True)
+    if not endpoint.enabled:
+        raise Conflict("the endpoint is disabled; enable it first")
+    if endpoint.held_until is not None:
+        await webhook_endpoints.save(tenant, db, replace(endpoint, held_until=None))
+    return endpoint
+
+
+async def _find(tenant: TenantId, db: Db, endpoint: OutboundWebhook, delivery: str) -> OutboundDelivery:
+    found = await deliveries.get(tenant, db, endpoint.id, delivery)
+    if found is None:
+        raise NotFound("no such delivery")
+    return found
+
+
+def _spread(seconds: float) -> float:
+    return seconds * uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  # only spreads the load

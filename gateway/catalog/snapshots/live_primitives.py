@@ -1,0 +1,117 @@
+"""Primitives of live sources in a snapshot: those that are present, accepted, and whose names are free.
+
+A name belongs to the oldest live source that remembers an accepted primitive of that name, even while that source is
+detached. So calls of a name never move to another source because a program stops.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from gateway.definitions.uri.shapes import shape_of
+from gateway.definitions.uri.templates import UriTemplate
+from gateway.domain.identifiers import LiveSourceId, PrimitiveId
+from gateway.domain.live_sources import LivePrimitive, LiveSource, RememberedPrimitive
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tools import PrimitiveOrigin
+from gateway.errors import ResourceValidationError
+
+Place = tuple[Family, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOffer:
+    """The enabled live sources of a tenant, oldest first, and their remembered primitives."""
+
+    sources: Sequence[LiveSource] = ()
+    found: Mapping[LiveSourceId, Sequence[RememberedPrimitive]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenLivePrimitive:
+    """A primitive of a live source whose name is taken; `owner` is another live source, empty for anything else."""
+
+    source: LiveSourceId
+    family: Family
+    name: str
+    remote: str
+    owner: str = ""
+
+
+NO_OFFER = LiveOffer(found={})
+
+
+def split_taken(offer: LiveOffer, taken: Iterable[Place]) -> tuple[Sequence[Primitive], Sequence[HiddenLivePrimitive]]:
+    """The primitives that clients see, and those that other primitives hide; `taken` contains the names of others."""
+    if not any(offer.found.values()):
+        return [], []
+    others = list(taken)
+    owners = {_key(family, name): "" for family, name in others}
+    templates = _OwnTemplates(name for family, name in others if family is Family.TEMPLATE)
+    shown: list[Primitive] = []
+    hidden: list[HiddenLivePrimitive] = []
+    for source in offer.sources:
+        mine: set[Place] = set()
+        for one in offer.found.get(source.id, ()):
+            primitive = one.primitive
+            if one.accepted_digest is None:
+                continue
+            key = _key(primitive.family, primitive.name)
+            is_matched = primitive.family is Family.RESOURCE and templates.match(primitive.name)
+            if key not in owners and not is_matched and key not in mine:  # guard: live-name-taken
+                mine.add(key)
+                shown += [_primitive(source, primitive)] if one.is_offered else []
+            elif one.is_offered:
+                hidden.append(
+                    HiddenLivePrimitive(
+                        source=source.id,
+                        family=primitive.family,
+                        name=primitive.name,
+                        remote=primitive.remote,
+                        owner=owners.get(key, source.name if key in mine else ""),
+                    )
+                )
+        owners |= dict.fromkeys(mine, source.name)
+    return shown, hidden
+
+
+def _key(family: Family, name: str) -> Place:
+    """The name that has to be unique; templates of one shape match the same URIs."""
+    return family, shape_of(name) if family is Family.TEMPLATE else name
+
+
+class _OwnTemplates:
+    """URI templates of the tenant, found by their literal beginning."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_lead: dict[str, list[UriTemplate]] = {}
+        for name in names:
+            try:
+                self._by_lead.setdefault(name.partition("{")[0], []).append(UriTemplate.parse(name))
+            except ResourceValidationError:  # an older version accepted it
+                continue
+
+    def match(self, uri: str) -> bool:
+        """True if one of the templates matches: its handler answers reads of this URI."""
+        leads = (uri[:end] for end in range(len(uri) + 1)) if self._by_lead else ()
+        return any(one.match(uri) is not None for lead in leads for one in self._by_lead.get(lead, ()))
+
+
+def _primitive(source: LiveSource, found: LivePrimitive) -> Primitive:
+    mark = hashlib.blake2b(f"{source.id}\0{found.family}\0{found.remote}".encode(), digest_size=10).hexdigest()
+    declared = source.safety.get(found.remote) if found.family is Family.TOOL else None
+    return Primitive(
+        id=PrimitiveId(f"lvp_{mark}"),
+        family=found.family,
+        name=found.name,
+        definition=found.definition,
+        handler=orjson.dumps({"kind": "live", "source": source.id, "remote": found.remote}),
+        safety=declared or found.safety,
+        safety_reasons=found.safety_reasons,
+        override=declared,
+        assessed=found.safety,
+        origin=PrimitiveOrigin.LIVE,
+        source_name=source.name,
+    )

@@ -1,0 +1,88 @@
+"""The policy and the guardrails of each primitive of a snapshot."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import msgspec
+
+from gateway.catalog.origins import find_origin
+from gateway.catalog.snapshots.snapshot import Snapshot
+from gateway.definitions.policy.paths import readings_of_uri
+from gateway.definitions.policy.primitive_policy import PolicySubject, PrimitivePolicy, find_policy
+from gateway.domain.primitives import Primitive
+from gateway.domain.tenancy.guardrails import Guardrail
+from gateway.domain.tools import Tool
+
+
+class _Runs(msgspec.Struct):
+    """The members of a declared handler that name an operation."""
+
+    kind: str = ""
+    source: str = ""
+    operation: str = ""
+
+
+_decode_runs = msgspec.json.Decoder(_Runs).decode
+_decode_fixed = msgspec.json.Decoder(dict[str, object]).decode
+
+
+def policy_of(snapshot: Snapshot, item: Tool | Primitive, profile: str, uri: str | None = None) -> PrimitivePolicy:
+    """Return the policy of a primitive in a profile; `uri` is the one of a template that is read."""
+    return find_policy(snapshot.policy, subject_of(snapshot, item, uri), profile)
+
+
+def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = None) -> PolicySubject:
+    """Return the facts that rules test; without rules, only those that the level needs."""
+    counted = item.level  # guard: counted-level
+    found = PolicySubject(names=(), source="", level=counted, basis=_basis(item))
+    if not snapshot.policy.rules:
+        return found
+    operation = _operation_of(snapshot, item)
+    pinned = item.pinned if isinstance(item, Tool) else b""
+    return replace(
+        found,
+        names=_names(item),
+        source=item.source_name,
+        operation_names=() if operation is None else _names(operation),
+        operation_source="" if operation is None else operation.source_name,
+        readings=() if uri is None else readings_of_uri(uri),
+        fixed=_decode_fixed(pinned) if pinned else {},
+    )
+
+
+def guardrails_of(snapshot: Snapshot, item: Tool | Primitive) -> tuple[Guardrail, ...]:
+    """Return the guardrails that check a primitive or the operation that it runs, in order."""
+    if not snapshot.guardrails:
+        return ()
+    checks = [_barred(one, snapshot.http_origins) for one in snapshot.guardrails]
+    checked = [item] if (operation := _operation_of(snapshot, item)) is None else [item, operation]
+    # guard: guardrail-alias
+    return tuple(one for one in checks if any(one.covers(each) for each in checked))
+
+
+def _barred(guardrail: Guardrail, origins: Collection[str] | None) -> Guardrail:
+    hook = guardrail.rule.hook
+    if origins is None or hook is None or find_origin(hook.url) in origins:
+        return guardrail
+    return replace(guardrail, is_barred=True)
+
+
+def _operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
+    """The imported operation that a declared primitive runs under another name."""
+    if not item.handler:
+        return None
+    try:
+        runs = _decode_runs(item.handler)
+    except msgspec.MsgspecError:  # it cannot run either
+        return None
+    return snapshot.operation(runs.source, runs.operation) if runs.kind == "openapi" else None
+
+
+def _names(item: Tool | Primitive) -> tuple[str, ...]:
+    return (item.name, item.identity) if isinstance(item, Tool) and item.identity else (item.name,)
+
+
+def _basis(item: Tool | Primitive) -> str:
+    if item.counted is not None and item.counted is not item.safety:
+        return "that of the operation that it runs"
+    return "assessed" if item.levels is None else f"declared; assessed as {item.levels[1]}"

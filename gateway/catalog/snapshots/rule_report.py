@@ -1,0 +1,94 @@
+"""Report on policy rules: the current primitives that each rule matches, and rules without effect."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import msgspec
+
+from gateway.catalog.snapshots.primitive_policies import subject_of
+from gateway.catalog.snapshots.snapshot import Snapshot
+from gateway.definitions.policy.primitive_policy import PolicySubject, is_about
+from gateway.domain.primitives import Primitive
+from gateway.domain.tenancy.policy import PolicyRule
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
+from gateway.domain.tenancy.selection import compile_selection
+from gateway.domain.tools import Tool
+
+_MOST_NAMED = 50
+_MOST_SCHEMAS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleMatches:
+    """The primitives that one rule matches, whatever the arguments; `names` are the first of them."""
+
+    rule: int
+    count: int
+    names: Sequence[str]
+    warnings: Sequence[str]
+
+
+def report_rules(snapshot: Snapshot, rules: Sequence[PolicyRule]) -> Sequence[RuleMatches]:
+    """Match the rules with the primitives of a snapshot; each rule has a number, from 1."""
+    judged = replace(snapshot, policy=replace(snapshot.policy, rules=tuple(rules)))
+    subjects = [(item, subject_of(judged, item)) for item in _items(snapshot)]
+    return [_report(snapshot, subjects, rules, position) for position in range(len(rules))]
+
+
+def _items(snapshot: Snapshot) -> Iterator[Tool | Primitive]:
+    """Yield everything that can be called, query-only and hidden operations included, each once."""
+    operations = (tool for by_key in snapshot.operations.values() for tool in by_key.values())
+    tools = {tool.name: tool for tool in (*operations, *snapshot.unlisted.values(), *snapshot.tools)}
+    yield from tools.values()
+    for primitives in (snapshot.resources, snapshot.templates, snapshot.prompts):
+        yield from primitives
+
+
+def _report(
+    snapshot: Snapshot,
+    subjects: Sequence[tuple[Tool | Primitive, PolicySubject]],
+    rules: Sequence[PolicyRule],
+    position: int,
+) -> RuleMatches:
+    rule, earlier = rules[position], [one for one in rules[:position] if not one.when]
+    profile = rule.profile or DEFAULT_PROFILE
+    known = snapshot.profiles.get(profile)
+    shows = None if known is None else compile_selection(known)
+    found = [
+        (item, subject)
+        for item, subject in subjects
+        if is_about(rule, subject, profile) and (shows is None or shows(item))
+    ]
+    names = sorted(item.name for item, _ in found)
+    warnings: list[str] = []
+    if rule.profile not in {None, DEFAULT_PROFILE} and known is None:
+        warnings.append(f"there is no profile {profile}")
+    if not found:
+        warnings.append("matches no current primitive")
+    elif all(any(_decides(one, rule, subject) for one in earlier) for _, subject in found):
+        warnings.append("has no effect: earlier rules without conditions decide everything that it matches")
+    warnings += [
+        f"no matched tool has the argument {condition.pointer}, so the condition is never decidable"
+        for condition in rule.when
+        if found and not _has_argument([item for item, _ in found], condition.pointer)
+    ]
+    return RuleMatches(rule=position + 1, count=len(names), names=names[:_MOST_NAMED], warnings=warnings)
+
+
+def _decides(earlier: PolicyRule, rule: PolicyRule, subject: PolicySubject) -> bool:
+    return earlier.profile in {None, rule.profile} and is_about(earlier, subject, earlier.profile or DEFAULT_PROFILE)
+
+
+def _has_argument(items: Sequence[Tool | Primitive], pointer: str) -> bool:
+    """True if one of the tools declares the argument, or if that is not known."""
+    name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~")
+    if len(items) > _MOST_SCHEMAS or any(isinstance(item, Primitive) for item in items):
+        return True
+    return any(_declares(item.definition, name) for item in items)
+
+
+def _declares(definition: bytes, name: str) -> bool:
+    schema = cast("dict[str, dict[str, object]]", msgspec.json.decode(definition)).get("inputSchema", {})
+    properties = schema.get("properties")
+    return not isinstance(properties, dict) or name in properties

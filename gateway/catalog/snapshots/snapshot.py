@@ -1,0 +1,70 @@
+"""A snapshot: the effective catalog of one tenant at one revision, made by `gateway.catalog.snapshots.snapshots`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from gateway.catalog.snapshots.composition import Renamed
+from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.domain.live_sources import LiveSource
+from gateway.domain.primitives import Primitive
+from gateway.domain.queries import QueriedSource
+from gateway.domain.tenancy.guardrails import Guardrail
+from gateway.domain.tenancy.policy import Policy
+from gateway.domain.tenancy.profiles import Profile
+from gateway.domain.tools import Tool
+from gateway.upstream.egress.allow_list import NOTHING, AllowList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One tenant's catalog at one revision; immutable.
+
+    Each family is sorted by name and contains the effective primitives. These are the enabled stored ones, and the
+    Python and live primitives that no name hides. The tools also contain the query tools.
+    """
+
+    tenant: TenantId
+    revision: int
+    policy: Policy
+    """The policy with its limits capped by their ceilings."""
+    tools: tuple[Tool, ...]
+    by_name: Mapping[str, Tool]
+    slug: str = ""
+    resources: tuple[Primitive, ...] = ()
+    templates: tuple[Primitive, ...] = ()
+    prompts: tuple[Primitive, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
+    code: int = 0
+    """Generation of the Python primitives."""
+    http_origins: frozenset[str] | None = None
+    """The only origins that declared `http` handlers may call; None allows all origins that the gateway may dial."""
+    guardrails: tuple[Guardrail, ...] = ()
+    """In their order, those that are switched off included."""
+    egress: AllowList = NOTHING
+    """Private upstreams that the operator lets this tenant reach."""
+    operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
+    """Enabled operations of all sources, query-only sources included, by source name, then by each of their names."""
+
+    queried: tuple[QueriedSource, ...] = ()
+    """The sources that the query tools show, sorted by name."""
+    unlisted: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    """Imported tools by name that handlers may call and clients may not."""
+    renamed: Mapping[str, Renamed] = field(default_factory=dict[str, Renamed])
+    """Imported tools by their old names."""
+    live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
+    """The enabled live sources as declared; of their status only `can_subscribe`."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sort key: newer snapshots of a tenant are greater."""
+        return self.revision, self.code
+
+    def operation(self, source: str, key: str) -> Tool | None:
+        """The operation of a source by its operationId, its `METHOD path`, its tool name or an old tool name."""
+        return self.operations.get(source, {}).get(key)
+
+    def called(self, old: str) -> Tool | None:
+        """The imported tool that had this old name; None once the name has expired."""
+        found = self.renamed.get(old)
+        return None if found is None or found.until <= datetime.now(UTC) else found.tool  # guard: old-name-ends

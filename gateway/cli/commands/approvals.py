@@ -1,0 +1,120 @@
+"""`gateway approval`: decisions about calls that need the approval of another person."""
+
+import json
+import time
+from collections.abc import Mapping
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, text_at
+from gateway.cli.input.options import limit_option
+from gateway.cli.output.tables import clean, drop_controls, render_pairs, render_table
+from gateway.domain.approvals import ApprovalState
+
+_NOUN = "approvals"
+_COLUMNS = ("id", "state", "tool", "subject", "created_at", "expires_at", "decided_by")
+_FACTS = ("id", "state", "action", "tool", "profile", "requester", "subject", "created_at", "expires_at", "decided_by")
+_ENDS = ("decided_at", "comment", "started_at", "ended_at", "outcome", "correlation_id", "digest")
+_LOOK_S = 2.0
+_SHOWN_AT_FIRST = 100
+
+
+@click.group(cls=Commands)
+def approval() -> None:
+    """List, show, follow and decide the calls of a tenant that need an approval."""
+
+
+@approval.command("list")
+@click.option("--state", type=click.Choice([state.value for state in ApprovalState]), help="Only those in this state.")
+@click.option("--tool", help="Only calls of this tool.")
+@click.option("--subject", help="Only calls that this subject requested.")
+@limit_option
+@with_tenant
+def list_approvals(
+    context: AdminContext, state: str | None, tool: str | None, subject: str | None, limit: int | None
+) -> None:
+    """List approvals, newest first."""
+    asked = {"state": state, "tool": tool, "subject": subject}
+    query = {name: value for name, value in asked.items() if value is not None}
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=limit, query=query))
+    rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
+    context.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
+
+
+@approval.command("show")
+@click.argument("name", metavar="ID")
+@with_tenant
+def show_approval(context: AdminContext, name: str) -> None:
+    """Show what a call would do, and the state of its approval."""
+    found = context.admin.get(context.tenant_path(_NOUN, name))
+    context.show(found, lambda: _describe(found))
+
+
+@approval.command("approve")
+@click.argument("name", metavar="ID")
+@click.option("--comment", help="The reason; it is stored and recorded.")
+@with_tenant
+def approve_call(context: AdminContext, name: str, comment: str | None) -> None:
+    """Approve a pending call of another subject; its caller can then make it once."""
+    _decide(context, name, "approve", comment)
+
+
+@approval.command("deny")
+@click.argument("name", metavar="ID")
+@click.option("--comment", help="The reason; the requester reads it.")
+@with_tenant
+def deny_call(context: AdminContext, name: str, comment: str | None) -> None:
+    """Deny a pending call of another subject; equal calls are refused for an hour."""
+    _decide(context, name, "deny", comment)
+
+
+@approval.command("watch")
+@click.option("--count", type=click.IntRange(min=1), help="End after so many lines; default: on Ctrl-C.")
+@with_tenant
+def watch_approvals(context: AdminContext, count: int | None) -> None:
+    """Print pending calls, and a line for each approval that is new or has another state, until Ctrl-C.
+
+    Looks at the newest 100 approvals every two seconds.
+    """
+    seen: dict[str, str] = {}
+    printed = 0
+    is_first = True
+    while True:
+        items = list(context.admin.pages(context.tenant_path(_NOUN), limit=_SHOWN_AT_FIRST))
+        for item in reversed(items):
+            name, state = text_at(item, "id"), text_at(item, "state")
+            is_news = seen.get(name) != state and (not is_first or state == ApprovalState.PENDING)
+            if is_news:
+                click.echo(json.dumps(item) if context.as_json else _line(item))
+                printed += 1
+            if printed == count:
+                return
+        seen, is_first = {text_at(item, "id"): text_at(item, "state") for item in items}, False
+        time.sleep(_LOOK_S)
+
+
+def _decide(context: AdminContext, name: str, verb: str, comment: str | None) -> None:
+    body: Mapping[str, object] = {} if comment is None else {"comment": comment}
+    found = context.admin.send("POST", context.tenant_path(_NOUN, name, verb), body)
+    context.show(found, lambda: f"{text_at(found, 'id')} is {text_at(found, 'state')}: {clean(_summary(found))}")
+
+
+def _line(item: JsonObject) -> str:
+    facts = (text_at(item, name) for name in ("created_at", "id", "state", "subject"))
+    return drop_controls("  ".join([*facts, _summary(item)]).replace("\n", " "))
+
+
+def _summary(item: JsonObject) -> str:
+    request = as_object(item.get("request"))
+    return " ".join(part for part in (text_at(request, "method"), text_at(request, "url")) if part)
+
+
+def _describe(found: JsonObject) -> str:
+    request = as_object(found.get("request"))
+    pairs = [(name.replace("_", " "), text_at(found, name)) for name in (*_FACTS, *_ENDS)]
+    warnings = [f"! {clean(str(fact))}" for fact in as_list(found.get("warnings"))]
+    headers = [": ".join(str(part) for part in as_list(header)) for header in as_list(request.get("headers"))]
+    sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]
+    return "\n".join([render_pairs(pairs), "", *warnings, "", *(drop_controls(line) for line in sent)])

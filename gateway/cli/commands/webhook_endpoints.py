@@ -1,0 +1,152 @@
+"""`gateway webhook-endpoint`: URLs of the tenant's own systems to which the gateway sends signed events."""
+
+from collections.abc import Sequence
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.input.declared_items import delete_one
+from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.list_options import ListArguments, list_options
+from gateway.cli.input.options import confirm_option, limit_option
+from gateway.cli.output.tables import render_pairs, render_table
+from gateway.domain.updates.webhook_endpoints import DeliveryState, WebhookEventKind
+
+_NOUN = "webhook-endpoints"
+_KINDS = [str(kind) for kind in WebhookEventKind]
+_kind_option = click.option(
+    "--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="A kind of event to send; may be repeated."
+)
+
+
+@click.group("webhook-endpoint", cls=Commands)
+def webhook_endpoint() -> None:
+    """List, show, create, change, rotate, test and delete outbound webhooks; read their log."""
+
+
+@webhook_endpoint.command("list")
+@list_options(_NOUN)
+@with_tenant
+def list_endpoints(context: AdminContext, wanted: ListArguments) -> None:
+    """List a tenant's webhook endpoints, without their secrets."""
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    names = ("name", "id", "url", "enabled", "failures", "notice")
+    context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
+
+
+@webhook_endpoint.command("show")
+@click.argument("name")
+@with_tenant
+def show_endpoint(context: AdminContext, name: str) -> None:
+    """Show a webhook endpoint, without its secrets."""
+    found = context.admin.get(context.tenant_path(_NOUN, name))
+    context.show(found, lambda: _describe(found))
+
+
+@webhook_endpoint.command("create")
+@click.argument("name")
+@click.argument("sent_to", metavar="URL")
+@_kind_option
+@click.option("--description", default="", help="What it is for.")
+@with_tenant
+def create_endpoint(context: AdminContext, name: str, sent_to: str, kinds: Sequence[str], description: str) -> None:
+    """Send events to URL and print the secret, which is not shown again; without --kind, every kind is sent."""
+    wanted: JsonObject = {"name": name, "url": sent_to, "kinds": list(kinds) or _KINDS, "description": description}
+    made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
+    context.show(made, lambda: _describe(made))
+
+
+@webhook_endpoint.command("update")
+@click.argument("name")
+@click.option("--send-to", help="Another URL.")
+@_kind_option
+@click.option("--description", help="What it is for.")
+@click.option("--enable/--disable", "enabled", default=None, help="Send new events, or do not.")
+@with_tenant
+def update_endpoint(
+    context: AdminContext,
+    name: str,
+    send_to: str | None,
+    kinds: Sequence[str],
+    description: str | None,
+    enabled: bool | None,
+) -> None:
+    """Change a webhook endpoint, or enable it again."""
+    given: JsonObject = {
+        "url": send_to,
+        "kinds": list(kinds) or None,
+        "description": description,
+        "enabled": enabled,
+    }
+    wanted = {field: value for field, value in given.items() if value is not None}
+    changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
+    context.show(changed, lambda: _describe(changed))
+
+
+@webhook_endpoint.command("rotate")
+@click.argument("name")
+@with_tenant
+def rotate_endpoint(context: AdminContext, name: str) -> None:
+    """Give a webhook endpoint a new secret and print it; for a day, both sign."""
+    rotated = context.admin.send("POST", context.tenant_path(_NOUN, name, "rotate"))
+    context.show(rotated, lambda: _describe(rotated))
+
+
+@webhook_endpoint.command("test")
+@click.argument("name")
+@with_tenant
+def test_endpoint(context: AdminContext, name: str) -> None:
+    """Send a test event to a webhook endpoint."""
+    made = context.admin.send("POST", context.tenant_path(_NOUN, name, "test"))
+    context.show(made, lambda: f"sent {text_at(made, 'id')}; `gateway webhook-endpoint deliveries {name}` shows it")
+
+
+@webhook_endpoint.command("deliveries")
+@click.argument("name")
+@click.option("--state", type=click.Choice([str(state) for state in DeliveryState]), help="Only those in this state.")
+@click.option("--kind", help="Only those of this kind of event.")
+@limit_option
+@with_tenant
+def list_deliveries(context: AdminContext, name: str, state: str | None, kind: str | None, limit: int | None) -> None:
+    """List the deliveries of a webhook endpoint, the newest first."""
+    path = context.tenant_path(_NOUN, name, "deliveries")
+    query = {field: value for field, value in (("state", state), ("kind", kind)) if value is not None}
+    items = list(context.admin.pages(path, limit=limit, query=query))
+    names = ("id", "kind", "state", "attempts", "status", "created_at", "error")
+    context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
+
+
+@webhook_endpoint.command("delivery")
+@click.argument("name")
+@click.argument("delivery")
+@with_tenant
+def show_delivery(context: AdminContext, name: str, delivery: str) -> None:
+    """Show a delivery, with its payload."""
+    found = context.admin.get(context.tenant_path(_NOUN, name, "deliveries", delivery))
+    context.show(found, lambda: render_pairs([(field.replace("_", " "), text_at(found, field)) for field in found]))
+
+
+@webhook_endpoint.command("replay")
+@click.argument("name")
+@click.argument("delivery")
+@with_tenant
+def replay_delivery(context: AdminContext, name: str, delivery: str) -> None:
+    """Send a delivery again, under its own id."""
+    again = context.admin.send("POST", context.tenant_path(_NOUN, name, "deliveries", delivery, "replay"))
+    context.show(again, lambda: f"replayed {delivery}")
+
+
+@webhook_endpoint.command("delete")
+@click.argument("name")
+@confirm_option
+@with_tenant
+def delete_endpoint(context: AdminContext, name: str, yes: bool) -> None:
+    """Delete a webhook endpoint with its deliveries."""
+    delete_one(context, _NOUN, name, is_sure=yes)
+
+
+def _describe(found: JsonObject) -> str:
+    names = ("name", "id", "url", "kinds", "description", "enabled", "notice", "failures", "old_secret_until", "secret")
+    given = [name for name in names if found.get(name) is not None]
+    return render_pairs([(name.replace("_", " "), text_at(found, name)) for name in given])

@@ -1,0 +1,59 @@
+"""Secrets in options: written as they are, or read from a file or a variable."""
+
+import os
+from pathlib import Path
+
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject
+
+
+def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> JsonObject:
+    """Parse the credentials by scheme: a text, or user name and password. Files and variables are read.
+
+    Raises:
+        Failure: a credential has another form, or its file or variable cannot be read.
+    """
+    credentials: JsonObject = {}
+    for option, texts in (("--credential", given), ("--login", logins)):
+        for text in texts:
+            scheme, secret = _parse_secret(option, text)
+            if scheme in credentials:
+                raise Failure(f"{option} {scheme}: given twice", ExitCode.USAGE)
+            credentials[scheme] = secret if option == "--credential" else _split_login(scheme, secret)
+    return credentials
+
+
+def _parse_secret(option: str, text: str) -> tuple[str, str]:
+    scheme, equals, value = text.partition("=")
+    if not equals or not scheme or not value:
+        raise Failure(
+            f"{option} must have the form SCHEME=VALUE", ExitCode.USAGE
+        )  # the value is not repeated, because it is secret
+    return scheme, read_secret(f"{option} {scheme}", value)
+
+
+def _split_login(scheme: str, secret: str) -> list[str]:
+    username, colon, password = secret.partition(":")  # a user name has no colon (RFC 7617)
+    if not colon or not password:
+        raise Failure(f"--login {scheme}: must have the form SCHEME=USER:PASSWORD", ExitCode.USAGE)
+    return [username, password]
+
+
+def read_secret(place: str, value: str) -> str:
+    """Return the secret of an option: the text itself, or the content of `@FILE` or `env:NAME`.
+
+    Raises:
+        Failure: the file cannot be read, or the variable is not set.
+    """
+    if value.startswith("@"):
+        try:
+            return Path(value[1:]).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise Failure(f"{place}: cannot read {value[1:]}: {error}", ExitCode.USAGE) from None
+    if value.startswith("env:"):
+        found = os.environ.get(value[4:])
+        if not found:
+            raise Failure(f"{place}: the variable {value[4:]} is not set", ExitCode.USAGE)
+        return found
+    return value

@@ -1,0 +1,197 @@
+"""`gateway stdio --url`: passes JSON-RPC messages between standard streams and the MCP URL of a tenant.
+
+Each request of the client is one POST; its messages and its response are written as they arrive. In the handshake era,
+the standalone stream is open from `notifications/initialized`. In 2026-07-28, a cancelled request ends its POST, which
+is that revision's form of a cancellation.
+"""
+
+from contextlib import suppress
+from typing import Final
+
+import anyio
+import click
+import httpx
+from anyio.abc import TaskGroup
+
+from gateway.cli.client.locations import check_url, find_key, mcp_url
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
+from gateway.cli.failures import one_line as without_controls
+from gateway.cli.input.options import chosen, chosen_url
+from gateway.cli.stdio.event_stream import read_events
+from gateway.cli.stdio.exchange import FAILURES, Exchange
+from gateway.cli.stdio.remote_endpoint import BridgedEndpoint, BridgedSession, is_stream, read_body
+from gateway.cli.stdio.remote_messages import LIST_CHANGES, failure_response, one_line, read_remote, refusal_of
+from gateway.cli.stdio.running import run
+from gateway.errors import BadInput
+from gateway.protocol.stdio.messages import INVALID_REQUEST, Message, Refused, cancelled_by, id_of, parse_line
+from gateway.protocol.stdio.open_requests import OpenRequests
+from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized, StdioStreams
+
+_DRAIN_S: Final = 10.0
+_GOODBYE_S: Final = 2.0
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 30.0
+_ENDED: Final = frozenset({400, 404, 405})
+"""Statuses after which the standalone stream is not opened again in its session."""
+_LISTEN: Final = "subscriptions/listen"
+_SHOWN: Final = 300
+
+
+def serve_bridge(claimed: ClaimedStreams, url: str | None) -> None:
+    """Pass messages on until the client ends.
+
+    Raises:
+        Failure: the URL or the key cannot be used; nothing was sent.
+    """
+    target, key = endpoint_url(url), find_key(chosen("key"))
+    run(claimed, lambda streams: Bridge(target, key, streams).serve())
+
+
+def endpoint_url(url: str | None) -> str:
+    """Return the MCP URL: the given one, or that of the tenant at the given or configured gateway.
+
+    Raises:
+        Failure: it is not an http or https URL, or there is no tenant.
+    """
+    checked = chosen_url() if url is None else check_url(url)
+    if checked.endswith("/mcp"):
+        return checked
+    tenant = chosen("tenant")
+    if not tenant:
+        raise Failure(f"{checked} is no MCP URL, which ends with /t/TENANT/mcp; or give --tenant", ExitCode.USAGE)
+    return mcp_url(checked, tenant)
+
+
+class Bridge:
+    """The bridge of one client to one URL."""
+
+    def __init__(self, url: str, key: str, streams: StdioStreams) -> None:
+        self._streams = streams
+        self._remote = BridgedEndpoint(url, key, renewed=self._follow_renewed)
+        self._open = OpenRequests[Exchange]()
+
+    async def serve(self) -> None:
+        """Pass messages on until standard input ends, wait up to 10 s for open requests, and end the session."""
+        async with self._remote:
+            try:
+                async with anyio.create_task_group() as group:
+                    self._group = group
+                    with suppress(ClientGone):
+                        await self._receive(group)
+                    group.cancel_scope.cancel()
+            finally:
+                with anyio.move_on_after(_GOODBYE_S, shield=True), suppress(httpx.HTTPError):
+                    await self._remote.end_session()
+
+    async def _receive(self, group: TaskGroup) -> None:
+        async for line in self._streams.lines():
+            try:
+                await self._take(parse_line(line), line, group)
+            except Refused as refused:
+                await self._streams.write(refused.response)
+        for exchange in self._open:
+            if exchange.message["method"] == _LISTEN:  # it has no end of its own
+                exchange.scope.cancel()
+        with anyio.move_on_after(0 if self._streams.is_gone else _DRAIN_S):
+            await self._open.wait_empty()
+
+    async def _take(self, message: Message, line: bytes | Oversized, group: TaskGroup) -> None:
+        """Start a request; pass any other message on before the next line is read.
+
+        Raises:
+            Refused: the request cannot run now.
+        """
+        text = line if isinstance(line, bytes) else b""
+        request_id = id_of(message)
+        if request_id is None:
+            await self._cancel_or_notify(message, text)
+            return
+        exchange = Exchange(request_id, message, text, self._remote, self._streams.write)
+        is_handshake = message["method"] == "initialize" and not exchange.is_modern
+        if is_handshake and self._remote.session is not None:
+            raise Refused(INVALID_REQUEST, "this connection is initialized already", BadInput.code, request_id)
+        self._open.add(message, exchange)
+        if is_handshake:
+            await self._initialize(exchange)  # the messages that follow belong to its session
+        else:
+            group.start_soon(self._run, exchange)
+
+    async def _run(self, exchange: Exchange) -> None:
+        try:
+            with suppress(ClientGone):  # reading finds it out as well
+                try:
+                    await exchange.run()
+                except ClientGone:
+                    raise
+                except Exception as error:
+                    _log(f"unexpected {type(error).__name__}: {error}")
+                    await self._streams.write(failure_response(error, exchange.id))
+        finally:
+            self._open.remove(exchange.id)
+
+    async def _initialize(self, exchange: Exchange) -> None:
+        try:
+            status, response = await self._remote.initialize(exchange.message, exchange.line)
+            found = read_remote(response)
+            if found is None or not found.is_response_to(exchange.id):
+                _log(f"initialize was refused with HTTP {status}")
+                response = refusal_of(status, response, exchange.id)
+        except FAILURES as error:
+            _log(f"initialize failed: {error or type(error).__name__}")
+            response = failure_response(error, exchange.id)
+        finally:
+            self._open.remove(exchange.id)
+        await self._streams.write(response)
+
+    async def _cancel_or_notify(self, message: Message, line: bytes) -> None:
+        """Cancel a request of 2026-07-28; pass any other notification or response on."""
+        cancelled = self._open.find(cancelled_by(message))
+        if cancelled is not None and cancelled.is_modern:
+            cancelled.scope.cancel()
+            return
+        if cancelled is not None:
+            cancelled.is_cancelled = True
+        try:
+            async with self._remote.post(message, line) as answer:
+                body = await read_body(answer)
+        except FAILURES as error:
+            _log(f"a message was not delivered: {error or type(error).__name__}")
+            return
+        if not answer.is_success:
+            _log(f"a message was refused with HTTP {answer.status_code}: {body[:_SHOWN].decode(errors='replace')}")
+        elif message.get("method") == "notifications/initialized" and self._remote.session is not None:
+            self._group.start_soon(self._follow, self._remote.session)
+
+    async def _follow_renewed(self, session: BridgedSession) -> None:
+        """Follow a session that was opened in place of an expired one, in which changes may have been missed."""
+        self._group.start_soon(self._follow, session)
+        for family in session.lists:
+            if family in LIST_CHANGES:
+                await self._streams.write(LIST_CHANGES[family])
+
+    async def _follow(self, session: BridgedSession) -> None:
+        """Pass on the standalone stream of a session, opened again after its last event, until the session ends."""
+        last_event: str | None = None
+        pause_s = _FIRST_PAUSE_S
+        while self._remote.session is session:
+            with suppress(*FAILURES):
+                async with self._remote.get(session, last_event) as answer:
+                    if answer.status_code in _ENDED:  # the next request renews an expired session
+                        return
+                    if is_stream(answer):
+                        async for event in read_events(answer.aiter_bytes()):
+                            last_event, pause_s = event.id or last_event, _FIRST_PAUSE_S
+                            await self._pass_on(event.data)
+            await anyio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _pass_on(self, text: bytes) -> None:
+        found = read_remote(text)
+        if found is not None and found.method is not None:  # a response belongs to the stream of its request
+            with suppress(ClientGone):
+                await self._streams.write(one_line(text))
+
+
+def _log(text: str) -> None:
+    click.echo(f"gateway: {without_controls(text)}", err=True)

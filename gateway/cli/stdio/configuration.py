@@ -1,0 +1,45 @@
+"""`gateway stdio --client-lines`: the configuration of known clients for the same command, without that option."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gateway.cli.client.locations import find_key
+from gateway.cli.input.documents import source_name
+from gateway.cli.input.options import chosen
+from gateway.cli.output.client_lines import LocalCommand, stdio_lines
+from gateway.cli.output.printing import show
+from gateway.cli.output.tables import render_pairs
+from gateway.cli.stdio.bridge import endpoint_url
+
+
+def print_client_lines(specs: Sequence[str], url: str | None) -> None:
+    """Print one line for each known client.
+
+    Raises:
+        Failure: the URL or the key of a bridge cannot be used.
+    """
+    arguments = ["stdio"]
+    variables: dict[str, str] = {}
+    if specs:
+        name = source_name(specs[0])
+        arguments += _repeated(specs)
+    else:
+        target = endpoint_url(url)
+        name = urlsplit(target).path.split("/")[-2] or "gateway"
+        arguments += ["--url", target]
+        variables["GATEWAY_KEY"] = find_key(chosen("key"))
+    program = shutil.which("gateway")
+    command, *first = [program] if program is not None else [sys.executable, "-m", "gateway"]
+    lines = stdio_lines(name, LocalCommand(command=command, arguments=[*first, *arguments], variables=variables))
+    show(dict(lines), lambda: render_pairs(list(lines)), as_json=False)
+
+
+def _repeated(specs: Sequence[str]) -> Sequence[str]:
+    """The arguments of this process after the name of the command; paths become absolute, for clients elsewhere."""
+    given = sys.argv[sys.argv.index("stdio") + 1 :]
+    absolute = {spec: str(Path(spec).resolve()) for spec in specs if "://" not in spec}
+    absolute |= {f"--spec={spec}": f"--spec={path}" for spec, path in absolute.items()}
+    return [absolute.get(argument, argument) for argument in given if argument != "--client-lines"]

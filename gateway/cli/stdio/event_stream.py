@@ -1,0 +1,75 @@
+"""Server-sent events of a response, as the bytes arrive (WHATWG HTML, section 9.2.6)."""
+
+import re
+from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import dataclass
+
+LARGEST = 64 * 1024 * 1024
+"""The limit of one event in bytes."""
+_ID = re.compile(rb"[!-~]([ -~]*[!-~])?")
+"""Ids that can be sent back in a header; others are ignored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerEvent:
+    """One event. `data` is empty for an event that only sets the id; lines are joined by a space, as JSON allows."""
+
+    data: bytes = b""
+    id: str | None = None
+    retry_s: float | None = None
+
+
+class RemoteFailed(Exception):
+    """The remote server sent something that cannot be used, or ended too early."""
+
+
+def too_large() -> RemoteFailed:
+    """The failure of a message that exceeds `LARGEST`."""
+    return RemoteFailed(f"a message of the server has more than {LARGEST} bytes")
+
+
+async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[ServerEvent]:
+    """Yield the events; an unfinished one at the end of the stream is dropped.
+
+    Raises:
+        RemoteFailed: an event exceeds the limit.
+    """
+    fields: list[tuple[bytes, bytes]] = []
+    size = 0
+    async for line in _lines(chunks):
+        size += len(line)
+        if size > LARGEST:  # guard: stdio-event-bound
+            raise too_large()
+        if line:
+            name, _, value = line.partition(b":")
+            fields.append((name, value.removeprefix(b" ")))
+        elif fields:
+            yield _event(fields)
+            fields, size = [], 0
+
+
+def _event(fields: list[tuple[bytes, bytes]]) -> ServerEvent:
+    found = dict(fields)
+    retry = found.get(b"retry", b"")
+    event_id = found.get(b"id", b"")
+    return ServerEvent(
+        data=b" ".join(value for name, value in fields if name == b"data"),
+        id=event_id.decode() if _ID.fullmatch(event_id) else None,
+        retry_s=int(retry) / 1000 if retry.isdigit() and len(retry) < 10 else None,
+    )
+
+
+async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Yield the lines; they end with LF, CR LF or CR, and with no other separator."""
+    kept = bytearray()
+    was_return = False
+    async for chunk in chunks:
+        piece = chunk.removeprefix(b"\n") if was_return else chunk
+        was_return = chunk.endswith(b"\r")
+        *ended, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for line in ended:
+            yield bytes(kept) + line
+            kept.clear()
+        kept += rest
+        if len(kept) > LARGEST:
+            raise too_large()

@@ -1,0 +1,127 @@
+"""One request of the client at the remote server: from its POST, over broken streams, to its response."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+import httpx
+
+from gateway.cli.stdio.event_stream import RemoteFailed, read_events
+from gateway.cli.stdio.remote_endpoint import BridgedEndpoint, RemoteSessionEnded, is_stream, read_body
+from gateway.cli.stdio.remote_messages import HEADER_MISMATCH, failure_response, one_line, read_remote, refusal_of
+from gateway.protocol.stdio.messages import Message, revision_of
+from gateway.protocol.stdio.progress_gap import ProgressGap
+
+FAILURES = (httpx.HTTPError, RemoteFailed, RemoteSessionEnded)
+"""Exceptions of a remote server that costs one message, not the bridge."""
+
+_BAD_REQUEST: Final = 400
+_NO_CONTENT: Final = 204
+_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Pauses before the attempts to resume a broken stream."""
+
+Write = Callable[[bytes], Awaitable[None]]
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """One request; it has exactly one response, unless the client cancels it."""
+
+    id: str | int
+    message: Message
+    line: bytes
+    remote: BridgedEndpoint
+    write: Write
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    is_cancelled: bool = False
+    """True once the client cancelled the request; it then has no response."""
+    is_answered: bool = False
+    _last_event: str | None = None
+    _gap: ProgressGap = field(default_factory=ProgressGap)
+
+    @property
+    def is_modern(self) -> bool:
+        """True for a request of 2026-07-28."""
+        return revision_of(self.message) is not None
+
+    async def run(self) -> None:
+        """Send the request and pass on what comes back.
+
+        Raises:
+            ClientGone: the client is gone.
+        """
+        with self.scope:
+            try:
+                await self._post()
+                if not self.is_answered and not self.is_cancelled:
+                    await self._respond(failure_response(RemoteFailed("its stream ended before the response"), self.id))
+            except FAILURES as error:
+                await self._respond(failure_response(error, self.id))
+
+    async def _post(self) -> None:
+        for is_first in (True, False):
+            async with self.remote.post(self.message, self.line) as answer:
+                if is_stream(answer):
+                    await self._relay_resumed(answer)
+                    return
+                body = await read_body(answer)
+            is_mismatch = answer.status_code == _BAD_REQUEST and HEADER_MISMATCH in body
+            if not (is_first and is_mismatch and await self.remote.learn_schemas(self.message)):
+                break
+        if answer.is_success and not body:
+            return  # the client cancelled the request
+        found = read_remote(body)
+        if found is not None and found.is_response_to(self.id):
+            await self._respond(one_line(body))
+        else:
+            await self._respond(refusal_of(answer.status_code, body, self.id))
+
+    async def _relay_resumed(self, answer: httpx.Response) -> None:
+        """Pass on a stream; if it breaks before the response, resume it after its last event.
+
+        Raises:
+            httpx.HTTPError: the stream cannot be resumed.
+        """
+        session = self.remote.session
+        broken = await self._relay(answer)
+        for pause_s in _PAUSES_S:
+            if self.is_answered or self._last_event is None or session is None or self.is_modern:
+                break
+            await anyio.sleep(pause_s)
+            try:
+                async with self.remote.get(session, self._last_event) as resumed:
+                    if resumed.status_code == _NO_CONTENT or not is_stream(resumed):
+                        return
+                    broken = await self._relay(resumed)
+            except httpx.TransportError as error:
+                broken = error
+        if broken is not None and not self.is_answered:
+            raise broken
+
+    async def _relay(self, answer: httpx.Response) -> httpx.TransportError | None:
+        """Pass on the messages of a stream up to the response; return the error that broke the stream."""
+        try:
+            async for event in read_events(answer.aiter_bytes()):
+                self._last_event = event.id or self._last_event
+                found = read_remote(event.data)
+                if found is None:
+                    continue
+                if found.method is not None:
+                    await self.write(one_line(event.data))
+                    if found.method == "notifications/progress":
+                        self._gap.note()
+                elif found.is_response_to(self.id):  # guard: bridge-own-response
+                    await self._respond(one_line(event.data))
+                    return None
+        except httpx.TransportError as error:
+            return error
+        return None
+
+    async def _respond(self, response: bytes) -> None:
+        """Write the response, and note what it means for later requests."""
+        if not self.is_answered:
+            self.is_answered = True
+            self.remote.note(self.message, self.line, response)
+            await self._gap.wait()
+            await self.write(response)

@@ -1,0 +1,33 @@
+"""The options of `gateway stdio --spec`, as the command passes them on."""
+
+from typing import cast
+
+from gateway.cli.input.import_options import ImportArguments
+from gateway.cli.input.selections import SelectionOptions
+
+LOCAL_DECISIONS = {"safe": "allow", "moderate": "allow", "dangerous": "confirm"}
+"""Decisions of a gateway for one person: changing calls run, and deleting calls are confirmed through the client."""
+
+
+class StdioOptions(SelectionOptions):
+    """The options of documents."""
+
+    prefixes: tuple[str, ...]
+    base_urls: tuple[str, ...]
+    expose: str | None
+    output_schemas: bool | None
+    credentials: tuple[str, ...]
+    logins: tuple[str, ...]
+    safe: str
+    moderate: str
+    dangerous: str
+
+
+def on_streams(given: ImportArguments) -> StdioOptions:
+    """The options of an import of one document, for a server on standard streams with the default policy."""
+    own = {
+        "prefixes": () if given["prefix"] is None else (given["prefix"],),
+        "base_urls": () if given["base_url"] is None else (given["base_url"],),
+        **LOCAL_DECISIONS,
+    }
+    return cast("StdioOptions", {**given, **own})

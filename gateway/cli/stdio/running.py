@@ -1,0 +1,56 @@
+"""Runs a server of standard streams until its client ends, or a signal ends it."""
+
+import signal
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import anyio
+
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure, failure_of, first_leaf
+from gateway.errors import GatewayError
+from gateway.protocol.message_limits import MOST_BYTES
+from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams, claim_streams
+
+Serve = Callable[[StdioStreams], Awaitable[None]]
+
+
+def claim() -> ClaimedStreams:
+    """Take the standard streams, before anything can write to them.
+
+    Raises:
+        Failure: there is no standard output.
+    """
+    try:
+        return claim_streams()
+    except ClientGone:
+        raise Failure("standard output is closed", ExitCode.USAGE) from None
+
+
+def run(claimed: ClaimedStreams, serve: Serve, *, limit: int = MOST_BYTES) -> None:
+    """Serve until `serve` returns, or SIGTERM or SIGINT cancels it; a line may have `limit` bytes.
+
+    Raises:
+        Failure: the server failed, or could not start.
+    """
+    try:
+        anyio.run(partial(_run, claimed, serve, limit))
+    except (GatewayError, BaseExceptionGroup) as error:
+        leaf = first_leaf(error)
+        if isinstance(leaf, GatewayError):
+            raise failure_of(leaf) from None
+        raise leaf if isinstance(leaf, Failure) else Failure(f"unexpected {type(leaf).__name__}: {leaf}") from error
+
+
+async def _run(claimed: ClaimedStreams, serve: Serve, limit: int) -> None:
+    async with anyio.create_task_group() as group, StdioStreams(claimed, limit=limit) as streams:
+        group.start_soon(_cancel_on_signal, group.cancel_scope)
+        await serve(streams)
+        group.cancel_scope.cancel()
+
+
+async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            scope.cancel()
+            return

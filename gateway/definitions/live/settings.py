@@ -1,0 +1,115 @@
+"""Settings of a live source, by kind: validated field by field, returned as a copy."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
+from gateway.definitions.json_access import shorten
+from gateway.domain.json_access import point
+from gateway.domain.live_sources import LiveKind
+from gateway.errors import DefinitionInvalid
+
+FIELDS: Mapping[LiveKind, Sequence[str]] = {
+    LiveKind.MCP: ("url", "transport", "headers", "timeout_s"),
+    LiveKind.NEOVIM: ("address", "timeout_s"),
+    LiveKind.AGENT: ("subject",),
+    LiveKind.COMMAND: ("argv", "env", "timeout_s"),
+}
+TRANSPORTS = ("auto", "streamable", "sse")
+LONGEST_URL = 2_048
+LONGEST_TEXT = 4_096
+MOST_HEADERS = 20
+MOST_ARGUMENTS = 64
+MOST_VARIABLES = 64
+LONGEST_TIMEOUT_S = 300
+
+SOCKET = r"unix:(/[^\x00-\x1f\x7f]{1,106})"
+ADDRESS = r"tcp:(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})"
+HEADER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}"
+VARIABLE = r"[A-Za-z_][A-Za-z0-9_]{0,99}"
+_HIGHEST_PORT = 65_535
+
+
+def validate_settings(kind: LiveKind, raw: object) -> Mapping[str, object]:
+    """Return the settings of a live source of this kind, as a copy.
+
+    Raises:
+        DefinitionInvalid: the settings do not have the form of the kind; each fault has a JSON Pointer.
+    """
+    faults = Faults()
+    sent = copy_sent(raw, DefinitionInvalid, "settings")
+    form = FieldReader(sent, FIELDS[kind], where="/settings", faults=faults)
+    _READ[kind](form)
+    if "timeout_s" in FIELDS[kind]:
+        form.number("timeout_s", least=1, most=LONGEST_TIMEOUT_S)
+    faults.raise_as(DefinitionInvalid, "settings")
+    return {name: form.raw(name) for name in FIELDS[kind] if form.has(name)}
+
+
+def _read_mcp(form: FieldReader) -> None:
+    url = form.text("url", longest=LONGEST_URL, required=True)
+    if url is not None and not _is_url(url):
+        form.refuse("url", "has to be an http or https URL without user name and fragment")
+    form.choice("transport", TRANSPORTS)
+    _read_pairs(form, "headers", HEADER, most=MOST_HEADERS)
+
+
+def _read_neovim(form: FieldReader) -> None:
+    address = form.text("address", longest=LONGEST_TEXT, required=True)
+    if address is not None and not _is_address(address):
+        form.refuse("address", "has to be unix:/absolute/path or tcp:HOST:PORT")
+
+
+def _read_agent(form: FieldReader) -> None:
+    """Read the subject whose keys may connect as this source; without it, those of all subjects."""
+    form.text("subject", longest=LONGEST_TEXT)
+
+
+def _read_command(form: FieldReader) -> None:
+    form.require("argv")
+    arguments = form.texts("argv", most=MOST_ARGUMENTS, longest=LONGEST_TEXT, least=1)
+    if arguments and not arguments[0].strip():
+        form.refuse("argv", "has to begin with the name or path of a program")
+    _read_pairs(form, "env", VARIABLE, most=MOST_VARIABLES)
+
+
+_READ: Mapping[LiveKind, Callable[[FieldReader], None]] = {
+    LiveKind.MCP: _read_mcp,
+    LiveKind.NEOVIM: _read_neovim,
+    LiveKind.AGENT: _read_agent,
+    LiveKind.COMMAND: _read_command,
+}
+
+
+def _read_pairs(form: FieldReader, field: str, names: str, *, most: int) -> None:
+    """Read an object of texts."""
+    pairs = form.members(field) or {}
+    if len(pairs) > most:
+        form.refuse(field, f"has more than {most} members")
+        return
+    for name, value in pairs.items():
+        place = form.at(field) + point(name)
+        if re.fullmatch(names, name) is None:
+            form.faults.add(place, f"{shorten(name)} is not a possible name")
+        if not isinstance(value, str) or len(value) > LONGEST_TEXT or not value.isprintable():
+            form.faults.add(place, f"has to be printable text of at most {LONGEST_TEXT} characters")
+
+
+def _is_url(url: str) -> bool:
+    if not url.isascii() or any(character <= " " for character in url):
+        return False
+    try:
+        parts = urlsplit(url)
+        is_port = parts.port != 0
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and is_port and not set("@#").intersection(url)
+
+
+def _is_address(address: str) -> bool:
+    socket = re.fullmatch(SOCKET, address)
+    if socket is not None:
+        return not {"", ".", ".."} & {*socket[1][1:].split("/")}
+    endpoint = re.fullmatch(ADDRESS, address)
+    return endpoint is not None and 0 < int(endpoint[1]) <= _HIGHEST_PORT

@@ -1,0 +1,1 @@
+"""Policy rules: conditions on arguments, paths, and the policy of one primitive."""

@@ -1,0 +1,73 @@
+"""Checks of policy rules before they are stored; all faults are found, each with its pointer."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+import msgspec
+
+from gateway.definitions.json_access import is_number
+from gateway.definitions.policy.conditions import is_pattern
+from gateway.definitions.policy.paths import is_root
+from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, ConditionValue, PolicyRule
+from gateway.errors import Fault
+
+MOST_RULES = 64
+MOST_CONDITIONS = 8
+MOST_VALUES = 50
+LONGEST_VALUE = 512
+_LARGEST_INTEGER = 2**63 - 1
+_LARGEST_RULES = 64 * 1024
+
+_TEXTS = frozenset({ConditionOperator.STARTS_WITH})
+_PATHS = frozenset({ConditionOperator.INSIDE, ConditionOperator.OUTSIDE})
+_NUMBERS = frozenset(
+    {ConditionOperator.GREATER, ConditionOperator.LESS, ConditionOperator.AT_LEAST, ConditionOperator.AT_MOST}
+)
+
+
+def find_faults(rules: Sequence[PolicyRule]) -> Sequence[Fault]:
+    """Return the faults of the rules, with pointers below `/rules`."""
+    faults = [
+        Fault(pointer=f"/rules/{position}/when/{place}/value", reason=reason)
+        for position, rule in enumerate(rules)
+        for place, condition in enumerate(rule.when)
+        if (reason := _fault_of(condition))
+    ]
+    if not faults and len(msgspec.json.encode(rules)) > _LARGEST_RULES:
+        faults.append(Fault(pointer="/rules", reason=f"the rules together have more than {_LARGEST_RULES} bytes"))
+    return faults
+
+
+def _fault_of(condition: ArgumentCondition) -> str:
+    """Return what is wrong with the value of a condition; empty if it suits the operator."""
+    value, operator = condition.value, condition.operator
+    if operator is ConditionOperator.IN:
+        if not isinstance(value, tuple) or not value:
+            return f"`in` needs a list of 1 to {MOST_VALUES} texts, numbers or booleans"
+        return next((reason for each in value if (reason := _fault_of_value(each))), "")
+    if isinstance(value, tuple):
+        return f"`{operator}` needs one value; `in` takes a list"
+    return _fault_of_value(value) or next(_faults_of_kind(operator, value), "")
+
+
+def _fault_of_value(value: ConditionValue) -> str:
+    if isinstance(value, str):
+        return "" if value.isprintable() else "a text must be printable"
+    if is_number(value) and not (isfinite(value) and abs(value) <= _LARGEST_INTEGER):
+        return f"a number must be finite and at most {_LARGEST_INTEGER}"
+    return ""
+
+
+def _faults_of_kind(operator: ConditionOperator, value: ConditionValue) -> Iterator[str]:
+    if operator in _NUMBERS and not is_number(value):
+        yield f"`{operator}` needs a number"
+    if operator in _TEXTS and not isinstance(value, str):
+        yield f"`{operator}` needs a text"
+    if operator in {ConditionOperator.CONTAINS, *_TEXTS} and isinstance(value, str) and not value.strip():
+        yield f"`{operator}` needs a text with more than spaces"
+    if operator in _PATHS and not (isinstance(value, str) and is_root(value)):
+        yield f"`{operator}` needs an absolute, normalised folder such as /tmp, without `..`, %, ?, #, ; or a backslash"
+    if operator is ConditionOperator.EXISTS and not isinstance(value, bool):
+        yield "`exists` needs true or false"
+    if operator is ConditionOperator.MATCHES and not (isinstance(value, str) and is_pattern(value)):
+        yield "`matches` needs a pattern that is searched in linear time (no look-around, no back-references)"

@@ -1,0 +1,149 @@
+"""The policy of one primitive: its rules are selected once, so a call only tests conditions on its arguments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from gateway.definitions.policy.conditions import CompiledCondition, Truth
+from gateway.domain.tenancy.policy import STRICTNESS, Decision, Judgement, Policy, PolicyRule, Safety
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySubject:
+    """The facts about a primitive that rules test.
+
+    `operation_names` and `operation_source` are those of the imported operation that a declared primitive runs. Its
+    arguments differ from the operation's, so conditions of a rule that matches only these are not decidable.
+    """
+
+    names: Sequence[str]
+    source: str
+    level: Safety
+    basis: str
+    """The origin of the level, in words."""
+    operation_names: Sequence[str] = ()
+    operation_source: str = ""
+    readings: Sequence[str] = ()
+    """The texts as which a URI may be read that the caller chose."""
+    fixed: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Arguments that an override fixes; they replace those of the caller."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionalRule:
+    """A rule that matches the primitive, with conditions on the arguments; none if they are not decidable."""
+
+    judgement: Judgement
+    conditions: tuple[CompiledCondition, ...]
+
+    def holds(self, arguments: Mapping[str, object]) -> tuple[Truth, str]:
+        """Return the conjunction of the conditions, and the pointer of the first that is not decidable."""
+        doubtful = "" if self.conditions else "/"
+        for condition in self.conditions:
+            found = condition.holds(arguments)
+            if found is False:
+                return False, ""
+            if found is None:
+                doubtful = doubtful or condition.pointer
+        return (None, doubtful) if doubtful else (True, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimitivePolicy:
+    """The rules with conditions that can match calls of a primitive, in order, and the judgement if none does."""
+
+    judgement: Judgement
+    rules: tuple[ConditionalRule, ...] = ()
+    fixed: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def possible(self) -> Sequence[Judgement]:
+        """All judgements that some arguments can lead to."""
+        return (self.judgement, *(rule.judgement for rule in self.rules))
+
+    @property
+    def mildest(self) -> Judgement:
+        """The least strict of the possible judgements."""
+        return min(self.possible, key=_strictness) if self.rules else self.judgement
+
+    @property
+    def needs_person(self) -> bool:
+        """True if a call may have to wait for a person."""
+        return any(judged.decision in {Decision.CONFIRM, Decision.APPROVE} for judged in self.possible)
+
+    def judge(self, arguments: Mapping[str, object]) -> Judgement:
+        """Judge a call with these settled arguments.
+
+        The first rule whose conditions hold decides. If they are not decidable, the call is judged for both outcomes,
+        and the stricter decision is taken.
+        """
+        given = {**arguments, **self.fixed}
+        strictest: Judgement | None = None
+        for rule in self.rules:
+            holds, doubtful = rule.holds(given)
+            if holds:
+                return _stricter(rule.judgement, strictest)
+            if holds is None:  # guard: policy-doubt
+                strictest = _stricter(_in_doubt(rule.judgement, doubtful), strictest)
+        return _stricter(self.judgement, strictest)
+
+
+def find_policy(policy: Policy, subject: PolicySubject, profile: str) -> PrimitivePolicy:
+    """Select the rules for a primitive in a profile; a rule without conditions ends the selection."""
+    kept: list[ConditionalRule] = []
+    for number, rule in enumerate(policy.rules, 1):
+        found = _matches(rule, subject, profile)
+        runs = found is False and _runs(rule, subject, profile)
+        if found is False and not runs:
+            continue
+        judged = Judgement(decision=rule.decision, reason=_reason(number, rule), rule=number)
+        if not rule.when and found is not None:
+            return PrimitivePolicy(judgement=judged, rules=tuple(kept), fixed=subject.fixed)
+        conditions = tuple(CompiledCondition(condition) for condition in rule.when) if found else ()
+        kept.append(ConditionalRule(judgement=judged, conditions=conditions))
+    judged = Judgement(decision=policy.decision_for(subject.level), reason=f"level {subject.level} ({subject.basis})")
+    return PrimitivePolicy(judgement=judged, rules=tuple(kept), fixed=subject.fixed)
+
+
+def is_about(rule: PolicyRule, subject: PolicySubject, profile: str) -> bool:
+    """True if the rule can decide calls of the primitive in this profile."""
+    return _matches(rule, subject, profile) is not False or _runs(rule, subject, profile)
+
+
+def _matches(rule: PolicyRule, subject: PolicySubject, profile: str) -> Truth:
+    """Return the match of the rule with the primitive, whatever the arguments; None if readings of the URI differ."""
+    if not _is_within(rule, subject, profile) or rule.source not in {None, subject.source}:
+        return False
+    if rule.tool is None or any(fnmatchcase(name, rule.tool) for name in subject.names):
+        return True
+    pattern = rule.tool.casefold()
+    found = {fnmatchcase(reading.casefold(), pattern) for reading in subject.readings} or {False}
+    return found.pop() if len(found) == 1 else None  # guard: policy-uri-readings
+
+
+def _runs(rule: PolicyRule, subject: PolicySubject, profile: str) -> bool:
+    """True if the rule is about the operation that the primitive runs."""
+    if not subject.operation_names or not _is_within(rule, subject, profile):
+        return False
+    is_named = rule.tool is None or any(fnmatchcase(name, rule.tool) for name in subject.operation_names)
+    return is_named and rule.source in {None, subject.operation_source}  # guard: policy-alias
+
+
+def _is_within(rule: PolicyRule, subject: PolicySubject, profile: str) -> bool:
+    return rule.profile in {None, profile} and rule.level in {None, subject.level}
+
+
+def _reason(number: int, rule: PolicyRule) -> str:
+    return f"rule {number}: {rule.reason}" if rule.reason else f"rule {number}"
+
+
+def _in_doubt(judged: Judgement, pointer: str) -> Judgement:
+    return replace(judged, reason=f"{judged.reason} (in doubt: {pointer} is missing or cannot be compared)")
+
+
+def _stricter(judged: Judgement, other: Judgement | None) -> Judgement:
+    return judged if other is None or _strictness(judged) >= _strictness(other) else other
+
+
+def _strictness(judged: Judgement) -> int:
+    return STRICTNESS[judged.decision]

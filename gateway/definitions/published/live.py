@@ -1,0 +1,50 @@
+"""Published JSON Schemas of the settings of live sources, by kind."""
+
+from collections.abc import Mapping
+
+from gateway.definitions.live.settings import (
+    ADDRESS,
+    HEADER,
+    LONGEST_TEXT,
+    LONGEST_TIMEOUT_S,
+    LONGEST_URL,
+    MOST_ARGUMENTS,
+    MOST_HEADERS,
+    MOST_VARIABLES,
+    SOCKET,
+    TRANSPORTS,
+    VARIABLE,
+)
+from gateway.definitions.published.definitions import Schema, closed, text
+from gateway.domain.live_sources import LiveKind
+
+_TIMEOUT: Schema = {"type": "number", "minimum": 1, "maximum": LONGEST_TIMEOUT_S}
+_TEXT: Schema = {"type": "string", "maxLength": LONGEST_TEXT}
+
+
+def _pairs(name: str, most: int) -> Schema:
+    names: Schema = {"pattern": f"^{name}$"}
+    return {"type": "object", "propertyNames": names, "additionalProperties": _TEXT, "maxProperties": most}
+
+
+LIVE_SETTINGS: Mapping[LiveKind, Schema] = {
+    LiveKind.MCP: closed(
+        ("url",),
+        url=text(LONGEST_URL, format="uri"),
+        transport={"enum": list(TRANSPORTS)},
+        headers=_pairs(HEADER, MOST_HEADERS),
+        timeout_s=_TIMEOUT,
+    ),
+    LiveKind.NEOVIM: closed(
+        ("address",),
+        address={"type": "string", "anyOf": [{"pattern": f"^{SOCKET}$"}, {"pattern": f"^{ADDRESS}$"}]},
+        timeout_s=_TIMEOUT,
+    ),
+    LiveKind.AGENT: closed(),
+    LiveKind.COMMAND: closed(
+        ("argv",),
+        argv={"type": "array", "minItems": 1, "maxItems": MOST_ARGUMENTS, "items": _TEXT},
+        env=_pairs(VARIABLE, MOST_VARIABLES),
+        timeout_s=_TIMEOUT,
+    ),
+}

@@ -1,0 +1,1 @@
+"""Reports of changed resources: watched URLs and signed webhooks."""

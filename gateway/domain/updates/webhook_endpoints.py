@@ -1,0 +1,109 @@
+"""Outbound webhooks of a tenant, their deliveries, and the events that they report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from gateway.domain.approvals import Approval
+from gateway.domain.identifiers import DeliveryId, WebhookEndpointId
+
+TEST_KIND = "webhook_endpoint.test"
+"""Kind of the event that an admin sends on purpose; every endpoint receives it."""
+_MOST_WARNINGS = 20
+_LONGEST_TEXT = 500
+
+
+class WebhookEventKind(StrEnum):
+    """Events that an endpoint can choose."""
+
+    APPROVAL_REQUESTED = "approval.requested"
+    APPROVAL_APPROVED = "approval.approved"
+    APPROVAL_DENIED = "approval.denied"
+    APPROVAL_EXPIRED = "approval.expired"
+    APPROVAL_RAN = "approval.ran"
+    APPROVAL_UNKNOWN = "approval.unknown"
+
+
+class DeliveryState(StrEnum):
+    """State of a delivery. A replay makes any of them pending again."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundWebhook:
+    """An endpoint of the tenant's own systems that receives signed events, without its secrets.
+
+    `retires_at` is the expiry of the secret before the last rotation. `failures` counts failed attempts in a row, the
+    first of them at `failing_since`; no attempt is made before `held_until`. `notice` is the reason why the gateway
+    disabled the endpoint or dropped events.
+    """
+
+    id: WebhookEndpointId
+    name: str
+    url: str
+    kinds: tuple[str, ...]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    description: str = ""
+    enabled: bool = True
+    notice: str | None = None
+    failures: int = 0
+    failing_since: datetime | None = None
+    held_until: datetime | None = None
+    retires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundDelivery:
+    """One event for one endpoint; `id` is its `webhook-id`, `payload` the exact bytes of its body.
+
+    `due_at` is the time of the next attempt while the delivery is pending, and of its deletion afterwards. A pending
+    delivery fails at `expires_at`.
+    """
+
+    id: DeliveryId
+    endpoint: WebhookEndpointId
+    kind: str
+    payload: bytes = field(repr=False)
+    state: DeliveryState
+    due_at: datetime
+    expires_at: datetime
+    created_at: datetime
+    attempts: int = 0
+    status: int | None = None
+    error: str | None = None
+    attempted_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+def describe_approval(approval: Approval, *, url: str) -> Mapping[str, object]:
+    """The payload of an event about an approval: facts without arguments, headers, body or credentials.
+
+    `url` is the page on which a person decides. The lengths of texts are bounded.
+    """
+    return {
+        "id": approval.id,
+        "tenant": approval.tenant,
+        "state": approval.state,
+        "tool": approval.tool,
+        "action": approval.action,
+        "profile": approval.profile,
+        "requester": _bounded(approval.requester),
+        "subject": _bounded(approval.subject),
+        "warnings": [_bounded(warning) for warning in approval.warnings[:_MOST_WARNINGS]],
+        "created_at": approval.created_at,
+        "expires_at": approval.expires_at,
+        "decided_by": None if approval.decided_by is None else _bounded(approval.decided_by),
+        "decided_at": approval.decided_at,
+        "outcome": approval.outcome,
+        "url": url,
+    }
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

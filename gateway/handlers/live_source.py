@@ -1,0 +1,194 @@
+"""Handlers of primitives of live sources: each call is one request to the source, in the protocol's form."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
+
+import msgspec
+
+from gateway.definitions.json_access import shorten
+from gateway.domain.identifiers import LiveSourceId
+from gateway.domain.live_sources import LiveSource
+from gateway.domain.primitives import Family
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.domain.results import Completions
+from gateway.errors import CapabilityMissing
+from gateway.handlers.interfaces import Call, Peer, Question, QuestionKind
+from gateway.handlers.result_forms import ResultForm
+from gateway.upstream.live.interfaces import LiveClient, LiveMethod
+
+_MOST = 100
+_LONGEST_NAME = 60
+_DEFAULT_S = 60.0
+_MARGIN_S = 5.0
+_Answer = TypeVar("_Answer")
+
+_QUESTIONS: Final[Mapping[str, QuestionKind]] = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+_MEMBERS: Final[Mapping[Family, Sequence[str]]] = {
+    Family.TOOL: ("content", "structuredContent", "isError", "_meta"),
+    Family.RESOURCE: ("contents",),
+    Family.TEMPLATE: ("contents",),
+    Family.PROMPT: ("messages", "description"),
+}
+_OWN_META = "gateway/"
+_METHODS: Final[Mapping[Family, LiveMethod]] = {
+    Family.TOOL: "tools/call",
+    Family.RESOURCE: "resources/read",
+    Family.TEMPLATE: "resources/read",
+    Family.PROMPT: "prompts/get",
+}
+
+
+class LiveHandler(msgspec.Struct, frozen=True, kw_only=True):
+    """The stored handler of a live primitive: its source, and its name there."""
+
+    source: LiveSourceId
+    remote: str
+
+
+decode_live = msgspec.json.Decoder(LiveHandler).decode
+
+
+class LiveRequests(Protocol):
+    """Sends requests to live sources, at whichever replica they are attached."""
+
+    async def request(
+        self, source: LiveSource, method: LiveMethod, params: Mapping[str, object], client: LiveClient
+    ) -> Mapping[str, Any]:
+        """Return the result object.
+
+        Raises:
+            LiveSourceDetached: the source is not attached, or its attachment ended.
+            LiveSourceFailed: the source refused the request, or its result is invalid or too large.
+            NotFound: the source has no such primitive.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePlace:
+    """A primitive at its live source: the family, and its name there."""
+
+    requests: LiveRequests
+    source: LiveSource
+    family: Family
+    remote: str
+
+    @property
+    def limit_s(self) -> float:
+        """The time limit of a call; the attachment's own limit ends first, with a better message."""
+        stated = self.source.settings.get("timeout_s")
+        return (stated if isinstance(stated, int | float) else _DEFAULT_S) + _MARGIN_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveAction(Generic[_Answer]):
+    """Sends a call to the live source of its primitive."""
+
+    place: LivePlace
+    form: ResultForm[_Answer]
+
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+        """Return the source's answer.
+
+        Raises:
+            LiveSourceFailed, NotFound: there is no answer.
+            HandlerFailed: the answer does not have the protocol's form.
+            InputRequired: the client has to answer first.
+        """
+        place = self.place
+        params: dict[str, object]
+        if self.form.uri is not None:
+            params = {"uri": self.form.uri}
+        else:
+            params = {"name": place.remote, "arguments": dict(arguments)}
+        method = _METHODS[place.family]
+        with call.within(place.limit_s):
+            result = await place.requests.request(place.source, method, params, CallClient(call.peer))
+        return self.form.of_returned(_known_members(result, place.family))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCompleter:
+    """Completes arguments at the live source."""
+
+    place: LivePlace
+
+    async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
+        """Return the first 100 values of the source.
+
+        Raises:
+            LiveSourceFailed: the source does not complete this.
+        """
+        place = self.place
+        is_prompt = place.family is Family.PROMPT
+        ref = {"type": "ref/prompt", "name": place.remote} if is_prompt else _at(place.remote)
+        params = {
+            "ref": ref,
+            "argument": {"name": argument, "value": value},
+            "context": {"arguments": dict(chosen)},
+        }
+        client = CallClient(call.peer)
+        with call.within(place.limit_s):
+            result = await place.requests.request(place.source, "completion/complete", params, client)
+        found = result.get("completion")
+        listed = cast("Mapping[str, object]", found).get("values") if isinstance(found, Mapping) else None
+        texts = cast("list[object]", listed) if isinstance(listed, list) else []
+        values = tuple(value for value in texts if isinstance(value, str))
+        return Completions(values=values[:_MOST], has_more=len(values) > _MOST)
+
+
+@dataclass(slots=True)
+class CallClient:
+    """The client of a call, for the live source that runs it; implements `LiveClient`."""
+
+    peer: Peer
+    _asked: int = field(default=0)
+
+    def can(self, kind: str) -> bool:
+        """True if the client declared this."""
+        return self.peer.can(kind)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Forward a progress notification."""
+        await self.peer.progress(progress, total, message)
+
+    async def log(self, level: str, data: object, logger: str | None = None) -> None:
+        """Forward a log message."""
+        await self.peer.log(cast("Any", level), data, logger)
+
+    async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
+        """Ask the client. Questions are numbered, so that a call that is run again finds the earlier answers."""
+        kind = _QUESTIONS.get(method)
+        if kind is None:
+            message = f"the live source sent the request {shorten(method, _LONGEST_NAME)!r}, which is not passed on"
+            raise CapabilityMissing(message, capability="other")
+        self._asked += 1
+        key = f"live:{self._asked}"
+        answers = await self.peer.ask({key: Question(kind=kind, params=params)})
+        return answers[key]
+
+
+def _known_members(result: Mapping[str, Any], family: Family) -> dict[str, Any]:
+    """Return the members that the gateway passes on; newer revisions may have others.
+
+    Raises:
+        LiveSourceFailed: the first member, which each result of the family has, is missing.
+    """
+    first, *_ = names = _MEMBERS[family]
+    if first not in result:
+        raise LiveSourceFailed(f"the live source sent a result without the member {first!r}")
+    members = {name: result[name] for name in names if name in result}
+    meta = members.get("_meta")
+    if isinstance(meta, Mapping):  # guard: live-meta
+        stated = cast("Mapping[str, object]", meta)
+        members["_meta"] = {name: value for name, value in stated.items() if not name.startswith(_OWN_META)}
+    return members
+
+
+def _at(uri: str) -> dict[str, object]:
+    return {"type": "ref/resource", "uri": uri}

@@ -1,0 +1,211 @@
+"""Delivery of audit entries to the sinks of tenants: at least once, in batches, one replica at a time for each sink.
+
+A batch is stored as delivered after its receiver has accepted it. A failed delivery is repeated after a pause that
+doubles up to five minutes; later entries wait in the database, not in memory.
+"""
+
+import base64
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from gateway.catalog import audit_sinks
+from gateway.catalog.audit_sinks import SinkDelivery
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.audit import SinkKind
+from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.http.requests import UpstreamRequest
+from gateway.domain.identifiers import AuditSinkId
+from gateway.errors import CredentialMissing, EgressDenied, GatewayError, SecretUnreadable, UpstreamError
+from gateway.handlers.credentials import is_among, with_credential
+from gateway.jobs.watch_poller import Named
+from gateway.store.audit.export_lines import ExportKey, entry_line, moment
+from gateway.store.audit.hash_chain import Link
+from gateway.store.jobs import Job
+from gateway.upstream.client import UpstreamClient
+
+log = structlog.get_logger(__name__)
+
+LEASE = timedelta(seconds=60)
+_SEND_S = 20.0
+"""Deadline of a batch; shorter than the lease."""
+_ROUND_S = 20.0
+"""After this time the sink's place in the scheduler goes to another one."""
+_BATCH = 500
+_BATCH_BYTES = 1024 * 1024
+_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 300.0
+_MOST_DOUBLINGS = 10
+_ANSWER_BYTES = 64 * 1024
+_LONGEST_FAULT = 300
+_CLOSE_S = 5.0
+_PRIORITY = 109
+"""Facility 13 (log audit), severity 5 (notice), RFC 5424 section 6.2.1."""
+_NOT_A_NAME = re.compile(r"[^!-~]")
+_FAULTS = (UpstreamError, CredentialMissing, SecretUnreadable, OSError, TimeoutError)
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True, kw_only=True)
+class AuditDelivery:
+    """Delivers to the sinks that are due."""
+
+    catalog: CatalogContext
+    upstream: UpstreamClient
+    named: Named
+    folder: Path | None = None
+    """The folder of sinks that are files; None: this replica writes none."""
+    delivered: int = 0
+    failures: int = 0
+    lags: BoundedCache[AuditSinkId, float] = field(default_factory=lambda: BoundedCache(10_000))
+    """Age in seconds of the oldest entry of the last batch, of the sinks of this replica that are behind."""
+
+    @property
+    def lag_s(self) -> float:
+        """The largest lag of the sinks that this replica works off."""
+        return max(self.lags.values(), default=0.0)
+
+    async def perform(self, due: Job) -> None:
+        """Deliver what waits for one sink, unless another replica does.
+
+        Raises:
+            Unavailable: a part of the gateway is unavailable; the job is due again when the lease ends.
+        """
+        delivery = await audit_sinks.begin_delivery(self.catalog, due, lease=LEASE)
+        if delivery is None:
+            return
+        pause_s = _PAUSE_S
+        ends_at = anyio.current_time() + _ROUND_S
+        try:
+            while anyio.current_time() < ends_at:
+                batch = _bounded(await audit_sinks.read_behind(self.catalog, delivery, limit=_BATCH))
+                if not batch:
+                    self.lags.pop(delivery.sink.id, None)
+                    break
+                self._note_lag(delivery, batch)
+                with anyio.fail_after(_SEND_S):
+                    await self._send(delivery, batch)
+                moved = await audit_sinks.note_delivered(self.catalog, delivery, batch, lease=LEASE)
+                if moved is None:
+                    return
+                delivery = moved
+                self.delivered += len(batch)
+        except _FAULTS as error:
+            pause_s = await self._note_failure(delivery, error)
+        await audit_sinks.end_delivery(self.catalog, delivery, again_at=datetime.now(UTC) + timedelta(seconds=pause_s))
+
+    async def _note_failure(self, delivery: SinkDelivery, error: Exception) -> float:
+        """Store the fault; return the seconds until the next attempt."""
+        self.failures += 1
+        reason = error.message if isinstance(error, GatewayError) else _reason(error)
+        log.warning("audit_not_delivered", tenant_id=delivery.tenant, sink=delivery.sink.id, reason=reason)
+        failures = await audit_sinks.note_failed(self.catalog, delivery, reason[:_LONGEST_FAULT])
+        return min(_PAUSE_S * 2.0 ** min(failures, _MOST_DOUBLINGS), _LONGEST_PAUSE_S)
+
+    def _note_lag(self, delivery: SinkDelivery, batch: Sequence[Link]) -> None:
+        oldest_us = min(one.row.at_us or 0 for one in batch)
+        self.lags[delivery.sink.id] = max(0.0, datetime.now(UTC).timestamp() - oldest_us / 1_000_000)
+
+    async def _send(self, delivery: SinkDelivery, batch: Sequence[Link]) -> None:
+        links = sorted(batch, key=lambda one: one.row.id)
+        lines = [_encode(entry_line(one)) for one in links]
+        match delivery.sink.kind:
+            case SinkKind.HTTPS:
+                await self._post(delivery, b"".join(line + b"\n" for line in lines))
+            case SinkKind.SYSLOG:
+                await self._log(delivery, b"".join(map(_framed, links, lines)))
+            case SinkKind.FILE:
+                await self._append(delivery, b"".join(line + b"\n" for line in lines))
+
+    async def _post(self, delivery: SinkDelivery, body: bytes) -> None:
+        """Send one signed request, by Standard Webhooks with an Ed25519 key; 2xx accepts it."""
+        sink = delivery.sink
+        if delivery.origins is not None and not is_among(sink.target, delivery.origins):
+            raise EgressDenied("The tenant's policy does not allow requests to this origin.")
+        name, at = f"aud_{hashlib.sha256(body).hexdigest()[:32]}", str(int(datetime.now(UTC).timestamp()))
+        key = ExportKey.of(delivery.tenant, self.catalog.sealer)[0]
+        signature = base64.b64encode(key.private.sign(f"{name}.{at}.".encode() + body)).decode()
+        headers = (
+            ("Content-Type", "application/jsonl"),
+            ("Webhook-Id", name),
+            ("Webhook-Timestamp", at),
+            ("Webhook-Signature", f"v1a,{signature}"),
+        )
+        request = UpstreamRequest(method="POST", url=sink.target, headers=headers, body=body, idempotent=True)
+        if sink.credential is not None:
+            named = await self.named(delivery.tenant, sink.credential)
+            if named is None or not is_among(sink.target, named.origins):
+                raise CredentialMissing("The credential is not stored, or not for this origin.")
+            request = with_credential(request, named)
+        answer = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_ANSWER_BYTES)
+        if not 200 <= answer.status < 300:
+            raise OSError(f"the endpoint answered with status {answer.status}")
+
+    async def _log(self, delivery: SinkDelivery, messages: bytes) -> None:
+        """Send messages over one connection, and wait until the receiver has closed it, for at most 5 s."""
+        target = audit_sinks.read_syslog_target(delivery.sink.target)
+        if target is None:
+            raise OSError("the target cannot be read")
+        reader, writer = await self.upstream.open_stream(target[0], tenant=delivery.tenant, is_tls=target[1])
+        try:
+            writer.write(messages)
+            await writer.drain()
+            if writer.can_write_eof():
+                writer.write_eof()
+                with anyio.move_on_after(_CLOSE_S):
+                    while await reader.read(_ANSWER_BYTES):  # a reset is a failure
+                        pass
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError), anyio.move_on_after(_CLOSE_S):
+                await writer.wait_closed()
+
+    async def _append(self, delivery: SinkDelivery, lines: bytes) -> None:
+        if self.folder is None:
+            raise OSError("GATEWAY_AUDIT_FOLDER is not set at this replica")
+        path = self.folder / f"{delivery.tenant}.{delivery.sink.target}.jsonl"
+        await anyio.to_thread.run_sync(append_lines, path, lines, abandon_on_cancel=True)
+
+
+def _bounded(links: Sequence[Link]) -> Sequence[Link]:
+    """The first entries, of at most 1 MiB together, at least one."""
+    size = 0
+    for index, one in enumerate(links):
+        size += 1024 + len(one.row.detail)
+        if size > _BATCH_BYTES and index:
+            return links[:index]
+    return links
+
+
+def _framed(link: Link, line: bytes) -> bytes:
+    """One message of RFC 5424, with its length before it (RFC 5425 section 4.3)."""
+    name = _NOT_A_NAME.sub("_", link.row.action)[:32] or "-"
+    message = f"<{_PRIORITY}>1 {moment(link.row.at_us) or '-'} - mcp-gateway - {name} - ".encode() + line
+    return b"%d %b" % (len(message), message)
+
+
+def append_lines(path: Path, lines: bytes) -> None:
+    """Append lines durably. A line that a failed or killed write left unfinished is ended first."""
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "ab") as file:  # unbuffered, a write to a full disk may end early without an error
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":  # guard: sink-file-torn
+            file.write(b"\n")
+        file.write(lines)
+        file.flush()
+        os.fsync(handle)
+
+
+def _reason(error: Exception) -> str:
+    return "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__

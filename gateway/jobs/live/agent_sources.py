@@ -1,0 +1,135 @@
+"""Live sources of kind `agent` for the endpoint of providers: created by their first connection, offered to the loop.
+
+Implements `gateway.web.providers.attachments.ProvidedAttachments`.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from datetime import UTC, datetime
+
+import anyio
+import anyio.to_thread
+
+from gateway.catalog.live import attachments as records
+from gateway.catalog.live.discovery import PATIENCE_S, read_discovery
+from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source, get_live_source
+from gateway.catalog.transaction import Author, CatalogContext
+from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.domain.live_sources import AttachmentState, DiscoveredPrimitive, Discovery, LiveKind, LiveSource
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import Conflict, LimitExceeded, NameTaken, NotFound
+from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.jobs.live.attachments import LiveAttachments
+from gateway.redis.live.leases import LEASE_S, AttachmentLeases, SourceKey
+from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
+
+_ELSEWHERE = "the program has connected to another replica"
+_GONE = "the live source was removed or disabled"
+_RECHECK_S = 0.1
+_UNREACHED = "it was not checked: the schemas before it take too long to check"
+_CHECKS = 2
+"""Threads that check definitions; each tenant has at most one."""
+_CHECKS_WAITING = 400
+_WAIT_S = 60.0
+_TIME_PER_S = 0.2
+"""Processor time for the checks of one tenant, per second; twice `PATIENCE_S` at once."""
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_ANY = LiveSource(
+    tenant=TenantId(""), id=LiveSourceId(""), name="", kind=LiveKind.AGENT, created_at=_EPOCH, updated_at=_EPOCH
+)
+"""A source without a prefix and patterns, as which definitions are checked."""
+
+
+class AgentSources:
+    """The agent sources of all tenants, on this replica. A source belongs to the subject that its settings name."""
+
+    def __init__(
+        self, catalog: CatalogContext, attachments: LiveAttachments, leases: AttachmentLeases, *, replica: str
+    ) -> None:
+        self._catalog = catalog
+        self._attachments = attachments
+        self._leases = leases
+        self._replica = replica
+        self._checks = FairSlotPool("checks of providers", slots=_CHECKS, queue=_CHECKS_WAITING, patience_s=_WAIT_S)
+        self._threads = anyio.CapacityLimiter(_CHECKS)
+        self._time = TokenBuckets(rate=_TIME_PER_S, burst=2 * PATIENCE_S)
+
+    async def claim(self, principal: Principal, name: str) -> LiveSource:
+        """Return the source of this name for the principal; create it unless it exists."""
+        source = await self._find_or_create(principal, name)
+        if source.kind is not LiveKind.AGENT:
+            raise Conflict(f"the live source {name!r} is of the kind {source.kind.value}")
+        if source.settings.get("subject", principal.subject) != principal.subject:  # guard: agent-source-owner
+            raise Conflict(f"the live source {name!r} belongs to another subject")
+        if not source.enabled:
+            raise NotFound(_GONE)
+        return source
+
+    async def renew(self, source: LiveSource) -> LiveSource:
+        """Return the source as it is now, unless it is gone or attached elsewhere.
+
+        PostgreSQL decides: a replica may hold the lease only because it had ended, to withdraw the source. While
+        another one holds it, the program may be about to be recorded there, so the end of a lease is awaited.
+        """
+        key, until = SourceKey(source.tenant, source.id), time.monotonic() + LEASE_S
+        while True:
+            is_held = await self._leases.holder(key) not in {None, self._replica}
+            current = await records.load(source.tenant, self._catalog, source.id)
+            if current is None or not current.enabled or not _is_of_one_subject(current, source):
+                raise NotFound(_GONE)
+            status = current.status
+            if status.state is AttachmentState.ATTACHED and status.replica != self._replica:
+                raise Conflict(_ELSEWHERE)
+            if not is_held or time.monotonic() > until:
+                return current
+            await anyio.sleep(_RECHECK_S)
+
+    async def check(self, tenant: TenantId, primitives: Sequence[DiscoveredPrimitive]) -> Sequence[str | None]:
+        """Return the faults of definitions, by the rules of discoveries; costly checks of a tenant rest between.
+
+        Raises:
+            LimitExceeded: the tenant's checks take too much processor time.
+        """
+        until = time.monotonic() + _WAIT_S
+        while (left_s := until - time.monotonic()) > 0:
+            async with self._checks.hold(tenant):
+                rest_s = self._time.wait_for(tenant, PATIENCE_S)
+                if rest_s == 0:  # guard: agent-checks-rest
+                    faults, spent_s = await anyio.to_thread.run_sync(_faults_of, primitives, limiter=self._threads)
+                    self._time.take(tenant, min(spent_s, PATIENCE_S))
+                    return faults
+            await anyio.sleep(min(rest_s, left_s))
+        raise LimitExceeded("the definitions of this tenant's programs take too long to check", retry_after_s=_WAIT_S)
+
+    def offer(self, source: LiveSource, attachment: LiveAttachment) -> AbstractAsyncContextManager[LiveListener]:
+        """Serve the attachment; see `LiveAttachments.offer`."""
+        return self._attachments.offer(source, attachment)
+
+    async def _find_or_create(self, principal: Principal, name: str) -> LiveSource:
+        tenant, catalog = principal.tenant, self._catalog
+        with suppress(NotFound):
+            return await get_live_source(tenant, catalog, name)
+        draft = LiveSourceDraft(name=name, kind=LiveKind.AGENT, settings={"subject": principal.subject})
+        try:
+            return await create_live_source(tenant, catalog, draft, by=Author(caller=principal, correlation_id=""))
+        except NameTaken as taken:  # by another connection since, or by a source of documents
+            try:
+                return await get_live_source(tenant, catalog, name)
+            except NotFound:
+                raise taken from None
+
+
+def _is_of_one_subject(current: LiveSource, earlier: LiveSource) -> bool:
+    return current.settings.get("subject") == earlier.settings.get("subject")
+
+
+def _faults_of(primitives: Sequence[DiscoveredPrimitive]) -> tuple[Sequence[str | None], float]:
+    """Return the fault of each definition, and the processor time of the check."""
+    began = time.thread_time()
+    reading = read_discovery(_ANY, Discovery(primitives=primitives), (), room=len(primitives))
+    valid = {(one.family, one.remote) for one in reading.primitives}
+    places = [(one.family, one.name) for one in primitives]
+    faults = [None if place in valid else reading.faults.get(place, _UNREACHED) for place in places]
+    return faults, time.thread_time() - began

@@ -1,0 +1,235 @@
+"""One open attachment of this replica: its source's reports lead to a new discovery and to resource updates."""
+
+import secrets
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+import anyio
+import anyio.abc
+import structlog
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.live_sources import Discovery, LiveKind, LiveSource
+from gateway.domain.primitives import Family
+from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.errors import GatewayError
+from gateway.jobs.live.null_client import NULL_CLIENT
+from gateway.redis.live.leases import SourceKey
+from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveMethod
+
+log = structlog.get_logger(__name__)
+
+_DISCOVER_S = 30.0
+_SETTLING_S = 0.25
+"""Time in which several reports count as one."""
+_RETRY_S = 2.0
+_SUBSCRIBE_S = 10.0
+_MOST_FAILURES = 4
+"""Discoveries that fail in a row before the source is attached again."""
+_BURST = 10
+_PACE_S = 5.0
+"""Pause between discoveries after a burst: each that finds a change moves the tenant's revision and is recorded."""
+_LONGEST_URI = 2048
+_REST = 4
+"""Pause between two discoveries, as a multiple of the time that the first took: checking schemas is costly."""
+_MOST_UPDATES = 500
+"""Different URIs that wait to be published; further ones are dropped."""
+_MOST_FOLLOWED = 200
+"""Resources of one source to whose updates its attachment subscribes."""
+
+Record = Callable[["HeldAttachment", Discovery], Awaitable[bool]]
+"""Stores a discovery; False if the source was changed meanwhile, and has to be attached again."""
+PublishUpdate = Callable[[LiveSource, str], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class SourceReports:
+    """The reports of an attachment since the last call of `next`; implements `LiveListener`."""
+
+    has_news: anyio.Event = field(default_factory=anyio.Event)
+    has_changed: bool = False
+    updates: set[str] = field(default_factory=set[str])
+
+    def changed(self) -> None:
+        """Note that the list of primitives has changed."""
+        self.has_changed = True
+        self.has_news.set()
+
+    def updated(self, uri: str) -> None:
+        """Note a changed resource, unless very many are noted already."""
+        if len(self.updates) < _MOST_UPDATES and len(uri) <= _LONGEST_URI:
+            self.updates.add(uri)
+            self.has_news.set()
+
+    async def next(self, *, rest_s: float) -> tuple[bool, set[str]]:
+        """Wait for reports; return if the list has changed, and the changed resources.
+
+        For `rest_s` seconds a changed list is not returned.
+        """
+        until = time.monotonic() + rest_s
+        while True:
+            with anyio.move_on_after(max(until - time.monotonic(), 0) if self.has_changed else None):
+                await self.has_news.wait()
+            await anyio.sleep(_SETTLING_S)
+            self.has_news, updates, self.updates = anyio.Event(), self.updates, set()
+            has_changed = self.has_changed and time.monotonic() >= until
+            if has_changed:
+                self.has_changed = False
+            if has_changed or updates:
+                return has_changed, updates
+
+
+@dataclass(slots=True, eq=False)
+class HeldAttachment:
+    """One open attachment."""
+
+    source: LiveSource
+    attachment: LiveAttachment
+    reports: SourceReports
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    resources: frozenset[str] = frozenset()
+    has_templates: bool = False
+    can_subscribe: bool = False
+
+    async def discover(self) -> Discovery:
+        """List the source's primitives.
+
+        Raises:
+            LiveSourceFailed: the source does not list them, or not in time.
+        """
+        try:
+            with anyio.fail_after(_DISCOVER_S):
+                found = await self.attachment.discover()
+        except TimeoutError:
+            raise LiveSourceFailed(f"the source did not list its primitives within {_DISCOVER_S:.0f} s") from None
+        self.resources = frozenset(one.name for one in found.primitives if one.family is Family.RESOURCE)
+        self.has_templates = any(one.family is Family.TEMPLATE for one in found.primitives)
+        self.can_subscribe = found.can_subscribe
+        return found
+
+    async def follow(self, record: Record, publish: PublishUpdate) -> None:
+        """React to reports until the source has to be attached again."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._subscribe)
+            await self._follow(record, publish, group)
+            group.cancel_scope.cancel()
+
+    async def _follow(self, record: Record, publish: PublishUpdate, group: anyio.abc.TaskGroup) -> None:
+        rest_until, failures = 0.0, 0
+        ended: deque[float] = deque(maxlen=_BURST)
+        while True:
+            has_changed, updates = await self.reports.next(rest_s=rest_until - time.monotonic())
+            for uri in updates:
+                if uri in self.resources or self.has_templates:  # guard: live-update-of-its-own
+                    await publish(self.source, uri)
+            if not has_changed:
+                continue
+            began = time.monotonic()
+            match await self._renew(record):
+                case _Renewed.OUTDATED:
+                    return
+                case _Renewed.FAILED:
+                    failures += 1
+                    if failures == _MOST_FAILURES:
+                        return
+                    self.reports.changed()
+                case _Renewed.DONE:
+                    failures = 0
+                    group.start_soon(self._subscribe)
+            now = time.monotonic()
+            is_busy = len(ended) == _BURST and now - ended[0] < _BURST * _PACE_S
+            ended.append(now)
+            rest_s = max(_REST * (now - began), _PACE_S if is_busy else 0.0, failures * _RETRY_S)
+            rest_until = now + rest_s  # guard: live-discovery-rest
+
+    async def _renew(self, record: Record) -> "_Renewed":
+        """Discover again, and record it."""
+        try:
+            return _Renewed.DONE if await record(self, await self.discover()) else _Renewed.OUTDATED
+        except GatewayError as error:
+            log.warning("live_discovery_failed", source=self.source.id, reason=error.message)
+            return _Renewed.FAILED
+
+    async def _subscribe(self) -> None:
+        if not self.can_subscribe:
+            return
+        for uri in sorted(self.resources)[:_MOST_FOLLOWED]:
+            try:
+                with anyio.fail_after(_SUBSCRIBE_S):
+                    await self.attachment.request("resources/subscribe", {"uri": uri}, NULL_CLIENT)
+            except LiveSourceDetached:
+                return
+            except (GatewayError, TimeoutError) as error:
+                log.info("live_resource_not_followed", source=self.source.id, uri=uri, reason=str(error))
+
+
+class _Renewed(Enum):
+    """The outcome of a further discovery."""
+
+    DONE = auto()
+    FAILED = auto()
+    OUTDATED = auto()
+    """The source was changed meanwhile, and has to be attached again."""
+
+
+class HeldAttachments:
+    """The attachments that are open at this replica, by source."""
+
+    def __init__(self) -> None:
+        self._held: dict[SourceKey, HeldAttachment] = {}
+        self.scopes: dict[SourceKey, anyio.CancelScope] = {}
+        """The scopes of attachments that are open or being opened; cancelling one closes its attachment."""
+
+        self.failures: Counter[str] = Counter({kind.value: 0 for kind in LiveKind})
+        """Attempts to attach that failed, and attachments that were lost, by kind."""
+
+    def count_kinds(self) -> Mapping[str, int]:
+        """Return the number of open attachments of each kind."""
+        open_now = Counter(held.source.kind.value for held in self._held.values())
+        return {kind.value: open_now[kind.value] for kind in LiveKind}
+
+    def __contains__(self, key: SourceKey) -> bool:
+        """True if the source's attachment is open here."""
+        return key in self._held
+
+    def interrupt_tenant(self, tenant: TenantId) -> None:
+        """Close all attachments of a tenant that was removed."""
+        for key in [key for key in self.scopes if key.tenant == tenant]:
+            self.interrupt(key)
+
+    def attachments(self) -> Mapping[SourceKey, str]:
+        """Return the identifiers of the open attachments."""
+        return {key: held.id for key, held in self._held.items()}
+
+    def interrupt(self, key: SourceKey) -> None:
+        """Close the source's attachment, if it is open or being opened here; it is due again at once."""
+        scope = self.scopes.get(key)
+        if scope is not None:
+            scope.cancel()
+
+    def add(self, key: SourceKey, held: HeldAttachment) -> None:
+        """Add an attachment; it replaces the source's earlier one."""
+        self._held[key] = held
+
+    def remove(self, key: SourceKey, held: HeldAttachment) -> None:
+        """Remove an attachment, unless the source has a later one."""
+        if self._held.get(key) is held:
+            del self._held[key]
+
+    async def serve(
+        self, key: SourceKey, method: LiveMethod, params: Mapping[str, object], client: LiveClient
+    ) -> Mapping[str, Any]:
+        """Run a request at an attachment of this replica.
+
+        Raises:
+            LiveSourceDetached: the source's attachment is not open here.
+            GatewayError: the request failed.
+        """
+        held = self._held.get(key)
+        if held is None:
+            raise LiveSourceDetached("the live source is not attached", retry_after_s=1.0)
+        return await held.attachment.request(method, params, client)

@@ -1,0 +1,33 @@
+"""The client of requests that the gateway itself sends to live sources: it receives nothing and answers nothing."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gateway.errors import CapabilityMissing
+from gateway.upstream.live.interfaces import LiveClient
+
+
+class _NullClient:
+    """Ignores every notification and refuses every question."""
+
+    def can(self, kind: str) -> bool:
+        """Always False."""
+        del kind
+        return False
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Do nothing."""
+
+    async def log(self, level: str, data: object, logger: str | None = None) -> None:
+        """Do nothing."""
+
+    async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
+        """Refuse the question.
+
+        Raises:
+            CapabilityMissing: always.
+        """
+        raise CapabilityMissing("no client is asked here", capability=method.partition("/")[0])
+
+
+NULL_CLIENT: Final[LiveClient] = _NullClient()

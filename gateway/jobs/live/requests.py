@@ -1,0 +1,138 @@
+"""Requests to live sources: run at this replica's attachment, over a connection of its own, or at another replica."""
+
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+import anyio
+
+from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.identifiers import TenantId
+from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.errors import GatewayError
+from gateway.jobs.live.forwarding import Forwarding
+from gateway.jobs.live.held import HeldAttachments, SourceReports
+from gateway.redis.live.leases import AttachmentLeases, SourceKey
+from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveConnector, LiveMethod
+
+_MOST_OPEN = 500
+_IDLE_S = 300.0
+_ATTACH_S = 15.0
+
+
+class _OwnAttachment:
+    """An attachment of this replica that only runs requests: another replica holds the source and discovers it."""
+
+    __slots__ = ("attachment", "fault", "is_ready", "scope", "used_at", "version")
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.scope = anyio.CancelScope()
+        self.is_ready = anyio.Event()
+        self.attachment: LiveAttachment | None = None
+        self.fault: GatewayError | None = None
+        self.used_at = time.monotonic()
+
+
+class LiveRequester:
+    """Runs requests to live sources; open it with `async with` after the forwarding.
+
+    Another MCP server can be reached from any replica, so requests are not forwarded to the holder of its attachment.
+    """
+
+    def __init__(
+        self,
+        held: HeldAttachments,
+        forwarding: Forwarding,
+        leases: AttachmentLeases,
+        connectors: Mapping[LiveKind, LiveConnector],
+    ) -> None:
+        self._held = held
+        self._forwarding = forwarding
+        self._leases = leases
+        self._connectors = connectors
+        self._own = BoundedCache[SourceKey, _OwnAttachment](_MOST_OPEN)
+        self._tasks = TaskSupervisor()
+
+    async def __aenter__(self) -> Self:
+        self._tasks.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.close()
+
+    async def request(
+        self, source: LiveSource, method: LiveMethod, params: Mapping[str, object], client: LiveClient
+    ) -> Mapping[str, Any]:
+        """Run a request; see `handlers.live_source.LiveRequests`."""
+        key = SourceKey(source.tenant, source.id)
+        if key in self._held:
+            return await self._held.serve(key, method, params, client)
+        if source.kind is LiveKind.MCP and source.kind in self._connectors:
+            attachment = await self._open(key, source)
+            return await attachment.request(method, params, client)
+        holder = await self._leases.holder(key)
+        if holder is None:
+            raise LiveSourceDetached(f"the live source {source.name!r} is not attached", retry_after_s=1.0)
+        return await self._forwarding.request(holder, source, method, params, client)
+
+    def forget(self, key: SourceKey) -> None:
+        """Close this replica's own connection to a source that was changed or removed."""
+        own = self._own.pop(key, None)
+        if own is not None:
+            own.scope.cancel()
+
+    def forget_tenant(self, tenant: TenantId) -> None:
+        """Close this replica's own connections to the sources of a tenant that was removed."""
+        for key in [key for key in self._own if key.tenant == tenant]:
+            self.forget(key)
+
+    async def _open(self, key: SourceKey, source: LiveSource) -> LiveAttachment:
+        """Return this replica's own attachment to a source; the first request opens it.
+
+        Raises:
+            GatewayError: there is no connection.
+        """
+        own = self._own.get(key)
+        if own is None or own.version != source.version:
+            self.forget(key)
+            own = self._own[key] = _OwnAttachment(source.version)
+            self._tasks.spawn(self._keep, key, source, own)
+        own.used_at = time.monotonic()
+        await own.is_ready.wait()
+        if own.attachment is None:
+            failed = own.fault or LiveSourceDetached("the connection to the live source was closed", retry_after_s=1.0)
+            raise failed.with_traceback(None)
+        return own.attachment
+
+    async def _keep(self, key: SourceKey, source: LiveSource, own: _OwnAttachment) -> None:
+        """Keep an own attachment open until it ends, or is not used for five minutes."""
+        try:
+            with own.scope:
+                async with self._attached(source) as attachment:
+                    own.attachment = attachment
+                    own.is_ready.set()
+                    while (left := own.used_at + _IDLE_S - time.monotonic()) > 0:
+                        with anyio.move_on_after(left):
+                            await attachment.wait_closed()
+                            break
+        except GatewayError as error:
+            own.fault = error
+        finally:
+            own.attachment = None
+            own.is_ready.set()
+            if self._own.get(key) is own:
+                del self._own[key]
+
+    @asynccontextmanager
+    async def _attached(self, source: LiveSource) -> AsyncGenerator[LiveAttachment]:
+        try:
+            with anyio.fail_after(_ATTACH_S) as opening:
+                async with self._connectors[source.kind].attach(source, SourceReports()) as attachment:
+                    opening.deadline = float("inf")
+                    yield attachment
+        except TimeoutError:
+            raise LiveSourceFailed(f"no connection to the live source within {_ATTACH_S:.0f} s") from None

@@ -1,0 +1,1 @@
+"""MCP on the standard streams of a process."""

@@ -1,0 +1,114 @@
+"""JSON-RPC messages on a line of standard input: parsed by the rules of an HTTP body, or answered with an error.
+
+It imports no SDK, so that a bridge starts fast.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from gateway.domain.json_text import load_json, refuse_many_values
+from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, LimitExceeded
+from gateway.protocol.message_limits import MOST_BYTES, MOST_CONTAINERS, MOST_VALUES
+from gateway.protocol.stdio.streams import Oversized
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+LIMITED: Final = 42900
+MOST_OPEN: Final = 64
+"""The most requests that run at the same time for one client."""
+
+_MAX_ID: Final = 1024
+_MAX_NUMBER: Final = 2**63
+
+Message = dict[str, Any]
+
+
+class Refused(Exception):
+    """A line that is no acceptable message; `response` is the error for the client."""
+
+    def __init__(self, code: int, text: str, kind: str, request_id: str | int | None = None) -> None:
+        super().__init__(text)
+        self.response = error_response(code, text, kind, request_id)
+
+
+def parse_line(line: bytes | Oversized) -> Message:
+    """Return the message of a line.
+
+    Raises:
+        Refused: it is too long, no JSON or no single JSON-RPC message.
+    """
+    if isinstance(line, Oversized):
+        raise Refused(INVALID_REQUEST, f"a message has at most {MOST_BYTES} bytes", DocumentTooLarge.code)
+    try:
+        refuse_many_values(line, values=MOST_VALUES, containers=MOST_CONTAINERS)  # guard: stdio-values
+        message = load_json(line)
+    except InvalidBody as error:
+        raise Refused(PARSE_ERROR, error.message, error.code) from None
+    except BadInput as error:
+        raise Refused(INVALID_REQUEST, error.message, error.code) from None
+    if not isinstance(message, dict):  # guard: stdio-no-batches
+        raise Refused(INVALID_REQUEST, "a line must be one JSON-RPC message; batches are refused", BadInput.code)
+    found = cast("Message", message)
+    if found.get("jsonrpc") != "2.0" or not (_is_call(found) or _is_response(found)):
+        raise not_a_message(found)
+    if "method" in found and "id" in found and id_of(found) is None:
+        text = f"the line is not one JSON-RPC message: its id has to be a string of at most {_MAX_ID}"
+        raise Refused(INVALID_REQUEST, f"{text} characters, or an integer of 64 bits", BadInput.code)
+    return found
+
+
+def not_a_message(message: Message) -> Refused:
+    """The refusal of an object that is no JSON-RPC message."""
+    return Refused(INVALID_REQUEST, "the line is not one JSON-RPC message", BadInput.code, id_of(message))
+
+
+def refuse_more(message: Message) -> Refused:
+    """The refusal of a request beyond `MOST_OPEN`."""
+    text = f"too many concurrent requests (limit {MOST_OPEN}); wait for a response"
+    return Refused(LIMITED, text, LimitExceeded.code, id_of(message))
+
+
+def refuse_twin(message: Message) -> Refused:
+    """The refusal of a request with the id of a request that still runs."""
+    return Refused(INVALID_REQUEST, "a request with this id still runs", BadInput.code, id_of(message))
+
+
+def error_response(code: int, text: str, kind: str, request_id: str | int | None) -> bytes:
+    """Encode an error response; `kind` is the stable code of `docs/errors.md`."""
+    error = {"code": code, "message": text, "data": {"code": kind}}
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
+
+
+def id_of(message: Mapping[str, object]) -> str | int | None:
+    """The id of a request; None if the message is none, or its id is not valid."""
+    named = message.get("id") if "method" in message else None
+    if isinstance(named, str):
+        return named if len(named) <= _MAX_ID else None
+    return named if isinstance(named, int) and not isinstance(named, bool) and abs(named) < _MAX_NUMBER else None
+
+
+def cancelled_by(message: Message) -> str | int | None:
+    """The id of the request that a notification cancels; None for any other message."""
+    if message.get("method") != "notifications/cancelled" or not isinstance(message.get("params"), dict):
+        return None
+    named: object = message["params"].get("requestId")
+    return named if isinstance(named, str | int) and not isinstance(named, bool) else None
+
+
+def revision_of(message: Message) -> str | None:
+    """The revision that the `_meta` of a request names, as in 2026-07-28; None in the handshake era."""
+    match message.get("params"):
+        case {"_meta": {"io.modelcontextprotocol/protocolVersion": str(named)}}:
+            return named
+        case _:
+            return None
+
+
+def _is_call(message: Message) -> bool:
+    return isinstance(message.get("method"), str) and isinstance(message.get("params"), dict | None)
+
+
+def _is_response(message: Message) -> bool:
+    return "method" not in message and "id" in message and ("result" in message) != ("error" in message)

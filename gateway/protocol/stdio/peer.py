@@ -1,0 +1,90 @@
+"""The client of a call on standard streams, in the handshake revisions: asked by requests on standard output."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitRequest, ElicitResult
+
+from gateway.errors import ClientSilent
+from gateway.handlers.interfaces import LogLevel, Question
+from gateway.protocol.methods.client_requests import (
+    ANSWER_TIMEOUT_S,
+    check_response,
+    is_valid_response,
+    request_of,
+    require_capability,
+    supports,
+)
+from gateway.protocol.stdio.progress_gap import ProgressGap
+
+_FIRST_WITH_QUESTIONS = "2025-06-18"
+_FIRST_WITH_MODES = "2025-11-25"
+
+
+class StdioPeer:
+    """The client of one request. Only forms are asked: imported operations send nothing else."""
+
+    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        self._ctx = ctx
+        self.progress_gap = ProgressGap()
+        self._memory: dict[str, object] = {}
+
+    patience_s = 0.0
+
+    def can(self, kind: str) -> bool:
+        """True if the client declared the capability and its revision has it."""
+        is_known = self._ctx.protocol_version >= _FIRST_WITH_QUESTIONS
+        return is_known and kind == "elicitation" and supports(self._ctx.session.client_capabilities, kind)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Send progress, if the request has a token."""
+        await self._ctx.session.report_progress(progress, total, message)
+        self.progress_gap.note()
+
+    async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        """Do nothing: the logging capability is not declared."""
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        """Send the questions one after the other, and return the answers.
+
+        Raises:
+            CapabilityMissing: the client cannot ask its user.
+            ClientSilent: an answer is late, an error, or does not match its form.
+        """
+        for question in questions.values():
+            require_capability(question, self.can)
+        with anyio.move_on_after(ANSWER_TIMEOUT_S):
+            return {key: await self._ask(question) for key, question in questions.items()}
+        raise ClientSilent("the client gave no answer in time")
+
+    def recall(self, key: str) -> Any:
+        """Return a value that `remember` stored; a call has a single round."""
+        return self._memory.get(key)
+
+    def remember(self, key: str, value: object) -> None:
+        """Store a value while the call runs."""
+        self._memory[key] = value
+
+    async def note_intent(self) -> None:
+        """Do nothing: the call ends with its request."""
+
+    async def end_stream(self) -> None:
+        """Do nothing: standard output does not end before the client does."""
+
+    async def _ask(self, question: Question) -> Mapping[str, Any]:
+        asked = request_of(question)
+        if self._ctx.protocol_version < _FIRST_WITH_MODES:
+            asked["params"].pop("mode", None)  # earlier revisions have a single mode without a name
+        try:
+            request = ElicitRequest.model_validate(asked, by_name=False)
+            answer = await self._ctx.session.send_request(request, ElicitResult)
+        except (MCPError, ValueError) as error:  # an error, or a result of another form
+            raise ClientSilent("the client answered the question with an error") from error
+        found = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+        if not is_valid_response(question.kind, found):
+            raise ClientSilent("the client's answer does not match its question")
+        check_response(question, found)
+        return found

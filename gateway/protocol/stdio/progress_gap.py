@@ -1,0 +1,29 @@
+"""A pause between the last progress of a request and its response, on streams that have no frames of their own.
+
+A client that reads both lines at once may handle the response first: the SDK for TypeScript does, reports the progress
+as an error, and some of its users then close the connection (modelcontextprotocol/typescript-sdk#2580).
+"""
+
+import time
+from typing import Final
+
+import anyio
+
+GAP_S: Final = 0.02
+"""Seconds in which an idle client has read the progress; a busy one may still read both lines at once."""
+
+
+class ProgressGap:
+    """The pause of one request."""
+
+    def __init__(self) -> None:
+        self._ends_at = 0.0
+
+    def note(self) -> None:
+        """Begin the pause: progress was written."""
+        self._ends_at = time.monotonic() + GAP_S
+
+    async def wait(self) -> None:
+        """Wait for the rest of the pause."""
+        if (left_s := self._ends_at - time.monotonic()) > 0:
+            await anyio.sleep(left_s)

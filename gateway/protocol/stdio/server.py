@@ -1,0 +1,182 @@
+"""An MCP server of both eras on standard streams, for one client with one registry that never changes.
+
+The SDK's loop chooses the era by the client's first request, and runs each request as a task; the methods are those of
+HTTP. The lists cannot change and contain tools only, so neither list changes nor subscriptions are declared.
+"""
+
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+import structlog
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.models import InitializationOptions
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    CallToolRequestParams,
+    DiscoverResult,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCResponse,
+    PaginatedRequestParams,
+    RequestParams,
+    ServerCapabilities,
+    ToolsCapability,
+    jsonrpc_message_adapter,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from gateway.calls.pipeline import CallPipeline
+from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import Spawn
+from gateway.handlers.null_peer import NULL_PEER
+from gateway.protocol.http.results import STRUCTURED, tool_result
+from gateway.protocol.methods.error_translation import translate_errors
+from gateway.protocol.methods.lists import LIST_TTL_MS, answer_list
+from gateway.protocol.methods.tools import Tools
+from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
+from gateway.protocol.server_name import NAME, VERSION
+from gateway.protocol.stateless.request_state import request_state_middleware
+from gateway.protocol.stdio.messages import Refused, cancelled_by, id_of, not_a_message, parse_line
+from gateway.protocol.stdio.open_requests import OpenRequests
+from gateway.protocol.stdio.peer import StdioPeer
+from gateway.protocol.stdio.streams import ClientGone, Oversized, StdioStreams
+from gateway.registry.registry import Registry
+
+log = structlog.get_logger(__name__)
+
+DRAIN_S: Final = 10.0
+"""Seconds that requests have to finish after the end of standard input."""
+
+_CAPABILITIES: Final = ServerCapabilities(tools=ToolsCapability())
+_STATE_KEY_BYTES: Final = 32
+
+
+class StdioServer:
+    """Serves one client until it ends standard input or closes standard output."""
+
+    def __init__(self, calls: CallPipeline, registry: Registry, *, spawn: Spawn) -> None:
+        self._registry = registry
+        self._open = OpenRequests[_BypassedResult | None]()
+        self._server: Server[Any] = Server(NAME, version=VERSION)
+        self._server.add_request_handler("tools/list", PaginatedRequestParams, answer_list)
+        self._server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn).call)
+        self._server.add_request_handler("server/discover", RequestParams, _discover)
+        state = request_state_middleware([secrets.token_bytes(_STATE_KEY_BYTES)], _UsedStates())
+        self._server.middleware[:] = [self._in_context, translate_errors, *state]
+
+    async def serve(self, streams: StdioStreams) -> None:
+        """Serve the lines of these streams to their end."""
+        send_in, receive_in = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        send_out, receive_out = anyio.create_memory_object_stream[SessionMessage]()
+        options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=_CAPABILITIES)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._receive, streams, send_in)
+            group.start_soon(self._send, receive_out, streams)
+            await self._server.run(receive_in, send_out, options)
+
+    async def _receive(self, streams: StdioStreams, to: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        async with to:
+            try:
+                async for line in streams.lines():
+                    try:
+                        await to.send(SessionMessage(self._accept(line)))
+                    except Refused as refused:
+                        await streams.write(refused.response)
+                with anyio.move_on_after(0 if streams.is_gone else DRAIN_S):
+                    await self._open.wait_empty()
+            except (ClientGone, anyio.BrokenResourceError):
+                log.info("client_gone")
+
+    def _accept(self, line: bytes | Oversized) -> JSONRPCMessage:
+        """Parse a line and note the request in it.
+
+        Raises:
+            Refused: it is no message, or a request that cannot run now.
+        """
+        message = parse_line(line)
+        try:
+            accepted = jsonrpc_message_adapter.validate_python(message, by_name=False)
+        except ValidationError:
+            raise not_a_message(message) from None
+        if id_of(message) is not None:
+            self._open.add(message, None)
+        elif (cancelled := cancelled_by(message)) is not None:
+            self._open.remove(cancelled)  # the SDK does not answer a cancelled request
+        return accepted
+
+    async def _send(self, messages: MemoryObjectReceiveStream[SessionMessage], streams: StdioStreams) -> None:
+        async with messages:
+            try:
+                async for message in messages:
+                    await streams.write(self._encode(message))
+            except ClientGone:
+                log.info("client_gone")
+
+    def _encode(self, sent: SessionMessage) -> bytes:
+        message = sent.message
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            bypassed = self._open.remove(message.id)
+            members = None if bypassed is None else bypassed.result.members
+            if isinstance(message, JSONRPCResponse) and bypassed is not None and members is not None:
+                return tool_result(message.id, members, is_modern=bypassed.is_modern).body
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+    async def _in_context(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Run a request with its context, which the methods read."""
+        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        finished = RawResult() if is_modern or ctx.protocol_version in STRUCTURED else None
+        if ctx.method == "tools/call" and finished is not None and ctx.request_id is not None:
+            self._open.replace(ctx.request_id, _BypassedResult(finished, is_modern))
+        peer = NULL_PEER if is_modern else StdioPeer(ctx)
+        correlation_id = secrets.token_hex(8)
+        principal = self._registry.principal
+        CURRENT_REQUEST.set(RequestContext(principal, self._registry, correlation_id, peer=peer, finished=finished))
+        result = await call_next(ctx)
+        if isinstance(peer, StdioPeer):
+            await peer.progress_gap.wait()
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _BypassedResult:
+    """The result of a running tool call, whose bytes bypass the SDK."""
+
+    result: RawResult
+    is_modern: bool
+
+
+class _UsedStates:
+    """The used states of this process by the end of their life; see `Nonces`."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, float] = {}
+
+    async def use(self, tenant: TenantId, nonce: str, *, for_s: int) -> bool:
+        """Mark the id as used; False if it is marked already."""
+        del tenant
+        now = time.monotonic()
+        self._used = {used: until for used, until in self._used.items() if until > now}
+        if nonce in self._used:
+            return False
+        self._used[nonce] = now + for_s
+        return True
+
+    async def free(self, tenant: TenantId, nonce: str) -> None:
+        """Release an id that was not used after all."""
+        del tenant
+        self._used.pop(nonce, None)
+
+
+async def _discover(_: ServerRequestContext[Any, Any], __: RequestParams) -> HandlerResult:
+    return DiscoverResult(
+        supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+        capabilities=_CAPABILITIES,
+        ttl_ms=LIST_TTL_MS,
+        cache_scope="private",
+    )

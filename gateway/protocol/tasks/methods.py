@@ -1,0 +1,83 @@
+"""The methods of the extension for tasks: `tasks/get`, `tasks/update` and `tasks/cancel`."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from mcp.server.context import HandlerResult
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND, RequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from gateway.domain.identifiers import mint
+from gateway.errors import CapabilityMissing, NotFound
+from gateway.protocol.errors import TASKS, unknown
+from gateway.protocol.methods.client_requests import is_valid_response
+from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
+from gateway.protocol.tasks.runs import TaskRunner, owner_of
+from gateway.protocol.tasks.task_objects import declares_tasks, detailed_task
+
+
+class TaskParams(RequestParams):
+    """The parameters of `tasks/get` and `tasks/cancel`."""
+
+    task_id: str
+
+
+class TaskUpdateParams(TaskParams):
+    """The parameters of `tasks/update`."""
+
+    input_responses: dict[str, Any]
+
+
+_Params = TypeVar("_Params", bound=TaskParams)
+_COMPLETE = {"resultType": "complete"}
+
+
+class TaskMethods:
+    """Handles the methods of tasks; each names a task of the caller's subject and profile."""
+
+    def __init__(self, runner: TaskRunner) -> None:
+        self._runner = runner
+
+    def add_to(self, server: Server[Any]) -> None:
+        """Add the methods to the server."""
+        server.add_request_handler("tasks/get", TaskParams, _guarded(self._get))
+        server.add_request_handler("tasks/update", TaskUpdateParams, _guarded(self._update))
+        server.add_request_handler("tasks/cancel", TaskParams, _guarded(self._cancel))
+
+    async def _get(self, params: TaskParams) -> HandlerResult:
+        task = await self._runner.records.get(owner_of(CURRENT_REQUEST.get().registry), params.task_id)
+        return {**detailed_task(task), **_COMPLETE}
+
+    async def _update(self, params: TaskUpdateParams) -> HandlerResult:
+        owner = owner_of(CURRENT_REQUEST.get().registry)
+        answers = params.input_responses
+        next_round = await self._runner.records.answer(
+            owner, params.task_id, answers, is_answer=is_valid_response, holder=mint("run")
+        )
+        if next_round is not None:
+            await self._runner.resume(next_round)
+        return _COMPLETE
+
+    async def _cancel(self, params: TaskParams) -> HandlerResult:
+        await self._runner.records.cancel(owner_of(CURRENT_REQUEST.get().registry), params.task_id)
+        return _COMPLETE
+
+
+def _guarded(
+    handle: Callable[[_Params], Awaitable[HandlerResult]],
+) -> Callable[[SdkContext, _Params], Awaitable[HandlerResult]]:
+    """Refuse clients that did not declare the extension; unknown and foreign tasks are the same error."""
+
+    async def serve(ctx: SdkContext, params: _Params) -> HandlerResult:
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method)
+        if not declares_tasks(ctx):  # guard: tasks-declared
+            raise CapabilityMissing(f"the client did not declare the extension {TASKS}", capability="tasks")
+        try:
+            return await handle(params)
+        except NotFound:
+            raise unknown("Task not found", CURRENT_REQUEST.get().correlation_id) from None
+
+    return serve

@@ -1,0 +1,64 @@
+"""Tasks as the extension `io.modelcontextprotocol/tasks` writes them, and its declaration by clients."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from mcp_types import CLIENT_CAPABILITIES_META_KEY
+
+from gateway.calls import result_rendering
+from gateway.domain.json_access import as_object
+from gateway.domain.mcp_tasks import McpTask, TaskState
+from gateway.handlers.interfaces import Question
+from gateway.protocol.errors import TASKS
+from gateway.protocol.methods.client_requests import request_of
+from gateway.protocol.request_context import SdkContext
+
+POLL_MS: Final = 1000
+"""Suggested time between two `tasks/get` of a client."""
+
+_MS: Final = timedelta(milliseconds=1)
+
+
+def declares_tasks(ctx: SdkContext) -> bool:
+    """True if the request declares the extension."""
+    declared: object = (ctx.meta or {}).get(CLIENT_CAPABILITIES_META_KEY)
+    extensions = (as_object(declared) or {}).get("extensions")
+    return TASKS in (as_object(extensions) or {})
+
+
+def created_task(task: McpTask) -> dict[str, Any]:
+    """The result of a call that became a task (`CreateTaskResult`)."""
+    return {"resultType": "task", **_members(task)}
+
+
+def detailed_task(task: McpTask) -> dict[str, Any]:
+    """The full state of a task: its open questions, or its result or error."""
+    members = _members(task)
+    if task.state is TaskState.INPUT_REQUIRED:
+        members["inputRequests"] = {
+            key: request_of(Question(kind=question.kind, params=question.params))
+            for key, question in task.rounds.questions.items()
+        }
+    outcome = task.outcome
+    if outcome is not None and outcome.members is not None:
+        members["result"] = {**result_rendering.decode(outcome.members), "resultType": "complete"}
+    elif outcome is not None and outcome.error is not None:
+        members["error"] = msgspec.to_builtins(outcome.error)
+    return members
+
+
+def _members(task: McpTask) -> dict[str, Any]:
+    members: dict[str, Any] = {
+        "taskId": task.id,
+        "status": task.state.value,
+        "createdAt": _written(task.created_at),
+        "lastUpdatedAt": _written(task.updated_at),
+        "ttlMs": (task.expires_at - task.created_at) // _MS,
+        "pollIntervalMs": POLL_MS,
+    }
+    return {**members, "statusMessage": task.message} if task.message else members
+
+
+def _written(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

@@ -1,0 +1,158 @@
+"""Leases of attachments: each live source is due at a time, and the replica that takes it holds it while it renews.
+
+One sorted set orders all sources by the time at which they are due: the end of the lease, the next attempt, or now. So
+the lease of a crashed replica becomes due by itself. Redis is not the truth: `jobs.live` adds sources that are missing.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.redis.event_bus import EventBus
+
+LEASE_S = 4.0
+
+_TIME = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+"""
+
+# KEYS: due, holders. ARGV: replica, lifetime in ms, at most. Returns the sources that this replica now holds.
+_TAKE = f"""{_TIME}
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])
+for _, source in ipairs(due) do
+  redis.call('ZADD', KEYS[1], now + ARGV[2], source)
+  redis.call('HSET', KEYS[2], source, ARGV[1])
+end
+return due
+"""
+
+# KEYS: due, holders. ARGV: replica, lifetime in ms, sources. Returns the sources that another replica holds. A source
+# without a holder is taken back: Redis has lost its data.
+_RENEW = f"""{_TIME}
+local lost = {{}}
+for index = 3, #ARGV do
+  local holder = redis.call('HGET', KEYS[2], ARGV[index])
+  if not holder then redis.call('HSET', KEYS[2], ARGV[index], ARGV[1]) end
+  if not holder or holder == ARGV[1] then
+    redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[index])
+  else lost[#lost + 1] = ARGV[index] end
+end
+return lost
+"""
+
+# KEYS: due, holders. ARGV: replica, source, ms until it is due, or -1 for never. Does nothing at another's lease.
+_RELEASE = f"""{_TIME}
+if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[1] then return 0 end
+redis.call('HDEL', KEYS[2], ARGV[2])
+if ARGV[3] == '-1' then redis.call('ZREM', KEYS[1], ARGV[2])
+else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2]) end
+return 1
+"""
+
+# KEYS: due, holders. ARGV: replica, lifetime in ms, source. Takes the source from any holder.
+_SEIZE = f"""{_TIME}
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
+redis.call('HSET', KEYS[2], ARGV[3], ARGV[1])
+return 1
+"""
+
+# KEYS: due, holders. ARGV: '1' to make free sources due now, then sources. Held ones are left alone.
+_ADD = f"""{_TIME}
+for index = 2, #ARGV do
+  if ARGV[1] == '1' and not redis.call('HGET', KEYS[2], ARGV[index]) then
+    redis.call('ZADD', KEYS[1], now, ARGV[index])
+  else redis.call('ZADD', KEYS[1], 'NX', now, ARGV[index]) end
+end
+return 1
+"""
+
+_HOLDER = "return redis.call('HGET', KEYS[1], ARGV[1])"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKey:
+    """A live source of a tenant."""
+
+    tenant: TenantId
+    source: LiveSourceId
+
+    @property
+    def member(self) -> str:
+        """The source's name in Redis."""
+        return f"{self.tenant}/{self.source}"
+
+
+class AttachmentLeases:
+    """The leases of all live sources, as one replica takes and renews them. Times are those of Redis."""
+
+    def __init__(self, bus: EventBus, *, lease_s: float = LEASE_S) -> None:
+        self._replica = bus.replica
+        self._keys = (f"{bus.namespace}:live:due", f"{bus.namespace}:live:holders")
+        self._life_ms = round(lease_s * 1000)
+        self._take = bus.script(_TAKE)
+        self._renew = bus.script(_RENEW)
+        self._release = bus.script(_RELEASE)
+        self._seize = bus.script(_SEIZE)
+        self._add = bus.script(_ADD)
+        self._find = bus.script(_HOLDER)
+
+    async def take(self, most: int) -> Sequence[SourceKey]:
+        """Take at most this many sources that are due, and hold them.
+
+        Raises:
+            RedisUnavailable: nothing is known to be taken.
+        """
+        taken = await self._take(self._keys, self._replica, self._life_ms, most)
+        return [key for member in taken if (key := _read(member)) is not None]
+
+    async def renew(self, held: Collection[SourceKey]) -> Sequence[SourceKey]:
+        """Renew these leases; return those that this replica no longer holds.
+
+        Raises:
+            RedisUnavailable: the leases may end.
+        """
+        if not held:
+            return ()
+        lost = await self._renew(self._keys, self._replica, self._life_ms, *(key.member for key in held))
+        return [key for member in lost if (key := _read(member)) is not None]
+
+    async def release(self, key: SourceKey, *, due_in_s: float | None) -> None:
+        """Give up a lease; the source is due after this time, or never if None.
+
+        Raises:
+            RedisUnavailable: the lease ends by itself, and then the source is due.
+        """
+        wait_ms = -1 if due_in_s is None else round(due_in_s * 1000)
+        await self._release(self._keys, self._replica, key.member, wait_ms)
+
+    async def seize(self, key: SourceKey) -> None:
+        """Take a source from any holder, for a program that has connected to this replica.
+
+        Raises:
+            RedisUnavailable: the source may have another holder.
+        """
+        await self._seize(self._keys, self._replica, self._life_ms, key.member)
+
+    async def add(self, keys: Collection[SourceKey], *, is_due: bool = False) -> None:
+        """Add the sources that are missing; `is_due` makes those due now that no replica holds.
+
+        Raises:
+            RedisUnavailable: some may still be missing.
+        """
+        if keys:
+            await self._add(self._keys, "1" if is_due else "0", *(key.member for key in keys))
+
+    async def holder(self, key: SourceKey) -> str | None:
+        """Return the replica that holds the source; None if none does. The replica may have crashed since.
+
+        Raises:
+            RedisUnavailable: the holder is unknown.
+        """
+        found: bytes | None = await self._find((self._keys[1],), key.member)
+        return None if found is None else found.decode()
+
+
+def _read(member: bytes) -> SourceKey | None:
+    tenant, _, source = member.decode("utf-8", "replace").partition("/")
+    return SourceKey(TenantId(tenant), LiveSourceId(source)) if tenant and source else None

@@ -1,0 +1,33 @@
+"""Rate-limited log of refused events: ten per minute.
+
+The first refused event of a later minute also logs the number of suppressed ones. Redis channels ignore database
+numbers. Installations that share a Redis and a namespace, but not the secret, receive and refuse each other's events.
+"""
+
+import time
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+MOST_PER_MINUTE = 10
+_MINUTE_S = 60.0
+
+
+class RefusedEvents:
+    """The refused events of one replica in the current minute."""
+
+    def __init__(self) -> None:
+        self._began_at = 0.0
+        self._count = 0
+
+    def note(self, channel: bytes, reason: str) -> None:
+        """Log one refused event, or count it."""
+        now = time.monotonic()
+        if not self._count or now - self._began_at >= _MINUTE_S:
+            if self._count > MOST_PER_MINUTE:
+                log.error("events_refused", suppressed=self._count - MOST_PER_MINUTE)
+            self._began_at, self._count = now, 0
+        self._count += 1
+        if self._count <= MOST_PER_MINUTE:
+            log.error("event_refused", channel=ascii(channel), reason=reason)

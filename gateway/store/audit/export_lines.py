@@ -1,0 +1,114 @@
+"""Lines of an exported audit trail, as JSON, and the Ed25519 signatures over them.
+
+An export is a text of lines that anyone with the public key verifies; `gateway.cli.audit_verifier` does, without the
+gateway. A seal line signs all bytes before it, so no line has to be read before the signature over it is checked. The
+MACs in the lines stay as they are stored: they prove an entry to the holder of the secret keys only.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from gateway.domain.identifiers import TenantId
+from gateway.store.audit.hash_chain import Link
+from gateway.store.audit.signed_heads import Signature
+from gateway.store.encryption import EnvelopeCipher
+
+FORMAT = 1
+"""Version of the format; a verifier refuses others."""
+
+_LATEST_US = 253_402_300_799_999_999
+"""The end of the year 9999, the latest time that can be written as text."""
+_EARLIEST_US = -62_135_596_800_000_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class ExportKey:
+    """The key pair that signs the exports of one tenant; derived from a secret key, so every replica has it."""
+
+    private: Ed25519PrivateKey
+
+    @classmethod
+    def of(cls, tenant: TenantId, cipher: EnvelopeCipher) -> tuple[Self, ...]:
+        """The keys of a tenant, one for each secret key; the first signs."""
+        derived = cipher.derive_all(f"audit exports of {tenant}")  # guard: export-key-of-the-tenant
+        return tuple(cls(Ed25519PrivateKey.from_private_bytes(secret)) for secret in derived)
+
+    @property
+    def public(self) -> bytes:
+        """The public key, 32 bytes."""
+        return self.private.public_key().public_bytes_raw()
+
+    @property
+    def id(self) -> str:
+        """A short name of the key, made from the public key."""
+        return hashlib.sha256(self.public).hexdigest()[:16]
+
+
+class SealedLines:
+    """The lines of one export so far: their number and the digest of their bytes."""
+
+    def __init__(self, tenant: TenantId, key: ExportKey) -> None:
+        self._tenant = tenant
+        self._key = key
+        self._lines = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, lines: Iterable[Mapping[str, object]]) -> bytes:
+        """Add lines; return them as bytes."""
+        encoded = [_encode(line) for line in lines]
+        self._lines += len(encoded)
+        chunk = b"".join(line + b"\n" for line in encoded)
+        self._digest.update(chunk)
+        return chunk
+
+    def seal(self) -> bytes:
+        """Add a line that signs all lines before it; return it as bytes."""
+        signed = statement(self._tenant, self._lines, self._digest.digest())
+        signature = self._key.private.sign(signed).hex()
+        return self.add([{"type": "seal", "lines": self._lines, "key": self._key.id, "signature": signature}])
+
+
+def statement(tenant: str, lines: int, digest: bytes) -> bytes:
+    """The bytes that a seal signs."""
+    return f"gateway audit export {FORMAT}\n{tenant}\n{lines}\n{digest.hex()}\n".encode()
+
+
+def entry_line(link: Link) -> dict[str, object]:
+    """One entry: the values under its MAC, and the time as text; `detail` is text, because the MAC is over the text."""
+    values = link.row._asdict()
+    return {
+        "type": "entry",
+        **values,
+        "digest": link.row.digest.hex(),
+        "mac": link.mac.hex(),
+        "at": moment(link.row.at_us),
+    }
+
+
+def head_line(signature: Signature) -> dict[str, object]:
+    """One signature of the gateway over the end of a chain."""
+    values = signature.row._asdict()
+    return {"type": "head", **values, "head": signature.row.head.hex(), "mac": signature.mac.hex()}
+
+
+def content_hash(before: str, line: Mapping[str, object]) -> str:
+    """The hash over the contents of a chain up to this line, as `gateway.cli.audit_verifier` computes it."""
+    content = json.dumps(line, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(f"{before}\n{content}".encode()).hexdigest()
+
+
+def moment(at_us: int | None) -> str | None:
+    """The time as text; None for a time that only an edit of the database can store."""
+    if at_us is None or not _EARLIEST_US <= at_us <= _LATEST_US:
+        return None
+    seconds, micros = divmod(at_us, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()

@@ -1,0 +1,111 @@
+"""Refusals that are counted before they are written: failed sign-ins, and requests and calls beyond a limit.
+
+A flood of refused requests must not become a flood of rows. Equal refusals of one minute and replica become one entry
+with their number. A credential of no known key has no tenant, so it is only logged.
+"""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Self
+
+import anyio
+import structlog
+
+from gateway.domain.audit import AuditKind, CallRecord, CountedRefusal
+from gateway.domain.identifiers import TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.errors import AuditUnavailable
+from gateway.store.audit.export_lines import moment
+from gateway.store.audit.hash_chain import now_us
+
+log = structlog.get_logger(__name__)
+
+PAUSE_S = 60.0
+MOST_OF_A_TENANT = 100
+"""Different refusals of one tenant per minute; further ones are counted together."""
+_MOST_TENANTS = 10_000
+_CLOSE_S = 3.0
+_TOGETHER = 100
+_OTHERS = "others"
+
+
+@dataclass(slots=True)
+class _Count:
+    count: int = 0
+    first_us: int = 0
+    last_us: int = 0
+
+
+class RefusalTally:
+    """The refusals of this replica since the last minute; open it with `async with` while the audit writer is open.
+
+    `write` is the writer's own method, so the tally is also the sink of the records that are not counted.
+    """
+
+    def __init__(self, write: Callable[[CallRecord], Coroutine[Any, Any, None]], *, pause_s: float = PAUSE_S) -> None:
+        self.write = write
+        self._pause_s = pause_s
+        self._counted: dict[TenantId, dict[CountedRefusal, _Count]] = {}
+        self._tasks = TaskSupervisor()
+
+    async def __aenter__(self) -> Self:
+        self._tasks.open(self._run)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop, and write what was counted for at most 3 s."""
+        await self._tasks.close()
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await self.flush()
+
+    def count(self, tenant: TenantId, refusal: CountedRefusal, *, times: int = 1) -> None:
+        """Count a refusal. It costs a few dictionary operations, and no memory beyond the limits."""
+        counted = self._counted.get(tenant)
+        if counted is None:
+            if len(self._counted) >= _MOST_TENANTS:  # guard: refusals-bounded
+                return
+            counted = self._counted[tenant] = {}
+        found = counted.get(refusal)
+        if found is None:
+            if len(counted) >= MOST_OF_A_TENANT:  # guard: refusals-of-a-tenant-bounded
+                refusal = refusal._replace(principal=_OTHERS)
+            found = counted.setdefault(refusal, _Count(first_us=now_us()))
+        found.count += times
+        found.last_us = now_us()
+
+    async def flush(self) -> None:
+        """Write one entry for each counted refusal; those that cannot be written are counted again."""
+        taken, self._counted = self._counted, {}
+        every = [(tenant, *one) for tenant, counted in taken.items() if tenant for one in counted.items()]
+        for first in range(0, len(every), _TOGETHER):
+            async with anyio.create_task_group() as group:
+                for one in every[first : first + _TOGETHER]:
+                    group.start_soon(self._write, *one)
+
+    async def _run(self) -> None:
+        while True:
+            await anyio.sleep(self._pause_s)
+            await self.flush()
+
+    async def _write(self, tenant: TenantId, refusal: CountedRefusal, counted: _Count) -> None:
+        detail: dict[str, object] = {
+            "count": counted.count,
+            "first": moment(counted.first_us),
+            "last": moment(counted.last_us),
+        }
+        record = CallRecord(
+            tenant=tenant,
+            kind=AuditKind.CALL,
+            principal=refusal.principal,
+            subject="",
+            tool="",
+            outcome=refusal.outcome,
+            correlation_id="",
+            action=refusal.action,
+            detail=detail,
+        )
+        try:
+            await self.write(record)
+        except AuditUnavailable as error:
+            log.warning("refusals_not_written", tenant_id=tenant, reason=error.message)
+            self.count(tenant, refusal, times=counted.count)

@@ -1,0 +1,86 @@
+"""The retention that a tenant has set, and the old entries at the beginnings of its chains.
+
+Age is measured by the clock of the database, so a replica with a wrong clock removes nothing too early.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import func, select, text, update
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.audit import AuditRetention
+from gateway.domain.identifiers import TenantId
+from gateway.store.audit.tables import audit_retention
+from gateway.store.engine import Db
+
+# Begins behind the last cut: the index still has the entries that a cut removed, until the next vacuum.
+_OLD_CHAINS = text("""
+    with recursive writers as (
+        (select writer from audit_entries where tenant_id = :tenant order by writer limit 1)
+        union all
+        select found.* from writers, lateral (
+            select e.writer from audit_entries e
+            where e.tenant_id = :tenant and e.writer > writers.writer order by e.writer limit 1
+        ) found
+    )
+    select writers.writer from writers, lateral (
+        select coalesce(max(c.last), 0) as last from audit_cuts c
+        where c.tenant_id = :tenant and c.writer = writers.writer
+    ) cut, lateral (
+        select e.at from audit_entries e
+        where e.tenant_id = :tenant and e.writer = writers.writer and e.seq > cut.last order by e.seq limit 1
+    ) first
+    where first.at < :before order by writers.writer
+""")
+_COUNTED = text("""
+    with beginning as (
+        select seq, at from audit_entries where tenant_id = :tenant and writer = :writer and seq <= :bound
+        order by seq limit :limit
+    )
+    select count(*), coalesce(max(seq), 0), min(at), max(at) from beginning
+    where seq < coalesce((select min(seq) from beginning where at >= :before), 9223372036854775807)
+""")
+
+
+class OldEntries(NamedTuple):
+    """Entries at the beginning of one chain; `last` is the number of the last one."""
+
+    entries: int
+    last: int
+    oldest: datetime | None
+    newest: datetime | None
+
+
+async def get(tenant: TenantId, db: Db) -> AuditRetention:
+    """The tenant's retention; forever without a row."""
+    columns = audit_retention.c
+    found = select(columns.days, columns.version, columns.fault).where(columns.tenant_id == tenant)
+    row = (await db.execute(found)).mappings().one_or_none()
+    return AuditRetention(**row) if row else AuditRetention()
+
+
+async def save(tenant: TenantId, db: Db, days: int | None) -> None:
+    """Replace the tenant's retention, with the next version."""
+    first = insert_into(audit_retention).values(tenant_id=tenant, days=days, version=AuditRetention().version + 1)
+    changed = {"days": days, "version": audit_retention.c.version + 1, "fault": None}
+    await db.execute(first.on_conflict_do_update(index_elements=[audit_retention.c.tenant_id], set_=changed))
+
+
+async def note_fault(tenant: TenantId, db: Db, fault: str | None) -> None:
+    """Store the reason for which the last cut left a chain alone."""
+    await db.execute(update(audit_retention).where(audit_retention.c.tenant_id == tenant).values(fault=fault))
+
+
+async def old_chains(tenant: TenantId, db: Db, *, days: int) -> tuple[datetime, Sequence[str]]:
+    """The time before which entries are older than these days, and the writers whose first entry is, in order."""
+    before = (await db.execute(select(func.now() - func.make_interval(0, 0, 0, days)))).scalar_one()
+    rows = await db.execute(_OLD_CHAINS, {"tenant": tenant, "before": before})
+    return before, [str(row.writer) for row in rows]
+
+
+async def count_old(tenant: TenantId, db: Db, writer: str, *, bound: int, before: datetime, limit: int) -> OldEntries:
+    """The entries at the beginning of a chain that are older, up to the number `bound`; at most `limit` are counted."""
+    named = {"tenant": tenant, "writer": writer, "bound": bound, "before": before, "limit": limit}
+    return OldEntries._make((await db.execute(_COUNTED, named)).one())

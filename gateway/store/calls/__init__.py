@@ -1,0 +1,1 @@
+"""Policies, guardrails, approvals and tasks of calls, as they are stored."""

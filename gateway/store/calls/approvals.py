@@ -1,0 +1,397 @@
+"""Approvals of a tenant. The request that people see is sealed; each change of state is one conditional update.
+
+Times are compared by PostgreSQL's clock, so that replicas agree about expiries and leases.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, select, text, update
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.approvals import OPEN_STATES, Approval, ApprovalFilter, ApprovalState, RequestShown
+from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
+from gateway.domain.order import Order
+from gateway.store.calls.tables import approvals
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Db
+from gateway.store.pagination import select_page
+from gateway.store.secrets import tenant_key
+from gateway.store.tables import data_keys
+
+_columns = approvals.c
+_OPEN = [state.value for state in sorted(OPEN_STATES)]
+_UNDECIDED = [ApprovalState.PENDING.value, ApprovalState.APPROVED.value]
+
+_NEWEST_FIRST = Order(by="created_at", is_descending=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialUse:
+    """The part of the catalog that names the credentials of a call: a source, a primitive or a live source."""
+
+    source: str = ""
+    primitive: str = ""
+    live_source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The claim of one run on an approval: its random name, its lease, and the credentials that it will use."""
+
+    name: str
+    credentials: bytes
+    lease: timedelta
+
+
+_CREDENTIALS = text("""
+    select 'secret', s.id, s.version from secrets s where s.tenant_id = :tenant and s.source_id = :source
+    union all
+    select 'secret', s.id, s.version
+    from primitives p
+    join sources o on o.tenant_id = p.tenant_id
+        and exists (select from unnest(p.refers) r where starts_with(r, 'operation:' || o.name || ':'))
+    join secrets s on s.tenant_id = o.tenant_id and s.source_id = o.id
+    where p.tenant_id = :tenant and p.id = :primitive
+    union all
+    select 'credential', c.id, c.version
+    from primitives p
+    join credentials c on c.tenant_id = p.tenant_id and 'credential:' || c.name = any (p.refers)
+    where p.tenant_id = :tenant and p.id = :primitive
+    union all
+    select 'live', l.id, l.version from live_sources l where l.tenant_id = :tenant and l.name = :live_source
+    union all
+    select 'credential', c.id, c.version
+    from live_sources l
+    join credentials c on c.tenant_id = l.tenant_id and c.name = l.credential
+    where l.tenant_id = :tenant and l.name = :live_source
+    order by 1, 2
+""")
+
+
+async def credential_identity(tenant: TenantId, db: Db, use: CredentialUse) -> bytes:
+    """Digest of the ids and versions of the stored credentials that a call uses; no secret is read."""
+    values = {"source": use.source, "primitive": use.primitive, "live_source": use.live_source}
+    rows = await db.execute(_CREDENTIALS, {"tenant": tenant, **values})
+    found = [tuple(row) for row in rows]
+    return hashlib.blake2b(msgspec.msgpack.encode(found), digest_size=16).digest()
+
+
+async def lock(tenant: TenantId, db: Db) -> None:
+    """Let no other transaction create an approval of this tenant until this one ends."""
+    await db.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"approvals {tenant}", 0))))
+
+
+async def insert(
+    tenant: TenantId,
+    db: Db,
+    sealer: EnvelopeCipher,
+    approval: Approval,
+    *,
+    fingerprint: bytes,
+    credentials: bytes,
+) -> None:
+    """Add an approval."""
+    key_id, wrapped = await tenant_key(tenant, db, sealer)
+    shown = msgspec.msgpack.encode(_Sealed(request=approval.request, warnings=approval.warnings))
+    await db.execute(
+        insert_into(approvals).values(
+            tenant_id=tenant,
+            id=approval.id,
+            state=approval.state.value,
+            fingerprint=fingerprint,
+            requester=approval.requester,
+            subject=approval.subject,
+            key_id=approval.key,
+            profile=approval.profile,
+            action=approval.action,
+            tool=approval.tool,
+            tool_digest=approval.tool_digest,
+            policy_version=approval.policy_version,
+            digest=approval.digest,
+            credentials=credentials,
+            data_key_id=key_id,
+            sealed=sealer.seal(tenant, wrapped, shown, *_bound(approval.id, approval.digest)),  # guard: approval-sealed
+            correlation_id=approval.correlation_id,
+            created_at=approval.created_at,
+            expires_at=approval.expires_at,
+            comment=approval.comment,
+            version=approval.version,
+        )
+    )
+
+
+async def get(tenant: TenantId, db: Db, sealer: EnvelopeCipher, approval: ApprovalId) -> Approval | None:
+    """The approval of this id.
+
+    Raises:
+        SecretUnreadable: the stored request was changed, or no configured key opens it.
+    """
+    row = await _one(tenant, db, _columns.id == approval)
+    return None if row is None else _approval(tenant, sealer, row)
+
+
+async def get_attached(
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, fingerprint: bytes, *, denied_for: timedelta
+) -> tuple[Approval, bytes] | None:
+    """The open approval of an equal call, or else its denial of the last `denied_for`, and its `credential_identity`.
+
+    Raises:
+        SecretUnreadable: the stored request was changed, or no configured key opens it.
+    """
+    is_running = _columns.state == ApprovalState.RUNNING.value
+    is_open = is_running | (_columns.state.in_(_UNDECIDED) & (_columns.expires_at > func.now()))
+    is_denied = (_columns.state == ApprovalState.DENIED.value) & (_columns.ended_at > func.now() - denied_for)
+    row = await _one(tenant, db, (_columns.fingerprint == fingerprint) & (is_open | is_denied))
+    return None if row is None else (_approval(tenant, sealer, row), row["credentials"])
+
+
+async def last_run(tenant: TenantId, db: Db, fingerprint: bytes) -> tuple[ApprovalState, datetime] | None:
+    """State and end of the last run of an equal call that was approved before; None if there was none."""
+    ran = _columns.state.in_([ApprovalState.DONE.value, ApprovalState.UNKNOWN.value])
+    wanted = select(_columns.state, _columns.ended_at).where(
+        _columns.tenant_id == tenant, _columns.fingerprint == fingerprint, ran
+    )
+    row = (await db.execute(wanted.order_by(_columns.ended_at.desc()).limit(1))).one_or_none()
+    return None if row is None else (ApprovalState(row[0]), row[1])
+
+
+async def state_of(tenant: TenantId, db: Db, approval: ApprovalId) -> ApprovalState | None:
+    """The state of an approval; an open one past its expiry counts as expired."""
+    is_past = _columns.state.in_(_UNDECIDED) & (_columns.expires_at <= func.now())
+    state = case((is_past, ApprovalState.EXPIRED.value), else_=_columns.state)
+    found = (await db.execute(select(state).where(*_is(tenant, approval)))).scalar_one_or_none()
+    return None if found is None else ApprovalState(found)
+
+
+async def page(
+    tenant: TenantId,
+    db: Db,
+    sealer: EnvelopeCipher,
+    *,
+    after: str | None,
+    limit: int,
+    wanted: ApprovalFilter,
+) -> Sequence[Approval]:
+    """One page of the tenant's approvals that match the filter, the newest first.
+
+    Raises:
+        SecretUnreadable: a stored request was changed, or no configured key opens it.
+    """
+    facts = {"state": wanted.state, "tool": wanted.tool, "subject": wanted.subject}
+    filters = [_columns[name] == value for name, value in facts.items() if value is not None]
+    query = select_page(_listed(tenant).where(*filters), _columns, "id", after=after, limit=limit, order=_NEWEST_FIRST)
+    return [_approval(tenant, sealer, row) for row in (await db.execute(query)).mappings()]
+
+
+async def count_open(tenant: TenantId, db: Db, subject: str) -> tuple[int, int]:
+    """Number of open approvals of the tenant, and of the subject."""
+    counted = select(func.count(), func.count().filter(_columns.subject == subject))
+    is_open = (_columns.tenant_id == tenant, _columns.state.in_(_OPEN))
+    row = (await db.execute(counted.where(*is_open))).one()
+    return int(row[0]), int(row[1])
+
+
+async def decide(
+    tenant: TenantId, db: Db, approval: ApprovalId, *, decided: Mapping[str, object], usable: timedelta
+) -> bool:
+    """Decide a pending approval; False unless it is pending, not expired, and of another subject than the decider.
+
+    `decided` has the columns `state`, `decided_by`, `decider_subject` and `comment`. An approved call may run for
+    `usable`.
+    """
+    is_approved = decided["state"] == ApprovalState.APPROVED.value
+    values = {**decided, "decided_at": func.now(), "ended_at": None if is_approved else func.now()}
+    expires_at = {"expires_at": func.now() + usable} if is_approved else {}
+    return await _move(
+        tenant,
+        db,
+        approval,
+        _columns.state == ApprovalState.PENDING.value,
+        _columns.expires_at > func.now(),
+        _columns.subject != decided["decider_subject"],  # guard: approval-by-another-subject-stored
+        **values,
+        **expires_at,
+    )
+
+
+async def claim(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim) -> bool:
+    """Change an approval from approved to running, under a lease; False if it is not approved, or no longer valid."""
+    return await _move(
+        tenant,
+        db,
+        approval,
+        _columns.state == ApprovalState.APPROVED.value,  # guard: approval-once
+        _columns.expires_at > func.now(),  # guard: approval-expires
+        _columns.credentials == claim.credentials,  # guard: approval-credentials-current
+        state=ApprovalState.RUNNING.value,
+        claim=claim.name,
+        started_at=func.now(),
+        leased_until=func.now() + claim.lease,
+    )
+
+
+async def take_over(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim, *, earlier: str) -> bool:
+    """Continue a run in the next round of its call: `claim` replaces the claim of the earlier round."""
+    return await _move(
+        tenant,
+        db,
+        approval,
+        *_is_claimed(_parked(earlier)),  # guard: approval-parked
+        _columns.leased_until > func.now(),
+        _columns.credentials == claim.credentials,
+        claim=claim.name,
+        leased_until=func.now() + claim.lease,
+    )
+
+
+async def park(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, lease: timedelta) -> bool:
+    """Keep a run for the next round of its call; a claim that is not parked cannot be taken over."""
+    leased_until = func.now() + lease
+    return await _move(tenant, db, approval, *_is_claimed(claim), claim=_parked(claim), leased_until=leased_until)
+
+
+async def renew(tenant: TenantId, db: Db, claims: Collection[str], *, lease: timedelta) -> None:
+    """Extend the leases of running approvals that hold these claims, unless a lease is past."""
+    is_held = (_columns.tenant_id == tenant, _columns.claim.in_(claims), _columns.leased_until > func.now())
+    is_running = _columns.state == ApprovalState.RUNNING.value
+    await db.execute(update(approvals).where(*is_held, is_running).values(leased_until=func.now() + lease))
+
+
+async def finish(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, outcome: str) -> bool:
+    """Store the outcome of a run; False if its lease was past, so that its outcome is stored as unknown."""
+    done = ApprovalState.DONE.value
+    return await _move(tenant, db, approval, *_is_claimed(claim), state=done, outcome=outcome, ended_at=func.now())
+
+
+async def supersede(tenant: TenantId, db: Db, approval: ApprovalId) -> bool:
+    """End a pending or approved approval whose tool, policy or credential has changed."""
+    ended = {"state": ApprovalState.SUPERSEDED.value, "ended_at": func.now()}
+    return await _move(tenant, db, approval, _columns.state.in_(_UNDECIDED), **ended)
+
+
+async def end_overdue(
+    tenant: TenantId, db: Db, *, limit: int, fingerprint: bytes | None = None
+) -> Sequence[ApprovalId]:
+    """End approvals whose time is past: open ones expire, and the outcome of running ones becomes unknown.
+
+    At most `limit` at once; with a fingerprint, only that one.
+    """
+    is_running = _columns.state == ApprovalState.RUNNING.value
+    is_lost = is_running & (_columns.leased_until <= func.now())  # guard: approval-lease
+    is_past = _columns.state.in_(_UNDECIDED) & (_columns.expires_at <= func.now())
+    conditions = [_columns.tenant_id == tenant, is_lost | is_past]
+    if fingerprint is not None:
+        conditions.append(_columns.fingerprint == fingerprint)
+    found = select(_columns.id).where(*conditions).limit(limit).with_for_update(skip_locked=True)
+    state = case((is_running, ApprovalState.UNKNOWN.value), else_=ApprovalState.EXPIRED.value)
+    ended = (
+        update(approvals)
+        .where(_columns.tenant_id == tenant, _columns.id.in_(found))
+        .values(state=state, ended_at=func.now(), version=_columns.version + 1)
+        .returning(_columns.id)
+    )
+    return [ApprovalId(row) for row in (await db.execute(ended)).scalars()]
+
+
+async def remove_old(tenant: TenantId, db: Db, *, kept: timedelta, most: int) -> None:
+    """Delete ended approvals that are older than `kept`, and all but the newest `most`."""
+    is_ended = (_columns.tenant_id == tenant, _columns.state.not_in(_OPEN))
+    await db.execute(delete(approvals).where(*is_ended, _columns.ended_at < func.now() - kept))
+    beyond = select(_columns.id).where(*is_ended).order_by(_columns.ended_at.desc()).offset(most)
+    await db.execute(delete(approvals).where(_columns.tenant_id == tenant, _columns.id.in_(beyond)))
+
+
+async def next_due(tenant: TenantId, db: Db, *, kept: timedelta) -> datetime | None:
+    """The time at which the next approval expires, loses its lease or is deleted; None without approvals."""
+    moment = case(
+        (_columns.state == ApprovalState.RUNNING.value, _columns.leased_until),
+        (_columns.state.in_(_UNDECIDED), _columns.expires_at),
+        else_=_columns.ended_at + kept,
+    )
+    found: datetime | None = (await db.execute(select(func.min(moment)).where(_columns.tenant_id == tenant))).scalar()
+    return found
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    """The sealed part of an approval."""
+
+    request: RequestShown
+    warnings: tuple[str, ...]
+
+
+_decode = msgspec.msgpack.Decoder(_Sealed).decode
+
+
+def _bound(approval: str, digest: bytes) -> tuple[str, ...]:
+    return ("approval", approval, digest.hex())
+
+
+def _is(tenant: TenantId, approval: ApprovalId) -> tuple[ColumnElement[bool], ...]:
+    return (_columns.tenant_id == tenant, _columns.id == approval)
+
+
+def _is_claimed(claim: str) -> tuple[ColumnElement[bool], ...]:
+    return (_columns.state == ApprovalState.RUNNING.value, _columns.claim == claim)
+
+
+def _parked(claim: str) -> str:
+    return f"{claim}/parked"
+
+
+async def _move(
+    tenant: TenantId, db: Db, approval: ApprovalId, *conditions: ColumnElement[bool], **values: object
+) -> bool:
+    """Change an approval by one conditional update; True if the conditions held."""
+    changed = (
+        update(approvals)
+        .where(*_is(tenant, approval), *conditions)
+        .values(**values, version=_columns.version + 1)
+        .returning(_columns.id)
+    )
+    return (await db.execute(changed)).one_or_none() is not None
+
+
+def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+    of_key = and_(data_keys.c.tenant_id == _columns.tenant_id, data_keys.c.id == _columns.data_key_id)
+    wanted = select(*_columns, data_keys.c.wrapped).join_from(approvals, data_keys, of_key)
+    return wanted.where(_columns.tenant_id == tenant)
+
+
+async def _one(tenant: TenantId, db: Db, is_it: ColumnElement[bool]) -> RowMapping | None:
+    newest_open = (_columns.ended_at.is_(None).desc(), _columns.created_at.desc())
+    return (await db.execute(_listed(tenant).where(is_it).order_by(*newest_open).limit(1))).mappings().one_or_none()
+
+
+def _approval(tenant: TenantId, sealer: EnvelopeCipher, row: RowMapping) -> Approval:
+    plain = _decode(sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(row["id"], row["digest"])))
+    return Approval(
+        id=ApprovalId(row["id"]),
+        tenant=TenantId(row["tenant_id"]),
+        state=ApprovalState(row["state"]),
+        requester=row["requester"],
+        subject=row["subject"],
+        key=KeyId(row["key_id"]),
+        profile=row["profile"],
+        action=row["action"],
+        tool=row["tool"],
+        tool_digest=row["tool_digest"],
+        policy_version=row["policy_version"],
+        digest=row["digest"],
+        request=plain.request,
+        warnings=plain.warnings,
+        correlation_id=row["correlation_id"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        decided_by=row["decided_by"],
+        decider_subject=row["decider_subject"],
+        decided_at=row["decided_at"],
+        comment=row["comment"],
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        outcome=row["outcome"],
+        version=row["version"],
+    )

@@ -1,0 +1,195 @@
+"""Tasks of clients: sealed calls, their leases, and their sealed results.
+
+Leases and lifetimes are compared by PostgreSQL's clock, so replicas may disagree about the time. Every change of a
+running task names the holder of its lease; a holder whose lease was taken changes nothing.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, delete, func, select, update
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.identifiers import KeyId, TaskId, TenantId
+from gateway.domain.mcp_tasks import OPEN_STATES, TaskState
+from gateway.store.calls.tables import mcp_tasks as tasks
+from gateway.store.engine import Db
+from gateway.store.tables import data_keys
+
+_OPEN = [state.value for state in OPEN_STATES]
+_ARE_OPEN = tasks.c.state.in_(_OPEN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTask:
+    """One task as stored; `call`, `rounds` and `outcome` are sealed with the data key that `wrapped` contains."""
+
+    id: TaskId
+    subject: str
+    profile: str
+    key: KeyId
+    tool: str
+    correlation_id: str
+    state: TaskState
+    message: str
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+    holder: str
+    leased_until: datetime
+    has_begun: bool
+    is_leased: bool
+    wrapped: bytes
+    call: bytes
+    rounds: bytes
+    outcome: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """A task to store, with a lease for its holder."""
+
+    id: TaskId
+    subject: str
+    profile: str
+    key: KeyId
+    tool: str
+    correlation_id: str
+    holder: str
+    has_begun: bool
+    data_key: str
+    call: bytes
+    rounds: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskUsage:
+    """Stored tasks of a tenant: open ones of one subject and of all, all of them, and their sealed bytes."""
+
+    open_of_subject: int
+    open: int
+    stored: int
+    size: int
+
+
+async def insert(tenant: TenantId, db: Db, task: NewTask, *, lease: timedelta, lifetime: timedelta) -> None:
+    """Add a working task."""
+    row = {"tenant_id": tenant, "key_id": task.key, "data_key_id": task.data_key, **_members(task)}
+    times = {"expires_at": func.now() + lifetime, "leased_until": func.now() + lease}
+    await db.execute(insert_into(tasks).values(state=TaskState.WORKING.value, message="", **row, **times))
+
+
+async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False) -> StoredTask | None:
+    """The tenant's task of this id, unless its time has ended; optionally locked until the transaction ends."""
+    wanted = _joined().where(*_is(tenant, task), tasks.c.expires_at > func.now())
+    rows = await db.execute(wanted.with_for_update(of=tasks) if is_locked else wanted)
+    row = rows.mappings().one_or_none()
+    if row is None:
+        return None
+    facts = {name: row[name] for name in StoredTask.__slots__ if name not in {"key", "state"}}
+    return StoredTask(key=KeyId(row["key_id"]), state=TaskState(row["state"]), **facts)
+
+
+async def owned(
+    tenant: TenantId, db: Db, wanted: Collection[TaskId], *, subject: str, profile: str
+) -> Sequence[TaskId]:
+    """Those of the wanted tasks that belong to the subject and profile, in order."""
+    # guard: listened-tasks-owned
+    belongs = (tasks.c.tenant_id == tenant, tasks.c.subject == subject, tasks.c.profile == profile)
+    found = select(tasks.c.id).where(*belongs, tasks.c.id.in_(wanted), tasks.c.expires_at > func.now())
+    return [TaskId(task) for task in (await db.execute(found.order_by(tasks.c.id))).scalars()]
+
+
+async def usage(tenant: TenantId, db: Db, *, subject: str) -> TaskUsage:
+    """The stored tasks of a tenant, and the open ones of a subject."""
+    sizes = (func.octet_length(part) for part in (tasks.c.call, tasks.c.rounds, func.coalesce(tasks.c.outcome, b"")))
+    wanted = select(
+        func.count().filter(_ARE_OPEN, tasks.c.subject == subject).label("of_subject"),
+        func.count().filter(_ARE_OPEN).label("open"),
+        func.count().label("stored"),
+        func.coalesce(func.sum(sum(sizes, start=0)), 0).label("size"),
+    ).where(tasks.c.tenant_id == tenant)
+    row = (await db.execute(wanted)).mappings().one()
+    of_subject, opened, stored, size = [int(value) for value in row.values()]
+    return TaskUsage(open_of_subject=of_subject, open=opened, stored=stored, size=size)
+
+
+async def begin(tenant: TenantId, db: Db, task: TaskId, *, holder: str) -> bool:
+    """Record that the call may have effects from now on; False if the holder has no lease any more."""
+    return await _change(tenant, db, task, *_is_held(holder), values={"has_begun": True}) is not None
+
+
+async def lease(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: timedelta) -> datetime | None:
+    """Extend the holder's lease, and return its end; None if the holder has no lease any more."""
+    return await _change(tenant, db, task, *_is_held(holder), values={"leased_until": func.now() + until})
+
+
+async def take(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: timedelta) -> datetime | None:
+    """Give a working task that was read under a lock to a new holder; return the end of the lease."""
+    values = {"holder": holder, "leased_until": func.now() + until, "has_begun": False}
+    return await _change(tenant, db, task, tasks.c.state == TaskState.WORKING.value, values=values)
+
+
+async def postpone(tenant: TenantId, db: Db, task: TaskId, *, holder: str, to: timedelta) -> datetime | None:
+    """Give up the holder's lease, so that any replica runs the task at that time."""
+    return await _change(tenant, db, task, *_is_held(holder), values={"holder": "", "leased_until": func.now() + to})
+
+
+async def park(tenant: TenantId, db: Db, task: TaskId, *, holder: str, rounds: bytes) -> bool:
+    """End a round with open questions; False if the holder has no lease any more."""
+    values = {"state": TaskState.INPUT_REQUIRED.value, "holder": "", "has_begun": False, "rounds": rounds, **_touched()}
+    return await _change(tenant, db, task, *_is_held(holder), values=values) is not None
+
+
+async def answer(tenant: TenantId, db: Db, task: TaskId, *, rounds: bytes, state: TaskState) -> None:
+    """Store the answers to questions of a task that was read under a lock, and its next state."""
+    await _change(tenant, db, task, values={"rounds": rounds, "state": state.value, **_touched()})
+
+
+async def end(tenant: TenantId, db: Db, task: TaskId, *, state: TaskState, message: str, outcome: bytes | None) -> bool:
+    """End an open task; False if it has ended."""
+    values = {"state": state.value, "message": message, "outcome": outcome, "holder": "", **_touched()}
+    return await _change(tenant, db, task, _ARE_OPEN, values=values) is not None
+
+
+async def remove_expired(tenant: TenantId, db: Db, task: TaskId) -> bool:
+    """Delete a task whose time has ended; True if it is gone."""
+    gone = delete(tasks).where(*_is(tenant, task), tasks.c.expires_at <= func.now())
+    await db.execute(gone)
+    left = select(func.count()).select_from(tasks).where(*_is(tenant, task))
+    return int((await db.execute(left)).scalar_one()) == 0
+
+
+def _joined() -> Select[*tuple[object, ...]]:
+    joined = (data_keys.c.tenant_id == tasks.c.tenant_id) & (data_keys.c.id == tasks.c.data_key_id)
+    is_leased = ((tasks.c.holder != "") & (tasks.c.leased_until > func.now())).label("is_leased")
+    return select(*tasks.c, data_keys.c.wrapped, is_leased).join_from(tasks, data_keys, joined)
+
+
+def _is(tenant: TenantId, task: TaskId) -> tuple[ColumnElement[bool], ...]:
+    return (tasks.c.tenant_id == tenant, tasks.c.id == task)
+
+
+def _is_held(holder: str) -> tuple[ColumnElement[bool], ...]:
+    """The conditions under which a holder may change its task."""
+    return (tasks.c.holder == holder, tasks.c.state == TaskState.WORKING.value)  # guard: task-lease-held
+
+
+def _touched() -> Mapping[str, Any]:
+    return {"updated_at": func.now()}
+
+
+def _members(task: NewTask) -> dict[str, Any]:
+    return {name: getattr(task, name) for name in NewTask.__slots__ if name not in {"key", "data_key"}}
+
+
+async def _change(
+    tenant: TenantId, db: Db, task: TaskId, *conditions: ColumnElement[bool], values: Mapping[str, Any]
+) -> datetime | None:
+    """Change a task on these conditions; the end of its lease, or None if they do not hold."""
+    changed = update(tasks).where(*_is(tenant, task), tasks.c.expires_at > func.now(), *conditions)
+    found = await db.execute(changed.values(**values).returning(tasks.c.leased_until))
+    row = found.one_or_none()
+    return None if row is None else row[0]

@@ -1,0 +1,70 @@
+"""Stored policies: each tenant's decisions about calls, and its limits."""
+
+from dataclasses import replace
+
+import msgspec
+from sqlalchemy import RowMapping, select
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.policy import Decision, Limits, Policy, PolicyRule
+from gateway.store.engine import Db
+from gateway.store.tables import policies
+
+
+async def get(tenant: TenantId, db: Db) -> Policy:
+    """The tenant's policy; the default one without a row."""
+    rows = await db.execute(select(policies).where(policies.c.tenant_id == tenant))
+    row = rows.mappings().one_or_none()
+    return _policy(row) if row else Policy()
+
+
+async def save(tenant: TenantId, db: Db, policy: Policy) -> Policy:
+    """Replace the tenant's policy, and return it with its new version.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    facts = _facts(policy)
+    # A tenant without a row has the default policy at version 1, so its first row is version 2.
+    first = insert_into(policies).values(tenant_id=tenant, version=Policy().version + 1, **facts)
+    written = first.on_conflict_do_update(
+        index_elements=[policies.c.tenant_id], set_={**facts, "version": policies.c.version + 1}
+    )
+    version = (await db.execute(written.returning(policies.c.version))).scalar_one()
+    return replace(policy, version=int(version))
+
+
+def _facts(policy: Policy) -> dict[str, object]:
+    return {
+        "safe": policy.safe.value,
+        "moderate": policy.moderate.value,
+        "dangerous": policy.dangerous.value,
+        "calls_per_second": policy.limits.calls_per_second,
+        "burst": policy.limits.burst,
+        "concurrency": policy.limits.concurrency,
+        "sessions": policy.limits.sessions,
+        "streams": policy.limits.streams,
+        "primitives": policy.limits.primitives,
+        "http_origins": None if policy.http_origins is None else list(policy.http_origins),
+        "rules": msgspec.to_builtins(policy.rules),
+    }
+
+
+def _policy(row: RowMapping) -> Policy:
+    return Policy(
+        safe=Decision(row["safe"]),
+        moderate=Decision(row["moderate"]),
+        dangerous=Decision(row["dangerous"]),
+        limits=Limits(
+            calls_per_second=row["calls_per_second"],
+            burst=row["burst"],
+            concurrency=row["concurrency"],
+            sessions=row["sessions"],
+            streams=row["streams"],
+            primitives=row["primitives"],
+        ),
+        http_origins=None if row["http_origins"] is None else tuple(row["http_origins"]),
+        rules=msgspec.convert(row["rules"], tuple[PolicyRule, ...]),
+        version=row["version"],
+    )

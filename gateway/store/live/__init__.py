@@ -1,0 +1,1 @@
+"""Live sources of tenants, and the primitives discovered at them."""

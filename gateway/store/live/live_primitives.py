@@ -1,0 +1,123 @@
+"""Primitives that were discovered at a tenant's live sources, and their accepted definitions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import RowMapping, and_, delete, func, or_, select, tuple_, update
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.domain.live_sources import LivePrimitive, RememberedPrimitive
+from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Safety
+from gateway.store.engine import Db
+from gateway.store.tables import live_primitives, live_sources
+
+
+async def of_source(tenant: TenantId, db: Db, source: LiveSourceId) -> Sequence[RememberedPrimitive]:
+    """The remembered primitives of a live source, sorted by family and name."""
+    wanted = select(live_primitives).where(live_primitives.c.tenant_id == tenant, live_primitives.c.source_id == source)
+    rows = await db.execute(wanted.order_by(live_primitives.c.family, live_primitives.c.name))
+    return [_remembered(row) for row in rows.mappings()]
+
+
+async def load(tenant: TenantId, db: Db) -> Mapping[LiveSourceId, Sequence[RememberedPrimitive]]:
+    """The primitives of the enabled live sources that clients see, or whose accepted definition keeps the name."""
+    is_known = or_(live_primitives.c.is_present, live_primitives.c.accepted_digest.is_not(None))
+    wanted = select(live_primitives).join(live_sources, _of_source())
+    rows = await db.execute(
+        wanted.where(live_primitives.c.tenant_id == tenant, live_sources.c.enabled, is_known).order_by(
+            live_primitives.c.family, live_primitives.c.name
+        )
+    )
+    found: dict[LiveSourceId, list[RememberedPrimitive]] = {}
+    for row in rows.mappings():
+        found.setdefault(LiveSourceId(row["source_id"]), []).append(_remembered(row))
+    return found
+
+
+async def count(tenant: TenantId, db: Db, *, but: LiveSourceId | None = None) -> int:
+    """Number of present primitives of the tenant's live sources, without those of `but`."""
+    counted = select(func.count()).where(live_primitives.c.tenant_id == tenant, live_primitives.c.is_present)
+    others = counted if but is None else counted.where(live_primitives.c.source_id != but)
+    return int((await db.execute(others)).scalar_one())
+
+
+async def replace_some(
+    tenant: TenantId,
+    db: Db,
+    source: LiveSourceId,
+    *,
+    gone: Sequence[RememberedPrimitive],
+    added: Sequence[RememberedPrimitive],
+) -> None:
+    """Delete some primitives of a live source, and add others.
+
+    Raises:
+        NotFound: the tenant has no such live source.
+    """
+    if gone:
+        is_gone = tuple_(live_primitives.c.family, live_primitives.c.remote).in_([_place(one) for one in gone])
+        await db.execute(delete(live_primitives).where(*_of(tenant, source), is_gone))
+    if added:
+        rows = [{"tenant_id": tenant, "source_id": source, **_facts(one)} for one in added]
+        await db.execute(insert_into(live_primitives), rows)
+
+
+async def hide(tenant: TenantId, db: Db, source: LiveSourceId) -> int:
+    """Mark the primitives of a live source as absent; return the number of those that clients saw."""
+    before = select(func.count()).where(*_of(tenant, source), live_primitives.c.is_present, _is_accepted())
+    seen = int((await db.execute(before)).scalar_one())
+    await db.execute(update(live_primitives).where(*_of(tenant, source)).values(is_present=False))
+    return seen
+
+
+def _of(tenant: TenantId, source: LiveSourceId) -> Sequence[Any]:
+    return live_primitives.c.tenant_id == tenant, live_primitives.c.source_id == source
+
+
+def _of_source() -> Any:
+    return and_(
+        live_sources.c.tenant_id == live_primitives.c.tenant_id, live_sources.c.id == live_primitives.c.source_id
+    )
+
+
+def _is_accepted() -> Any:
+    return live_primitives.c.digest == live_primitives.c.accepted_digest
+
+
+def _place(one: RememberedPrimitive) -> tuple[str, str]:
+    return one.primitive.family.value, one.primitive.remote
+
+
+def _facts(one: RememberedPrimitive) -> Mapping[str, object]:
+    return {
+        "family": one.primitive.family.value,
+        "remote": one.primitive.remote,
+        "name": one.primitive.name,
+        "definition": one.primitive.definition,
+        "safety": one.primitive.safety.value,
+        "reasons": list(one.primitive.safety_reasons),
+        "digest": one.primitive.digest,
+        "accepted_digest": one.accepted_digest,
+        "accepted_definition": one.accepted_definition,
+        "is_present": one.is_present,
+    }
+
+
+def _remembered(row: RowMapping) -> RememberedPrimitive:
+    return RememberedPrimitive(
+        primitive=LivePrimitive(
+            family=Family(row["family"]),
+            name=row["name"],
+            remote=row["remote"],
+            definition=row["definition"],
+            safety=Safety(row["safety"]),
+            safety_reasons=tuple(row["reasons"]),
+            digest=row["digest"],
+            is_held=row["digest"] != row["accepted_digest"],
+        ),
+        accepted_digest=row["accepted_digest"],
+        accepted_definition=row["accepted_definition"],
+        is_present=row["is_present"],
+    )

@@ -1,0 +1,163 @@
+"""A tenant's live sources: as declared, and the status of their attachments."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import RowMapping, Select, delete, func, or_, select, update
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource, LiveStatus
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.policy import Safety
+from gateway.errors import NotFound
+from gateway.store.engine import Db
+from gateway.store.pagination import select_page
+from gateway.store.tables import live_sources
+
+_ALL = func.list_live_sources().table_valued("tenant_id", "id", "kind")
+
+
+async def insert(source: LiveSource, db: Db) -> None:
+    """Add a live source.
+
+    Raises:
+        NameTaken: the tenant has a live source of this name.
+        NotFound: there is no such tenant.
+    """
+    made = {"tenant_id": source.tenant, "id": source.id, "version": source.version, "created_at": source.created_at}
+    await db.execute(insert_into(live_sources).values(**made, **_declared(source), **_reported(source.status)))
+
+
+async def get(tenant: TenantId, db: Db, name_or_id: str) -> LiveSource | None:
+    """The live source of this id or name; an id takes precedence."""
+    is_named = or_(live_sources.c.id == name_or_id, live_sources.c.name == name_or_id)
+    wanted = _listed(tenant).where(is_named).order_by((live_sources.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return _live_source(row) if row else None
+
+
+async def page(
+    tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[LiveSource]:
+    """One page of the tenant's live sources, by default in order of names."""
+    wanted = select_page(_listed(tenant), live_sources.c, "name", after=after, limit=limit, order=order)
+    return [_live_source(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def load(tenant: TenantId, db: Db) -> Sequence[LiveSource]:
+    """The tenant's enabled live sources, oldest first."""
+    wanted = _listed(tenant).where(live_sources.c.enabled).order_by(live_sources.c.created_at, live_sources.c.id)
+    return [_live_source(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def count(tenant: TenantId, db: Db) -> int:
+    """Number of the tenant's live sources."""
+    counted = select(func.count()).select_from(live_sources).where(live_sources.c.tenant_id == tenant)
+    return int((await db.execute(counted)).scalar_one())
+
+
+async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
+    """Names of the live sources that use this credential."""
+    is_it = (live_sources.c.tenant_id == tenant, live_sources.c.credential == credential)
+    return list((await db.execute(select(live_sources.c.name).where(*is_it).order_by(live_sources.c.name))).scalars())
+
+
+async def all_enabled(db: Db) -> Sequence[tuple[TenantId, LiveSourceId, LiveKind]]:
+    """The enabled live sources of all tenants; the query sees past row-level security."""
+    rows = await db.execute(select(_ALL.c.tenant_id, _ALL.c.id, _ALL.c.kind))
+    return [(TenantId(tenant), LiveSourceId(source), LiveKind(kind)) for tenant, source, kind in rows]
+
+
+async def save(source: LiveSource, db: Db) -> None:
+    """Store a live source and its status under its next version.
+
+    Raises:
+        NotFound: the tenant has no such live source.
+        NameTaken: another live source of the tenant has the name.
+    """
+    is_it = (live_sources.c.tenant_id == source.tenant, live_sources.c.id == source.id)
+    facts = {**_declared(source), **_reported(source.status), "version": live_sources.c.version + 1}
+    done = await db.execute(update(live_sources).where(*is_it).values(**facts).returning(live_sources.c.id))
+    if done.one_or_none() is None:
+        raise NotFound("There is no such live source.")
+
+
+async def report(tenant: TenantId, db: Db, source: LiveSourceId, status: LiveStatus) -> None:
+    """Store the status of an attachment; the version stays."""
+    is_it = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
+    await db.execute(update(live_sources).where(*is_it).values(**_reported(status)))
+
+
+async def remove(tenant: TenantId, db: Db, source: LiveSourceId) -> bool:
+    """Delete a live source with its primitives; True if it existed."""
+    is_it = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
+    done = await db.execute(delete(live_sources).where(*is_it).returning(live_sources.c.id))
+    return done.one_or_none() is not None
+
+
+def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+    return select(live_sources).where(live_sources.c.tenant_id == tenant)
+
+
+def _declared(source: LiveSource) -> Mapping[str, Any]:
+    return {
+        "name": source.name,
+        "kind": source.kind.value,
+        "settings": dict(source.settings),
+        "prefix": source.prefix,
+        "credential": source.credential,
+        "include": list(source.include),
+        "exclude": list(source.exclude),
+        "safety": {name: level.value for name, level in source.safety.items()},
+        "accepts_changes": source.accepts_changes,
+        "enabled": source.enabled,
+        "updated_at": source.updated_at,
+    }
+
+
+def _reported(status: LiveStatus) -> Mapping[str, Any]:
+    return {
+        "state": status.state.value,
+        "attachment": status.attachment,
+        "replica": status.replica,
+        "title": status.title,
+        "since": status.since,
+        "fault": status.fault,
+        "failures": status.failures,
+        "retry_at": status.retry_at,
+        "notices": list(status.notices),
+        "can_subscribe": status.can_subscribe,
+    }
+
+
+def _live_source(row: RowMapping) -> LiveSource:
+    return LiveSource(
+        tenant=TenantId(row["tenant_id"]),
+        id=LiveSourceId(row["id"]),
+        name=row["name"],
+        kind=LiveKind(row["kind"]),
+        settings=row["settings"],
+        prefix=row["prefix"],
+        credential=row["credential"],
+        include=tuple(row["include"]),
+        exclude=tuple(row["exclude"]),
+        safety={name: Safety(level) for name, level in row["safety"].items()},
+        accepts_changes=row["accepts_changes"],
+        enabled=row["enabled"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        status=LiveStatus(
+            state=AttachmentState(row["state"]),
+            attachment=row["attachment"],
+            replica=row["replica"],
+            title=row["title"],
+            since=row["since"],
+            fault=row["fault"],
+            failures=row["failures"],
+            retry_at=row["retry_at"],
+            notices=tuple(row["notices"]),
+            can_subscribe=row["can_subscribe"],
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Outbound webhooks of tenants: endpoints with sealed secrets, and the outbox of deliveries."""

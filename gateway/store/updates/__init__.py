@@ -1,0 +1,1 @@
+"""Watches and webhooks of tenants."""

@@ -1,0 +1,83 @@
+"""Byte streams to what an allow-list names: a unix socket, or a host and port. The caller has compared the lists.
+
+TCP is dialled by the connector of the HTTP client: it resolves once, judges each address and dials the judged one. A
+unix socket is opened first and then connected by its descriptor, so that no symbolic link leads to another socket.
+"""
+
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from gateway.upstream.egress.allow_list import AllowEntry, AllowList, write_entry
+from gateway.upstream.egress.guard import denied
+from gateway.upstream.egress.origins import Origin, read_url
+
+ByteStream: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+_BUFFERED = 1 << 16
+"""Bytes that a reader buffers; the connection is paused at twice as many."""
+_DESCRIPTORS = "/proc/self/fd"
+
+
+Dial: TypeAlias = Callable[
+    [Origin, Callable[[], asyncio.StreamReaderProtocol], AllowList], Awaitable[asyncio.StreamReaderProtocol]
+]
+"""Connects to an origin whose addresses the guard judges."""
+
+
+async def dial_tcp(entry: AllowEntry, dial: Dial, permitted: AllowList, *, is_tls: bool = False) -> ByteStream:
+    """Connect to the host and port of an entry, with TLS if `is_tls`.
+
+    Raises:
+        EgressDenied: one of its addresses may not be dialled.
+        TransportFault: no connection was made.
+    """
+    found = read_url(f"{'https' if is_tls else 'http'}://{write_entry(entry)}")
+    if found is None:
+        raise denied()
+    accepted: list[ByteStream] = []
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append((reader, writer))
+
+    def make() -> asyncio.StreamReaderProtocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(_BUFFERED), accept)
+
+    await dial(found[0], make, permitted)
+    return accepted[-1]
+
+
+async def dial_unix(path: str) -> ByteStream:
+    """Connect to the unix socket that is at this path itself, not behind a symbolic link.
+
+    Raises:
+        EgressDenied: a part of the path is a symbolic link, or it is no socket.
+        OSError: there is nothing at the path, or no program accepts.
+    """
+    descriptor = _open_socket(path)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(connection, f"{_DESCRIPTORS}/{descriptor}")
+        return await asyncio.open_unix_connection(sock=connection, limit=_BUFFERED)
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _open_socket(path: str) -> int:
+    """A descriptor of the socket; no other file that the path is made to name later can take its place."""
+    if not hasattr(os, "O_PATH"):  # Linux has it; other systems cannot dial what was examined
+        raise denied()
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+    is_itself = str(Path(f"{_DESCRIPTORS}/{descriptor}").readlink()) == path
+    if not is_itself or not stat.S_ISSOCK(os.fstat(descriptor).st_mode):  # guard: egress-socket-path
+        os.close(descriptor)
+        raise denied()
+    return descriptor

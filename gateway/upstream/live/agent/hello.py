@@ -1,0 +1,51 @@
+"""The first message of an agent, `provider/hello`: its source, and the attachment that it resumes."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, cast
+
+from gateway.errors import BadInput
+from gateway.upstream.live.agent.jsonrpc import AgentRequest, MessageId
+
+VERSION: Final = 1
+"""Version of the protocol."""
+_LONGEST_TITLE: Final = 200
+_NAME: Final = re.compile(r"[a-z0-9-]{1,40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHello:
+    """The members of a hello. `calls` are ids of calls that the agent still has; they are unchecked."""
+
+    message_id: MessageId | None
+    source: str
+    title: str
+    resume: str
+    calls: tuple[object, ...]
+    completes: bool
+    """True if the agent completes arguments."""
+    reports_updates: bool
+    """True if the agent reports updates of its resources."""
+
+
+def parse_hello(message: AgentRequest) -> AgentHello:
+    """Return the hello in this request.
+
+    Raises:
+        BadInput: the version is unknown, or the name of the source is invalid.
+    """
+    params = message.params
+    source, title, resume, calls = (params.get(name) for name in ("source", "title", "resume", "calls"))
+    if params.get("version") != VERSION:
+        raise BadInput(f"version must be {VERSION}")
+    if not isinstance(source, str) or _NAME.fullmatch(source) is None:
+        raise BadInput(f"source must match {_NAME.pattern}")
+    return AgentHello(
+        message_id=message.id,
+        source=source,
+        title=title[:_LONGEST_TITLE] if isinstance(title, str) else "",
+        resume=resume if isinstance(resume, str) else "",
+        calls=tuple(cast("list[object]", calls)) if isinstance(calls, list) else (),
+        completes=params.get("completions") is True,
+        reports_updates=params.get("subscriptions") is True,
+    )

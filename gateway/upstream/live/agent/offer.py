@@ -1,0 +1,157 @@
+"""The offer of one agent: its definitions by family and name, within bounds, and the notices for its author.
+
+`docs/providers.md` describes the messages.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+import msgspec
+
+from gateway.domain.live_sources import DiscoveredPrimitive
+from gateway.domain.primitives import Family
+
+MOST_PRIMITIVES: Final = 500
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""The most bytes of all definitions of one source."""
+LONGEST_NAME: Final = 1024
+
+_MEMBERS: Final[Mapping[str, tuple[Family, str]]] = {
+    "tools": (Family.TOOL, "name"),
+    "resources": (Family.RESOURCE, "uri"),
+    "resourceTemplates": (Family.TEMPLATE, "uriTemplate"),
+    "prompts": (Family.PROMPT, "name"),
+}
+"""The lists of a message, each with its family and the member of a definition that names it."""
+
+_Key = tuple[Family, str]
+Check = Callable[[Sequence[DiscoveredPrimitive]], Awaitable[Sequence[str | None]]]
+"""Returns the fault of each definition, or None; the catalog's rules, which may take long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One definition of a message, and the reason for which it is refused."""
+
+    primitive: DiscoveredPrimitive
+    fault: str | None
+
+
+async def read_candidates(params: Mapping[str, object], check: Check) -> Sequence[Candidate]:
+    """Return the definitions of a message, each checked by itself."""
+    read: list[Candidate] = []
+    seen: set[_Key] = set()
+    for family, member, raw in _listed(params):
+        name, fault = _name_of(raw, member)
+        if len(read) >= MOST_PRIMITIVES:
+            fault = f"more than {MOST_PRIMITIVES} definitions in one message"
+        elif (family, name) in seen:
+            fault = fault or "defined twice in one message"
+        seen.add((family, name))
+        definition = cast("dict[str, object]", raw) if isinstance(raw, dict) else {}
+        read.append(
+            Candidate(primitive=DiscoveredPrimitive(family=family, name=name, definition=definition), fault=fault)
+        )
+        if len(read) > 2 * MOST_PRIMITIVES:
+            break
+    checked = iter(await check([one.primitive for one in read if one.fault is None]))
+    return [one if one.fault else replace(one, fault=next(checked)) for one in read]
+
+
+class Offer:
+    """The definitions of one source. A bad definition is left out with a notice; it replaces nothing."""
+
+    def __init__(self) -> None:
+        self._offered: dict[_Key, tuple[DiscoveredPrimitive, int]] = {}
+        self._notices: dict[_Key, str] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        """Number of offered primitives."""
+        return len(self._offered)
+
+    @property
+    def primitives(self) -> tuple[DiscoveredPrimitive, ...]:
+        """The offered primitives, in the order of their registration."""
+        return tuple(primitive for primitive, _ in self._offered.values())
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The faults of definitions that are left out."""
+        return tuple(f"{family} {name!a}: {reason}" for (family, name), reason in self._notices.items())
+
+    def has(self, family: Family, name: str) -> bool:
+        """True if the agent offers this primitive now."""
+        return (family, name) in self._offered
+
+    def has_family(self, family: Family) -> bool:
+        """True if the agent offers any primitive of the family."""
+        return any(offered is family for offered, _ in self._offered)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._offered.clear()
+        self._notices.clear()
+        self._bytes = 0
+
+    def add(self, candidates: Sequence[Candidate]) -> list[dict[str, str]]:
+        """Add definitions, each in place of one with its family and name; return the notices."""
+        notices: list[dict[str, str]] = []
+        for one in candidates:
+            family, name = key = one.primitive.family, one.primitive.name
+            reason = one.fault or self._put(key, one.primitive)
+            if reason is not None:
+                notices.append({"family": family, "name": name, "reason": reason})
+                if len(self._notices) < MOST_PRIMITIVES:
+                    self._notices[key] = reason
+        return notices
+
+    def remove(self, params: Mapping[str, object]) -> list[dict[str, str]]:
+        """Remove the primitives of these names; return a notice for each unknown one."""
+        notices: list[dict[str, str]] = []
+        for family, _, name in _listed(params):
+            key = family, name if isinstance(name, str) else ""
+            self._notices.pop(key, None)
+            if not self._drop(key) and len(notices) < MOST_PRIMITIVES:
+                notices.append({"family": family, "name": key[1][:LONGEST_NAME], "reason": "not registered"})
+        return notices
+
+    def _put(self, key: _Key, primitive: DiscoveredPrimitive) -> str | None:
+        """Store one definition; return the reason if it is refused."""
+        size, replaced = len(msgspec.json.encode(primitive.definition)), self._offered.get(key)
+        before = 0 if replaced is None else replaced[1]
+        if replaced is None and len(self._offered) >= MOST_PRIMITIVES:  # guard: agent-primitives
+            return f"more than {MOST_PRIMITIVES} primitives of one source"
+        if self._bytes - before + size > MOST_BYTES:  # guard: agent-definitions-size
+            return f"the definitions of one source have more than {MOST_BYTES} bytes"
+        self._notices.pop(key, None)
+        self._offered[key] = primitive, size
+        self._bytes += size - before
+        return None
+
+    def _drop(self, key: _Key) -> bool:
+        dropped = self._offered.pop(key, None)
+        if dropped is None:
+            return False
+        self._bytes -= dropped[1]
+        return True
+
+
+def _listed(params: Mapping[str, object]) -> Iterator[tuple[Family, str, object]]:
+    """Iterate over the lists of a message; members of other names and types are ignored."""
+    for listed, (family, member) in _MEMBERS.items():
+        items = params.get(listed)
+        if isinstance(items, list):
+            for item in cast("list[object]", items):
+                yield family, member, item
+
+
+def _name_of(raw: object, member: str) -> tuple[str, str | None]:
+    """Return the name of a definition, and the fault if it has none."""
+    if not isinstance(raw, dict):
+        return "", "a definition must be an object"
+    name = cast("dict[str, object]", raw).get(member)
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        return "", f"{member} must be a string of at most {LONGEST_NAME} characters"
+    return name, None

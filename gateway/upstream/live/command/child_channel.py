@@ -1,0 +1,165 @@
+"""One child process that speaks MCP on its standard streams: one message per line, bounded, its log lines forwarded.
+
+The child has its own session and process group, limits of memory and open files, and an environment of its own. It may
+use the network and the file system as the gateway's account may. It ends with the channel, and with the gateway.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+import structlog
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.upstream.live.mcp.messages import LONGEST, show
+
+log = structlog.get_logger(__name__)
+
+MEMORY_BYTES = 4 << 30
+"""Limit on the address space of each process of the child; runtimes such as Node reserve far more than they use."""
+MOST_FILES = 256
+_MOST_LOGGED = 1_000
+_LONGEST_LOGGED = 1_000
+_PATIENCE_S = 1.0
+_SET_DEATH_SIGNAL = 1
+_IS_LINUX = os.uname().sysname == "Linux"
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class ChildChannel:
+    """The standard streams of one running child."""
+
+    def __init__(self, process: asyncio.subprocess.Process, tenant: TenantId, name: str) -> None:
+        self._process = process
+        self._tenant = tenant
+        self._name = name
+        self._logging = asyncio.get_running_loop().create_task(self._log())
+
+    @classmethod
+    async def start(cls, argv: Sequence[str], env: Mapping[str, str], *, tenant: TenantId, name: str) -> Self:
+        """Start the program, without a shell.
+
+        Raises:
+            LiveSourceFailed: the program cannot be started.
+        """
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                limit=LONGEST,
+                cwd="/",
+                # guard: live-command-environment
+                env={"PATH": os.environ.get("PATH", _DEFAULT_PATH), **env},
+                start_new_session=True,
+                preexec_fn=_restrict(),  # takes no lock
+            )
+        )
+        try:
+            process = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(_kill_started)
+            raise
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            raise LiveSourceFailed(
+                f"the program {show(argv[0], 100)!r} cannot be started: {show(str(error))}"
+            ) from None
+        return cls(process, tenant, name)
+
+    async def send(self, raw: bytes) -> None:
+        """Write one line.
+
+        Raises:
+            LiveSourceFailed: the program has closed its input.
+        """
+        stdin = self._process.stdin
+        try:
+            if stdin is not None:
+                stdin.write(raw + b"\n")
+                await stdin.drain()
+        except (ConnectionError, RuntimeError):
+            raise LiveSourceFailed("the program closed its standard input") from None
+
+    async def receive(self) -> bytes | None:
+        """Return the next line that is not empty; None at the end.
+
+        Raises:
+            LiveSourceFailed: the line is too long.
+        """
+        stdout = self._process.stdout
+        while stdout is not None:
+            try:
+                line = await stdout.readuntil(b"\n")
+            except asyncio.IncompleteReadError:
+                return None
+            except asyncio.LimitOverrunError:  # guard: live-line-length
+                raise LiveSourceFailed(f"the program wrote a line of more than {LONGEST:,} bytes") from None
+            if raw := line.strip():
+                return raw
+        return None
+
+    async def close(self) -> None:
+        """Close the input, wait a second for the program to end, and kill what is left of its process group."""
+        process = self._process
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE_S):
+                    await process.wait()
+        finally:
+            _kill_group(process.pid)
+            self._logging.cancel()
+        await asyncio.gather(process.wait(), self._logging, return_exceptions=True)
+
+    async def _log(self) -> None:
+        """Forward the first lines of standard error to the log; read and drop the rest."""
+        stderr, count = self._process.stderr, 0
+        while stderr is not None and (piece := await stderr.read(_LONGEST_LOGGED)):
+            count += 1
+            if count <= _MOST_LOGGED:
+                text = show(piece.decode("utf-8", "replace").strip(), _LONGEST_LOGGED)
+                log.info("live_command_wrote", tenant_id=self._tenant, live_source=self._name, text=text)
+
+
+def _kill_started(starting: "asyncio.Future[asyncio.subprocess.Process]") -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        _kill_group(starting.result().pid)
+
+
+def _kill_group(group: int) -> None:
+    """Kill what is left of the child's process group, the children of the child among it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _restrict() -> Callable[[], None]:
+    """Return a hook that runs in the child before its program: limits, and its end with the gateway (Linux)."""
+    prctl = ctypes.CDLL(None).prctl if _IS_LINUX else None
+    parent = os.getpid()
+    limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_NOFILE: MOST_FILES, resource.RLIMIT_CORE: 0}
+    wanted = [(kind, min(most, value)) for kind, value in limits.items() if (most := _hard_limit(kind)) >= 0]
+
+    def restrict() -> None:
+        for kind, value in wanted:
+            resource.setrlimit(kind, (value, value))
+        if prctl is not None:
+            prctl(_SET_DEATH_SIGNAL, signal.SIGKILL.value)
+            if os.getppid() != parent:
+                os._exit(1)
+
+    return restrict
+
+
+def _hard_limit(kind: int) -> int:
+    most = resource.getrlimit(kind)[1]
+    return sys.maxsize if most == resource.RLIM_INFINITY else most

@@ -1,0 +1,49 @@
+"""Short work of an attachment that no request waits for, such as the end of a session; bounded in time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from gateway.errors import GatewayError
+
+log = structlog.get_logger(__name__)
+
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+"""Runs short work in the background of an attachment."""
+
+_LONGEST_S = 5.0
+
+
+class Background:
+    """Runs short work; leaving the block waits for it."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run this in a task."""
+        task = asyncio.get_running_loop().create_task(quietly(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def quietly(work: Coroutine[Any, Any, None]) -> None:
+    """Do this within a few seconds; a failure is logged."""
+    try:
+        async with asyncio.timeout(_LONGEST_S):
+            await work
+    except (GatewayError, TimeoutError) as error:
+        log.info("live_session_not_closed", fault=str(error))
+    except Exception:
+        log.exception("live_session_not_closed")

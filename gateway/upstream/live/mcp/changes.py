@@ -1,0 +1,89 @@
+"""The stream of changes of one attachment: followed, opened again after it ended, given up after several failures."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+
+import structlog
+
+from gateway.domain.live_sources import LiveSource
+from gateway.errors import GatewayError, UpstreamBusy
+from gateway.upstream.live.interfaces import LiveListener
+from gateway.upstream.live.mcp.link import McpLink
+from gateway.upstream.live.mcp.messages import Message, RemoteRefusal, is_object
+from gateway.upstream.live.mcp.session import StreamNotOffered
+
+log = structlog.get_logger(__name__)
+
+PAUSES_S = (0.2, 0.5, 1.0, 2.0)
+"""Pauses before the stream is opened again; after an error more, the attachment ends."""
+PING_S = 30.0
+"""Time between two requests that show if the server is alive."""
+_STABLE_S = 30.0
+_LIST_CHANGES = frozenset(
+    {
+        "notifications/tools/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/prompts/list_changed",
+    }
+)
+
+
+async def follow_changes(source: LiveSource, link: McpLink, listener: LiveListener) -> str:
+    """Report changes until the server is lost; return the reason."""
+    failures, is_first = 0, True
+    loop = asyncio.get_running_loop()
+
+    def opened() -> None:
+        nonlocal is_first
+        if not is_first:
+            listener.changed()  # while there was no stream, changes were not reported
+        is_first = False
+
+    while True:
+        began, fault = loop.time(), None
+        try:
+            await _alive(link.follow(opened), link)
+        except StreamNotOffered:
+            return await _watch(link)
+        except GatewayError as error:
+            fault = error.message
+        failures = 1 if loop.time() - began > _STABLE_S else failures + 1
+        if fault is not None:
+            if failures > len(PAUSES_S):
+                return f"the stream of changes is lost: {fault}"
+            log.info("live_stream_lost", tenant_id=source.tenant, live_source=source.name, fault=fault)
+        await asyncio.sleep(PAUSES_S[failures - 1] if failures <= len(PAUSES_S) else _STABLE_S)
+
+
+async def _watch(link: McpLink) -> str:
+    """Return the reason for which a server without a stream does not answer any more."""
+    try:
+        await _alive(asyncio.Event().wait(), link)
+    except GatewayError as error:
+        return f"the server is lost: {error.message}"
+    raise AssertionError("unreachable")
+
+
+async def _alive(following: Awaitable[object], link: McpLink) -> None:
+    """Wait for this while the server answers pings."""
+    task = asyncio.ensure_future(following)
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=PING_S)
+            if not task.done():
+                with suppress(RemoteRefusal, UpstreamBusy):  # a refusal proves life; a full pool proves nothing
+                    await link.ping()
+        task.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def report_change(listener: LiveListener, message: Message) -> None:
+    """Report a changed list or resource to the listener; other notifications are dropped."""
+    method, params = message.get("method"), message.get("params")
+    if method in _LIST_CHANGES:
+        listener.changed()
+    elif method == "notifications/resources/updated" and is_object(params) and isinstance(params.get("uri"), str):
+        listener.updated(params["uri"])

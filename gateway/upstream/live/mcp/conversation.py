@@ -1,0 +1,151 @@
+"""One request to a remote server and the messages about it, until its response.
+
+Progress, log messages and questions of the server go to the one client that sent the request. The client answers
+questions in tasks, so that messages are read meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.errors import CapabilityMissing, ClientSilent
+from gateway.upstream.live.interfaces import LiveClient
+from gateway.upstream.live.mcp.messages import (
+    INTERNAL,
+    METHOD_UNKNOWN,
+    Message,
+    error_of,
+    is_object,
+    is_response,
+    result_of,
+    show,
+)
+from gateway.upstream.live.mcp.time_limit import TimeLimit
+
+Read = Callable[[], Awaitable[Message | None]]
+Reply = Callable[[Mapping[str, object]], Awaitable[None]]
+"""Sends the members of a response to a question of the server."""
+
+Report = Callable[[Message], None]
+"""Receives a notification that belongs to no request, such as a change of a list."""
+
+QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+MOST_QUESTIONS = 16
+"""Limit on the questions of one request."""
+_OF_THE_REQUEST = frozenset({"notifications/progress", "notifications/message"})
+_LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
+_LONGEST_TEXT = 1_000
+
+
+class Conversation:
+    """The messages of one request; `client` is None for requests of the gateway itself, which answer no questions."""
+
+    def __init__(
+        self, read: Read, reply: Reply, request_id: int, client: LiveClient | None, limit: TimeLimit, report: Report
+    ) -> None:
+        self._read = read
+        self._reply = reply
+        self._id = request_id
+        self._client = client
+        self._limit = limit
+        self._report = report
+        self._asking: set[asyncio.Task[None]] = set()
+        self._asked = 0
+
+    async def run(self) -> dict[str, Any]:
+        """Return the result of the request.
+
+        Raises:
+            RemoteRefusal: the server refused the request.
+            LiveSourceFailed: the server broke the protocol.
+            LiveSourceDetached: the messages ended before the response.
+            GatewayError: the client could not be reached.
+        """
+        try:
+            while (message := await self._next()) is not None:
+                if is_response(message):
+                    if message.get("id") != self._id or isinstance(message["id"], bool):  # guard: live-response-id
+                        raise LiveSourceFailed("the server sent a response to another request")
+                    return result_of(message)
+                await self._handle(message)
+        finally:
+            for task in self._asking:
+                task.cancel()
+            await asyncio.gather(*self._asking, return_exceptions=True)
+        raise LiveSourceDetached("the server ended its answer before the result")
+
+    async def _next(self) -> Message | None:
+        """Read the next message; meanwhile the client answers questions."""
+        if not self._asking:
+            return await self._read()
+        reading = asyncio.ensure_future(self._read())
+        try:
+            while not reading.done():
+                done, _ = await asyncio.wait({reading, *self._asking}, return_when=asyncio.FIRST_COMPLETED)
+                for task in done & self._asking:
+                    self._asking.discard(task)
+                    task.result()
+                if not self._asking:
+                    self._limit.resume()
+            return reading.result()
+        finally:
+            reading.cancel()
+
+    async def _handle(self, message: Message) -> None:
+        method, params = message.get("method"), message.get("params")
+        if not isinstance(method, str):
+            raise LiveSourceFailed("the server sent a message without a method")
+        members = params if is_object(params) else {}
+        if "id" in message:
+            await self._take_question(message["id"], method, members)
+        elif method not in _OF_THE_REQUEST:
+            self._report(message)
+        elif self._client is not None:
+            await notify(self._client, self._id, method, members)
+
+    async def _take_question(self, identifier: object, method: str, params: dict[str, Any]) -> None:
+        if not isinstance(identifier, int | str) or isinstance(identifier, bool):
+            raise LiveSourceFailed("the server sent a request with an invalid id")
+        self._asked += 1
+        if self._asked > MOST_QUESTIONS:  # guard: live-question-count
+            raise LiveSourceFailed(f"the server asked more than {MOST_QUESTIONS} questions in one request")
+        if method == "ping":
+            await self._reply({"id": identifier, "result": {}})
+        elif self._client is None or method not in QUESTIONS:
+            refusal = {"code": METHOD_UNKNOWN, "message": f"the client does not support {show(method, 64)}"}
+            await self._reply({"id": identifier, "error": refusal})
+        else:
+            self._limit.pause()
+            self._asking.add(asyncio.ensure_future(self._ask(self._client, identifier, method, params)))
+
+    async def _ask(self, client: LiveClient, identifier: int | str, method: str, params: dict[str, Any]) -> None:
+        try:
+            answer: Mapping[str, object] = {"result": await client.ask(method, without_meta(params))}
+        except CapabilityMissing as error:
+            answer = {"error": error_of(error, METHOD_UNKNOWN)}
+        except ClientSilent as error:
+            answer = {"error": error_of(error, INTERNAL)}
+        await self._reply({"id": identifier, **answer})
+
+
+async def notify(client: LiveClient, token: int, method: str, params: Mapping[str, Any]) -> None:
+    """Forward progress of this token and log messages to the client; other notifications are dropped."""
+    if method == "notifications/progress" and params.get("progressToken") == token:  # guard: live-progress-token
+        done, total, words = params.get("progress"), params.get("total"), params.get("message")
+        if is_number(done):
+            shown = show(words, _LONGEST_TEXT) if isinstance(words, str) else None
+            await client.progress(cast(float, done), cast(float, total) if is_number(total) else None, shown)
+    elif method == "notifications/message" and params.get("level") in _LEVELS and "data" in params:
+        logger = params.get("logger")
+        await client.log(params["level"], params["data"], show(logger, 128) if isinstance(logger, str) else None)
+
+
+def without_meta(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters without `_meta`, which concerns only the two ends of one connection."""
+    return {name: value for name, value in params.items() if name != "_meta"}
+
+
+def is_number(value: object) -> bool:
+    """True if the value is a JSON number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,248 @@
+"""Sessions over one channel in each direction, such as HTTP+SSE or the standard streams of a program.
+
+Responses and progress are sorted by id. A question or log message names no request: it belongs to the one that runs,
+and is refused while several run. A request that was given up runs until its response: the server may still work on it.
+"""
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import structlog
+
+from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.errors import GatewayError
+from gateway.upstream.live.interfaces import LiveClient
+from gateway.upstream.live.mcp.background import Spawn
+from gateway.upstream.live.mcp.conversation import Conversation, Report
+from gateway.upstream.live.mcp.messages import (
+    METHOD_UNKNOWN,
+    Message,
+    RemoteRefusal,
+    is_object,
+    is_response,
+    read_message,
+    write_message,
+)
+from gateway.upstream.live.mcp.response_messages import MOST_MESSAGES
+from gateway.upstream.live.mcp.session import (
+    ServerFacts,
+    SessionExpired,
+    begin,
+    initialization,
+    read_facts,
+    with_token,
+)
+from gateway.upstream.live.mcp.time_limit import TimeLimit
+
+log = structlog.get_logger(__name__)
+
+UNSOLICITED_S = 60.0
+"""Time in which a server may send a limited number of messages about no request."""
+_MOST_WAITING = 64
+_MOST_ABANDONED = 1_000
+"""Limit on the requests without a response that are remembered; with so many, questions are refused for good."""
+_OF_ONE_REQUEST = frozenset({"notifications/message", "notifications/cancelled"})
+
+
+class Channel(Protocol):
+    """A way for messages in both directions."""
+
+    async def send(self, raw: bytes) -> None:
+        """Send one message."""
+        ...
+
+    async def receive(self) -> bytes | None:
+        """Return the next message; None at the end."""
+        ...
+
+    async def close(self) -> None:
+        """Close both directions."""
+        ...
+
+
+class Inbox:
+    """The received messages of one request. While it is full, notifications are dropped; a question ends the request.
+
+    So a client that reads slowly delays no other request of the channel.
+    """
+
+    def __init__(self) -> None:
+        self._messages: deque[Message | None] = deque()
+        self._changed = asyncio.Event()
+        self._count = 0
+        self._fault: str | None = None
+
+    def put(self, message: Message | None) -> None:
+        """Add a message, or None at the end."""
+        self._count += 1
+        if self._count > MOST_MESSAGES:  # guard: live-inbox-count
+            self._fault = f"the server sent more than {MOST_MESSAGES:,} messages about one request"
+        elif message is None or is_response(message) or len(self._messages) < _MOST_WAITING:
+            self._messages.append(message)
+        elif "id" in message:  # guard: live-inbox-full
+            self._fault = f"more than {_MOST_WAITING} messages of the server wait for the client"
+        self._changed.set()
+
+    async def read(self) -> Message | None:
+        """Return the next message.
+
+        Raises:
+            LiveSourceFailed: the request has too many.
+        """
+        while not self._messages and self._fault is None:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._fault is not None:
+            raise LiveSourceFailed(self._fault)
+        return self._messages.popleft()
+
+
+class DuplexSession:
+    """One session over a channel. A shared one runs requests of several clients at once."""
+
+    def __init__(
+        self, channel: Channel, report: Report, spawn: Spawn, *, is_shared: bool, identity: bytes = b""
+    ) -> None:
+        self.identity = identity
+        self._spawn = spawn
+        self.facts = ServerFacts(revision="")
+        self._channel = channel
+        self._report = report
+        self._is_shared = is_shared
+        self._ids = itertools.count(1)
+        self._running: dict[int, tuple[Inbox, LiveClient | None]] = {}
+        self._abandoned: set[int] = set()
+        self._reading: asyncio.Task[None] | None = None
+        self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_shared(self) -> bool:
+        """True if the program behind the channel serves all clients of the attachment."""
+        return self._is_shared
+
+    @property
+    def is_clean(self) -> bool:
+        """False: late messages of one client's request, which name no request, would reach the next client."""
+        return False
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the channel is closed."""
+        return self._ended.done()
+
+    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> None:
+        """Initialize the session; a failure closes the channel."""
+        self._reading = asyncio.get_running_loop().create_task(self._read())
+        try:
+            result = await self.request("initialize", initialization(capabilities), None, limit)
+            self.facts = read_facts(result)
+            await begin(self, limit)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def request(
+        self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
+    ) -> dict[str, Any]:
+        """Run one request. A request that is given up is cancelled at the server."""
+        if self.has_ended:
+            raise SessionExpired(f"the connection to the server has ended: {self._ended.result()}")
+        number, inbox = next(self._ids), Inbox()
+        raw = write_message(id=number, method=method, params=with_token(params, number, client))
+        self._running[number] = inbox, client
+        is_answered = False
+        try:
+            await self._channel.send(raw)
+            result = await Conversation(inbox.read, self._reply, number, client, limit, self._report).run()
+            is_answered = True
+        except LiveSourceDetached:
+            raise LiveSourceDetached(f"the connection to the server ended: {self._reason}") from None
+        except RemoteRefusal:
+            is_answered = True
+            raise
+        finally:
+            del self._running[number]
+            if not is_answered:
+                if len(self._abandoned) < _MOST_ABANDONED:
+                    self._abandoned.add(number)
+                self._spawn(self._cancel(number))
+        return result
+
+    async def notify(self, method: str) -> None:
+        """Send a notification."""
+        await self._channel.send(write_message(method=method))
+
+    async def follow(self, opened: Callable[[], None]) -> None:
+        """Wait until the channel ends; changes are reported as they come."""
+        opened()
+        raise LiveSourceDetached(await asyncio.shield(self._ended))
+
+    async def close(self) -> None:
+        """Close the channel."""
+        try:
+            if self._reading is not None:
+                self._reading.cancel()
+                await asyncio.gather(self._reading, return_exceptions=True)
+        finally:
+            await self._channel.close()
+
+    @property
+    def _reason(self) -> str:
+        return self._ended.result() if self._ended.done() else "closed"
+
+    async def _cancel(self, number: int) -> None:
+        if not self.has_ended:
+            await self._channel.send(write_message(method="notifications/cancelled", params={"requestId": number}))
+
+    async def _reply(self, members: Mapping[str, object]) -> None:
+        await self._channel.send(write_message(**members))
+
+    async def _read(self) -> None:
+        reason, others, began = "the server closed the connection", 0, 0.0
+        loop = asyncio.get_running_loop()
+        try:
+            while (raw := await self._channel.receive()) is not None:
+                await asyncio.sleep(0)  # of a burst, requests read their messages before more are dropped
+                if not self._sort(read_message(raw)):
+                    if loop.time() - began > UNSOLICITED_S:
+                        began, others = loop.time(), 0
+                    others += 1
+                    if others > MOST_MESSAGES:  # guard: live-unsolicited-count
+                        raise LiveSourceFailed(
+                            f"the server sent more than {MOST_MESSAGES:,} messages about no request in a minute"
+                        )
+        except GatewayError as error:
+            reason = error.message
+        except Exception:
+            log.exception("live_channel_failed")
+            reason = "the channel failed"
+        finally:
+            self._ended.set_result(reason)
+            for inbox, _ in list(self._running.values()):
+                inbox.put(None)
+
+    def _sort(self, message: Message) -> bool:
+        """Pass a message to its request; return False if it belongs to none."""
+        number: object = None
+        if is_response(message):
+            number = message.get("id")
+            if isinstance(number, int) and len(self._abandoned) < _MOST_ABANDONED:
+                self._abandoned.discard(number)
+        elif message.get("method") == "notifications/progress":
+            params = message.get("params")
+            number = params.get("progressToken") if is_object(params) else None
+        elif "id" in message or message.get("method") in _OF_ONE_REQUEST:
+            is_single = len(self._running) == 1 and not self._abandoned
+            number = next(iter(self._running)) if is_single else None  # guard: live-question-of-one
+            if number is None and "id" in message:
+                refusal = {"code": METHOD_UNKNOWN, "message": "no single request runs to which this could belong"}
+                self._spawn(self._reply({"id": message["id"], "error": refusal}))
+        else:
+            self._report(message)
+        found = self._running.get(number) if isinstance(number, int) else None
+        if found is not None:
+            found[0].put(message)
+        return found is not None

@@ -1,0 +1,176 @@
+"""The HTTP endpoint of one live source: requests with its declared headers and stored credential, and their responses.
+
+Every response byte passes the redaction of the credential before it is read. Nothing of the caller's own request, such
+as its token or its headers, is sent.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import urljoin
+
+from msgspec.structs import replace
+
+from gateway.domain.http.requests import Credential, UpstreamRequest
+from gateway.domain.live_sources import LiveSource
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.errors import UpstreamAnswerTooLarge
+from gateway.upstream.auth.credentials import digest_of_headers
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.egress.origins import read_url
+from gateway.upstream.live.mcp.messages import LONGEST, RemoteRefusal, is_object, read_message
+from gateway.upstream.response_stream import ResponseStream
+from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
+
+Credentials = tuple[Credential, ...]
+
+_BOTH = "application/json, text/event-stream"
+_RESERVED = ("mcp-", "last-event-id")
+_MOST_STREAMED = 2 * LONGEST
+"""Limit on the bytes of one response: the result, and the messages before it."""
+_MOST_OF_AN_ERROR = 64 * 1024
+_REDIRECTS, _ERRORS = 300, 400
+_UNAUTHENTICATED, _FORBIDDEN = 401, 403
+
+
+class SourceAccess(Protocol):
+    """Applies the stored credential of a live source, and removes it from what the source sends."""
+
+    async def authorize(self, source: LiveSource, request: UpstreamRequest) -> tuple[UpstreamRequest, Credentials]:
+        """Return the request with the source's credential, and the secrets in it.
+
+        Raises:
+            CredentialMissing: the credential is not stored, or not for the origin of the request.
+        """
+        ...
+
+    async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
+        """Return the JSON text without the secrets."""
+        ...
+
+
+class HttpRefusal(LiveSourceFailed):
+    """The server answered with an HTTP status that is not a success, without a JSON-RPC error."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        more = ""
+        if _REDIRECTS <= status < _ERRORS:
+            more = "; redirects are not followed"
+        elif status in {_UNAUTHENTICATED, _FORBIDDEN}:
+            more = "; check the credential of the live source"
+        super().__init__(f"the server answered with HTTP status {status}{more}")
+
+
+class AuthorizedEndpoint:
+    """The endpoint with the credential that one request uses from its begin to its end."""
+
+    def __init__(self, endpoint: "SourceEndpoint", request: UpstreamRequest, credentials: Credentials) -> None:
+        self._endpoint = endpoint
+        self._request = request
+        self._credentials = credentials
+
+    @property
+    def identity(self) -> bytes:
+        """The digest of the credential; sessions of different credentials are never shared."""
+        return self._request.credential
+
+    async def open(
+        self,
+        method: str,
+        headers: tuple[tuple[str, str], ...],
+        body: bytes | None = None,
+        *,
+        url: str | None = None,
+        limit_bytes: int = _MOST_STREAMED,
+    ) -> ResponseStream:
+        """Send one request and return its response when the head has arrived.
+
+        Raises:
+            UpstreamError: there is no response.
+            HttpRefusal, RemoteRefusal: the status is not a success.
+        """
+        request = self._request
+        stream = await self._endpoint.upstream.open_response(
+            replace(
+                request,
+                method=method,
+                url=request.url if url is None else url,
+                headers=(*request.headers, ("Accept", _BOTH), *_typed(body), *headers),
+                body=body,
+                idempotent=method == "GET",
+            ),
+            tenant=self._endpoint.source.tenant,
+            limit_bytes=limit_bytes,
+        )
+        if stream.status >= _REDIRECTS:
+            with stream:
+                raise await self._refusal(stream)
+        return stream
+
+    async def redact(self, raw: bytes) -> bytes:
+        """Return the JSON text without the credential."""
+        if not self._credentials:
+            return raw
+        return await self._endpoint.access.redact(raw, self._credentials)  # guard: live-credential-echo
+
+    def join(self, reference: str) -> str:
+        """Return the URL of a reference that the server sent.
+
+        Raises:
+            LiveSourceFailed: it has another origin, to which neither credential nor messages may go.
+        """
+        own = self._request.url
+        try:
+            joined = urljoin(own, reference)
+        except ValueError:
+            joined = ""
+        here, there = read_url(own), read_url(joined)
+        if here is None or there is None or here[0].key != there[0].key:  # guard: live-endpoint-origin
+            raise LiveSourceFailed("the server named an endpoint of another origin")
+        return joined
+
+    async def _refusal(self, stream: ResponseStream) -> LiveSourceFailed:
+        """Return the JSON-RPC error in the body of a refusal, or else its status."""
+        try:
+            raw = await stream.read_whole()
+            error = read_message(await self.redact(raw)).get("error") if len(raw) < _MOST_OF_AN_ERROR else None
+        except (LiveSourceFailed, UpstreamAnswerTooLarge):
+            error = None
+        return RemoteRefusal(error, status=stream.status) if is_object(error) else HttpRefusal(stream.status)
+
+
+class SourceEndpoint:
+    """The URL, headers and credential name of a live source."""
+
+    def __init__(self, source: LiveSource, upstream: UpstreamClient, access: SourceAccess) -> None:
+        self.source = source
+        self.upstream = upstream
+        self.access = access
+
+    async def authorize(self) -> AuthorizedEndpoint:
+        """Read the credential as it is stored now.
+
+        Raises:
+            LiveSourceFailed: the settings cannot be used.
+            CredentialMissing: the credential is not stored, or not for this origin.
+        """
+        url, declared = self.source.settings.get("url"), self.source.settings.get("headers")
+        if not isinstance(url, str):
+            raise LiveSourceFailed("the live source has no URL")
+        headers = _declared(declared) if is_object(declared) else ()
+        request = UpstreamRequest(method="POST", url=url, headers=headers, credential=digest_of_headers(headers))
+        return AuthorizedEndpoint(self, *await self.access.authorize(self.source, request))
+
+
+def _declared(headers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    for name, value in headers.items():
+        # guard: live-declared-headers
+        if not is_argument_header(name) or name.lower().startswith(_RESERVED) or not isinstance(value, str):
+            raise LiveSourceFailed(f"the header {name!a} is set by the gateway only")
+        if not is_header_value(value):
+            raise LiveSourceFailed(f"the value of the header {name!a} cannot be sent")
+    return tuple((name, str(value)) for name, value in headers.items())
+
+
+def _typed(body: bytes | None) -> tuple[tuple[str, str], ...]:
+    return () if body is None else (("Content-Type", "application/json"),)

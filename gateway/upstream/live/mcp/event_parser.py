@@ -1,0 +1,75 @@
+"""Incremental parser of server-sent events (HTML Living Standard, section 9.2.6), with a limit on each event."""
+
+import re
+from typing import NamedTuple
+
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.upstream.live.mcp.messages import LONGEST
+
+_BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
+_LONGEST_BOUNDARY = 4
+_BOM = b"\xef\xbb\xbf"
+_ROOM = 64 * 1024
+"""Bytes of an event besides its message: names of fields, ids, comments."""
+_LONGEST_ID = 4096
+_MOST_RETRY_DIGITS = 6
+
+
+class Event(NamedTuple):
+    """One event; `retry_s` is the reconnection time that it sets."""
+
+    kind: str
+    data: bytes
+    id: str | None = None
+    retry_s: float | None = None
+
+
+class EventParser:
+    """Parses the pieces of one stream."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._scanned = 0
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """Return the events that are complete with this piece; comments and empty blocks are left out.
+
+        Raises:
+            LiveSourceFailed: an event exceeds the limit.
+        """
+        buffer, start = self._buffer, 0
+        buffer += piece
+        events: list[Event] = []
+        for found in _BOUNDARY.finditer(buffer, self._scanned):
+            if found.end() == len(buffer) and buffer.endswith(b"\r"):
+                break  # a line feed may follow
+            event = _read_event(bytes(buffer[start : found.start()]))
+            start = found.end()
+            if event is not None:
+                events.append(event)
+        del buffer[:start]
+        self._scanned = max(0, len(buffer) - _LONGEST_BOUNDARY + 1)
+        if len(buffer) > LONGEST + _ROOM:  # guard: live-event-size
+            raise LiveSourceFailed(f"the server sent an event of more than {LONGEST:,} bytes")
+        return events
+
+
+def _read_event(block: bytes) -> Event | None:
+    kind, identifier, retry_s, data = "message", None, None, list[bytes]()
+    for line in block.removeprefix(_BOM).splitlines():
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        match name:
+            case b"data":
+                data.append(value)
+            case b"event":
+                kind = value.decode("ascii", "replace")
+            case b"id" if value.isascii() and len(value) <= _LONGEST_ID and value.decode().isprintable():
+                identifier = value.decode()
+            case b"retry" if value.isdigit() and len(value) <= _MOST_RETRY_DIGITS:
+                retry_s = int(value) / 1000
+            case _:
+                pass
+    if not data and identifier is None and retry_s is None:
+        return None
+    return Event(kind, b"\n".join(data), identifier, retry_s)

@@ -1,0 +1,133 @@
+"""JSON-RPC 2.0 messages of a remote MCP server: written compactly, read strictly, its errors translated.
+
+Words of the server appear in errors quoted, printable and shortened.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeGuard
+
+import msgspec
+
+from gateway.domain.json_text import load_json
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.errors import BadInput, CapabilityMissing, GatewayError, InvalidBody, NotFound
+
+Message = Mapping[str, Any]
+
+LONGEST = 10 * 1024 * 1024
+"""Limit on the bytes of one message, as of the result of any call."""
+
+METHOD_UNKNOWN, INTERNAL = -32601, -32603
+_CAPABILITY_MISSING = -32021
+_ASKED = ("elicitation", "sampling", "roots")
+_RESOURCE_UNKNOWN = -32002
+_SHOWN = 300
+_UNKNOWN = re.compile(r"(unknown|no such) (tool|prompt|resource)|(tool|prompt|resource)\b.*not found", re.IGNORECASE)
+
+
+class RemoteRefusal(LiveSourceFailed):
+    """The server answered with a JSON-RPC error; `status` is that of the HTTP response."""
+
+    def __init__(self, error: Mapping[str, Any], *, status: int = 200) -> None:
+        self.status = status
+        number, words = error.get("code"), error.get("message")
+        self.number = number if isinstance(number, int) else INTERNAL
+        self.words = words if isinstance(words, str) else ""
+        self.details: object = error.get("data")
+        super().__init__(f"the server refused the request with error {self.number}; its words: {quote(self.words)}")
+
+
+def write_message(**members: object) -> bytes:
+    """Return a JSON-RPC message with these members.
+
+    Raises:
+        BadInput: a value cannot be written as JSON.
+    """
+    try:
+        return msgspec.json.encode({"jsonrpc": "2.0", **members})
+    except (TypeError, ValueError, OverflowError, RecursionError):  # such as half of a surrogate pair
+        raise BadInput("the request cannot be written as JSON") from None
+
+
+def read_message(raw: bytes) -> Message:
+    """Return one message.
+
+    Raises:
+        LiveSourceFailed: the bytes are not one JSON-RPC message, or ambiguous JSON.
+    """
+    if len(raw) > LONGEST:
+        raise LiveSourceFailed(f"the server sent a message of more than {LONGEST:,} bytes")
+    try:
+        message = load_json(raw)
+    except InvalidBody as error:
+        raise LiveSourceFailed(f"the server sent no valid message: {show(error.message)}") from None
+    if not is_object(message) or message.get("jsonrpc") != "2.0":
+        raise LiveSourceFailed("the server sent something else than a JSON-RPC message")
+    return message
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """True if the value is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_response(message: Message) -> bool:
+    """True if the message is a response, with a result or an error."""
+    return "method" not in message and ("result" in message or "error" in message)
+
+
+def result_of(message: Message) -> dict[str, Any]:
+    """Return the result object of a response.
+
+    Raises:
+        RemoteRefusal: the response is an error.
+        LiveSourceFailed: the response has neither a result object nor an error object.
+    """
+    error = message.get("error")
+    if is_object(error):
+        raise RemoteRefusal(error)
+    result = message.get("result")
+    if not is_object(result):
+        raise LiveSourceFailed("the server sent a response without a result object")
+    return result
+
+
+def refuse_missing(refusal: RemoteRefusal) -> None:
+    """Raise CapabilityMissing if the server refused the request because its client lacks a capability (2026-07-28)."""
+    details = refusal.details
+    wanted = details.get("requiredCapabilities") if is_object(details) else None
+    if refusal.number != _CAPABILITY_MISSING or not is_object(wanted):
+        return
+    capability = next((name for name in _ASKED if is_object(wanted.get(name))), None)
+    if capability == "elicitation" and is_object(wanted[capability].get("url")):
+        capability = "elicitation.url"
+    if capability is not None:  # others concern the gateway and the server only
+        raise CapabilityMissing(f"the live source needs the client's capability {capability}", capability=capability)
+
+
+def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
+    """Raise NotFound if the server refused the request because it has no such primitive, else the refusal.
+
+    The specification has no code of its own for unknown tools and prompts, so the server's words decide.
+    """
+    is_named = method in {"tools/call", "prompts/get", "resources/read"}
+    if is_named and (refusal.number == _RESOURCE_UNKNOWN or _UNKNOWN.search(refusal.words[:_SHOWN])):
+        raise NotFound(f"the live source has nothing of this name; its words: {quote(refusal.words)}") from refusal
+    raise refusal
+
+
+def error_of(error: GatewayError, number: int) -> dict[str, object]:
+    """Return the JSON-RPC error object by which a question of the server is refused."""
+    return {"code": number, "message": error.message}
+
+
+def show(text: str, most: int = _SHOWN) -> str:
+    """Return the text in printable characters, shortened."""
+    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def quote(text: str) -> str:
+    """Return words of the server, in quotes, printable and shortened."""
+    return f"'{show(text)}'"

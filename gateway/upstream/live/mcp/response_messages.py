@@ -1,0 +1,102 @@
+"""The messages of one HTTP response: a JSON body, or a stream of events that is resumed if it ends early."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
+
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.errors import UpstreamUnreachable
+from gateway.upstream.event_stream import is_event_stream
+from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
+from gateway.upstream.live.mcp.event_parser import EventParser
+from gateway.upstream.live.mcp.messages import Message, read_message
+from gateway.upstream.response_stream import ResponseStream
+
+Resume = Callable[[str], Awaitable[ResponseStream]]
+"""Opens the stream that follows the event of this id."""
+
+MOST_MESSAGES = 10_000
+"""Limit on the messages of one response."""
+_MOST_RESUMED = 100
+_SHORTEST_RETRY_S, _RETRY_S, _LONGEST_RETRY_S = 0.2, 1.0, 10.0
+_JSON = "application/json"
+
+
+class ResponseMessages:
+    """Reads the messages of a response in order; leaving the block closes it."""
+
+    def __init__(self, endpoint: AuthorizedEndpoint, stream: ResponseStream, resume: Resume | None = None) -> None:
+        self._endpoint = endpoint
+        self._stream = stream
+        self._resume = resume
+        self._parser: EventParser | None = None
+        self._ready: deque[bytes] = deque()
+        self._count = self._resumed = 0
+        self._last_id: str | None = None
+        self._retry_s = _RETRY_S
+        self._has_ended = False
+        kind = stream.field(b"content-type") or ""
+        if is_event_stream(kind):
+            self._parser = EventParser()
+        elif not kind.lower().startswith(_JSON):
+            stream.__exit__(LiveSourceFailed, None, None)
+            raise LiveSourceFailed("the server answered with neither JSON nor a stream of events")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.__exit__(kind, error, trace)
+
+    async def read(self) -> Message | None:
+        """Return the next message, or None at the end.
+
+        Raises:
+            LiveSourceFailed: too many messages, or one that is invalid or too large.
+            UpstreamError: the response broke off, and could not be resumed.
+        """
+        while not self._ready:
+            if self._has_ended:
+                return None
+            await self._fill()
+        self._count += 1
+        if self._count > MOST_MESSAGES:  # guard: live-message-count
+            raise LiveSourceFailed(f"the server sent more than {MOST_MESSAGES:,} messages in one response")
+        return read_message(await self._endpoint.redact(self._ready.popleft()))
+
+    async def _fill(self) -> None:
+        if self._parser is None:
+            self._has_ended = True
+            if raw := await self._stream.read_whole():
+                self._ready.append(raw)
+            return
+        try:
+            piece = await self._stream.read()
+        except UpstreamUnreachable:
+            if self._last_id is None or self._resume is None:
+                raise
+            piece = b""
+        if not piece:
+            await self._open_next()
+            return
+        for event in self._parser.feed(piece):
+            self._last_id = event.id or self._last_id
+            if event.retry_s is not None:
+                self._retry_s = min(max(event.retry_s, _SHORTEST_RETRY_S), _LONGEST_RETRY_S)
+            if event.data and event.kind == "message":
+                self._ready.append(event.data)
+
+    async def _open_next(self) -> None:
+        """Resume a stream that ended before its response (MCP 2025-11-25, Streamable HTTP, resumability)."""
+        if self._resume is None or self._last_id is None or self._resumed >= _MOST_RESUMED:
+            self._has_ended = True
+            return
+        self._resumed += 1
+        self._stream.__exit__(None, None, None)
+        await asyncio.sleep(self._retry_s)
+        self._stream = await self._resume(self._last_id)
+        self._parser = EventParser()

@@ -1,0 +1,295 @@
+"""Sessions of the handshake era: the interface of all transports, and sessions over streamable HTTP.
+
+The session declares what its client can do, so sessions are opened per set of capabilities.
+"""
+
+import asyncio
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.upstream.live.interfaces import LiveClient
+from gateway.upstream.live.mcp.background import Spawn
+from gateway.upstream.live.mcp.conversation import Conversation, Report
+from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint, HttpRefusal, SourceEndpoint
+from gateway.upstream.live.mcp.messages import RemoteRefusal, is_object, quote, show, write_message
+from gateway.upstream.live.mcp.response_messages import ResponseMessages
+from gateway.upstream.live.mcp.time_limit import TimeLimit
+from gateway.upstream.response_stream import ResponseStream
+from gateway.upstream.serialize.header_checks import is_header_value
+
+REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+CLIENT_INFO: Mapping[str, str] = {"name": "mcp-gateway", "version": "1"}
+CAPABILITIES = ("elicitation", "elicitation.url", "sampling", "roots")
+"""Capabilities that a client may have, as `LiveClient.can` names them."""
+ALL_CAPABILITIES = frozenset(CAPABILITIES)
+"""Declared for requests of the gateway itself: servers list some tools only to clients with a capability."""
+LOG_LEVEL = "info"
+_SESSION_ID = re.compile(r"[!-~]{1,1024}")
+_GONE = frozenset({400, 404})
+NOT_OFFERED = frozenset({400, 404, 405, 406, 501})
+
+
+class SessionExpired(LiveSourceFailed):
+    """The session has ended, and the request did not run in it."""
+
+
+class StreamNotOffered(LiveSourceFailed):
+    """The server has no stream for messages that belong to no request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """The declaration of a server: its revision, capabilities and title."""
+
+    revision: str
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    title: str = ""
+
+    def has(self, family: str, member: str | None = None) -> bool:
+        """True if the server declared the capability, or this member of it."""
+        declared = self.capabilities.get(family)
+        return is_object(declared) and (member is None or declared.get(member) is True)
+
+
+class HandshakeSession(Protocol):
+    """One session of the handshake era."""
+
+    facts: ServerFacts
+    identity: bytes
+    """The digest of the credential with which it was opened."""
+
+    @property
+    def is_shared(self) -> bool:
+        """True if requests of several clients may run in it at once."""
+        ...
+
+    @property
+    def is_clean(self) -> bool:
+        """True if it can serve another client: no message of an earlier request can come any more."""
+        ...
+
+    async def request(
+        self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
+    ) -> dict[str, Any]:
+        """Run one request; see `Conversation.run`."""
+        ...
+
+    async def notify(self, method: str) -> None:
+        """Send a notification without parameters."""
+        ...
+
+    async def follow(self, opened: Callable[[], None]) -> None:
+        """Report the messages that belong to no request, until their stream ends.
+
+        Raises:
+            StreamNotOffered: the server has no such stream.
+        """
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the session can serve no more requests: the server forgot it, or its connection ended."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel requests that were given up, and end the session."""
+        ...
+
+
+class StreamableSession:
+    """One session over streamable HTTP (MCP 2025-11-25, Transports).
+
+    Without an id, the server keeps no session: each request then uses the credential as it is stored at its begin.
+    """
+
+    def __init__(self, source: SourceEndpoint, endpoint: AuthorizedEndpoint, report: Report, spawn: Spawn) -> None:
+        self._report = report
+        self._spawn = spawn
+        self.facts = ServerFacts(revision="")
+        self._source = source
+        self._endpoint = endpoint
+        self.identity = endpoint.identity
+        self._headers: tuple[tuple[str, str], ...] = ()
+        self._ids = itertools.count(1)
+        self._cancelling = asyncio.Lock()
+        self._completed = 0
+        self._is_shared = self._has_ended = self._has_given_up = False
+
+    @property
+    def is_shared(self) -> bool:
+        """True if the server gave the session no id."""
+        return self._is_shared
+
+    @property
+    def is_clean(self) -> bool:
+        """True if every request ended with a response."""
+        return not self._has_given_up and not self._has_ended
+
+    @property
+    def has_ended(self) -> bool:
+        """True after a 404, or a 400 of older servers, to a session that has an id and served requests before."""
+        return self._has_ended
+
+    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> None:
+        """Initialize the session.
+
+        Raises:
+            LiveSourceFailed, UpstreamError: the server does not open a session.
+        """
+        number, params = next(self._ids), initialization(capabilities)
+        stream = await self._endpoint.open("POST", (), write_message(id=number, method="initialize", params=params))
+        with ResponseMessages(self._endpoint, stream) as messages:
+            reply = partial(self._reply, self._endpoint)
+            result = await Conversation(messages.read, reply, number, None, limit, self._report).run()
+        self.facts = read_facts(result)
+        headers = [("MCP-Protocol-Version", self.facts.revision)]
+        identifier = stream.field(b"mcp-session-id")
+        if identifier is not None:
+            if not _SESSION_ID.fullmatch(identifier):  # guard: live-session-id
+                raise LiveSourceFailed("the server gave the session an id that cannot be sent")
+            headers.append(("Mcp-Session-Id", identifier))
+        self._is_shared = identifier is None
+        self._headers = tuple(headers)
+        await begin(self, limit)
+
+    async def request(
+        self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
+    ) -> dict[str, Any]:
+        """Run one request in a response of its own."""
+        number = next(self._ids)
+        body = write_message(id=number, method=method, params=with_token(params, number, client))
+        endpoint = await self._authorized()
+        is_answered = False
+        try:
+            stream = await endpoint.open("POST", self._headers, body)
+            with ResponseMessages(endpoint, stream, partial(resume, endpoint, self._headers)) as messages:
+                reply = partial(self._reply, endpoint)
+                result = await Conversation(messages.read, reply, number, client, limit, self._report).run()
+            is_answered = True
+        except (HttpRefusal, RemoteRefusal) as refusal:
+            is_answered = True
+            self._judge(refusal.status)
+            raise
+        finally:
+            if not is_answered:
+                self._has_given_up = True
+                self._spawn(self._cancel(endpoint, number))
+        self._completed += 1
+        return result
+
+    async def notify(self, method: str) -> None:
+        """Send a notification."""
+        await self._post(await self._authorized(), write_message(method=method))
+
+    async def follow(self, opened: Callable[[], None]) -> None:
+        """Follow the GET stream."""
+        endpoint = await self._authorized()
+        try:
+            stream = await endpoint.open("GET", self._headers)
+        except (HttpRefusal, RemoteRefusal) as refusal:
+            self._judge(refusal.status)
+            if refusal.status in NOT_OFFERED:
+                raise StreamNotOffered("the server offers no stream of changes") from None
+            raise
+        with ResponseMessages(endpoint, stream, partial(resume, endpoint, self._headers)) as messages:
+            opened()
+            while (message := await messages.read()) is not None:
+                self._report(message)
+
+    async def close(self) -> None:
+        """Send DELETE, after `notifications/cancelled` of the requests that were given up."""
+        if self._has_ended or self._is_shared:
+            return
+        async with self._cancelling:
+            with suppress(HttpRefusal), await self._endpoint.open("DELETE", self._headers):
+                pass  # a refusal means that the server lets its sessions expire
+
+    async def _authorized(self) -> AuthorizedEndpoint:
+        """Return the endpoint with the credential of the next request; that of a session stays the same."""
+        return await self._source.authorize() if self._is_shared else self._endpoint  # guard: live-shared-credential
+
+    async def _cancel(self, endpoint: AuthorizedEndpoint, number: int) -> None:
+        async with self._cancelling:
+            message = write_message(method="notifications/cancelled", params={"requestId": number})
+            await self._post(endpoint, message)
+
+    def _judge(self, status: int) -> None:
+        """Raise SessionExpired if a refusal of this status shows that the server forgot the session."""
+        self._has_ended |= status in _GONE and self._completed > 0 and not self._is_shared
+        if self._has_ended:
+            raise SessionExpired("the server has forgotten the session")
+
+    async def _reply(self, endpoint: AuthorizedEndpoint, members: Mapping[str, object]) -> None:
+        await self._post(endpoint, write_message(**members))
+
+    async def _post(self, endpoint: AuthorizedEndpoint, body: bytes) -> None:
+        with await endpoint.open("POST", self._headers, body):
+            pass
+
+
+async def resume(endpoint: AuthorizedEndpoint, headers: tuple[tuple[str, str], ...], last_id: str) -> ResponseStream:
+    """Open the stream that follows an event.
+
+    Raises:
+        LiveSourceFailed: the server's event id cannot be sent, or the stream is gone.
+    """
+    if not is_header_value(last_id):
+        raise LiveSourceFailed("the server gave an event an id that cannot be sent")
+    return await endpoint.open("GET", (*headers, ("Last-Event-ID", last_id)))
+
+
+async def begin(session: HandshakeSession, limit: TimeLimit) -> None:
+    """End the initialization of a session; subscribe to its log if it has one."""
+    await session.notify("notifications/initialized")
+    if session.facts.has("logging"):
+        with suppress(RemoteRefusal):  # it logs at the level that it chooses
+            await session.request("logging/setLevel", {"level": LOG_LEVEL}, None, limit)
+
+
+def initialization(capabilities: frozenset[str]) -> dict[str, object]:
+    """Return the parameters of `initialize`."""
+    return {"protocolVersion": REVISIONS[0], "capabilities": declared(capabilities), "clientInfo": CLIENT_INFO}
+
+
+def declared(capabilities: frozenset[str]) -> dict[str, object]:
+    """Return the client capabilities in the protocol's form."""
+    named: dict[str, object] = {name: {} for name in sorted(capabilities) if "." not in name}
+    if "elicitation.url" in capabilities:
+        named["elicitation"] = {"url": {}} | ({"form": {}} if "elicitation" in capabilities else {})
+    return named
+
+
+def read_facts(result: Mapping[str, Any]) -> ServerFacts:
+    """Return what the result of `initialize` declares.
+
+    Raises:
+        LiveSourceFailed: its revision is none that the gateway speaks.
+    """
+    revision = result.get("protocolVersion")
+    if revision not in REVISIONS:
+        raise LiveSourceFailed(
+            f"the server speaks the protocol revision {quote(str(revision))}, which is not supported"
+        )
+    capabilities = result.get("capabilities")
+    title = title_of(result.get("serverInfo"))
+    return ServerFacts(revision=revision, capabilities=capabilities if is_object(capabilities) else {}, title=title)
+
+
+def title_of(server: object) -> str:
+    """Return name and version of the server, for people."""
+    if not is_object(server):
+        return ""
+    parts = (server.get("title") or server.get("name"), server.get("version"))
+    return show(" ".join(part for part in parts if isinstance(part, str)), 128)
+
+
+def with_token(params: Mapping[str, object], number: int, client: LiveClient | None) -> dict[str, object]:
+    """Return the parameters with a progress token of the gateway; any `_meta` of the client is left out."""
+    plain: dict[str, object] = {name: value for name, value in params.items() if name != "_meta"}
+    return plain if client is None else {**plain, "_meta": {"progressToken": number}}

@@ -1,0 +1,65 @@
+"""Sessions with one server: each is leased to one request at a time, and kept for the next one of equal identity.
+
+So whatever the server sends in a session belongs to exactly one client. A session in which a request was given up is
+closed.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from gateway.upstream.live.mcp.background import Spawn
+from gateway.upstream.live.mcp.session import HandshakeSession
+
+MOST_SESSIONS = 16
+"""Limit on the sessions of one attachment that are in use, and on the kept ones."""
+
+SessionKey = tuple[bytes, frozenset[str]]
+"""Digest of the credential, and the capabilities of the client."""
+
+
+class SessionPool:
+    """The sessions of one attachment; `spawn` runs the closing of sessions in the background."""
+
+    def __init__(self, spawn: Spawn) -> None:
+        self._spawn = spawn
+        self._places = asyncio.Semaphore(MOST_SESSIONS)
+        self._idle: list[tuple[SessionKey, HandshakeSession]] = []
+
+    @asynccontextmanager
+    async def lease(
+        self, key: SessionKey, opened: Callable[[], Awaitable[HandshakeSession]]
+    ) -> AsyncGenerator[HandshakeSession]:
+        """Lease a kept session of this key, or a new one, as soon as one of the places is free."""
+        async with self._places:
+            session = self._take(key) or await opened()
+            try:
+                yield session
+            finally:
+                if session.is_clean:  # guard: live-session-clean
+                    self._keep(key, session)
+                else:
+                    self._spawn(session.close())
+
+    def drop_idle(self) -> None:
+        """Close the kept sessions in the background, because the server has forgotten one of them."""
+        idle, self._idle = self._idle, []
+        for _, session in idle:
+            self._spawn(session.close())
+
+    async def close(self) -> None:
+        """Close the kept sessions."""
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(session.close() for _, session in idle), return_exceptions=True)
+
+    def _take(self, key: SessionKey) -> HandshakeSession | None:
+        for place, (held, session) in enumerate(reversed(self._idle)):
+            if held == key:  # guard: live-session-identity
+                del self._idle[-1 - place]
+                return session
+        return None
+
+    def _keep(self, key: SessionKey, session: HandshakeSession) -> None:
+        self._idle.append((key, session))
+        if len(self._idle) > MOST_SESSIONS:
+            self._spawn(self._idle.pop(0)[1].close())

@@ -1,0 +1,354 @@
+"""The link to a server of revision 2026-07-28: each request carries everything, questions come back as results.
+
+Closing the response stream cancels the request.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from typing import Any, cast
+
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.upstream.live.interfaces import LiveClient
+from gateway.upstream.live.mcp.conversation import MOST_QUESTIONS, QUESTIONS, Conversation, Report, without_meta
+from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint, HttpRefusal, SourceEndpoint
+from gateway.upstream.live.mcp.messages import (
+    METHOD_UNKNOWN,
+    Message,
+    RemoteRefusal,
+    is_object,
+    is_response,
+    result_of,
+    write_message,
+)
+from gateway.upstream.live.mcp.mirrored_headers import MIRRORED, header_value, mirrored_headers
+from gateway.upstream.live.mcp.pages import pages
+from gateway.upstream.live.mcp.response_messages import ResponseMessages
+from gateway.upstream.live.mcp.session import (
+    ALL_CAPABILITIES,
+    CAPABILITIES,
+    CLIENT_INFO,
+    LOG_LEVEL,
+    NOT_OFFERED,
+    ServerFacts,
+    StreamNotOffered,
+    declared,
+    title_of,
+)
+from gateway.upstream.live.mcp.time_limit import TimeLimit
+
+REVISION = "2026-07-28"
+HEADER_MISMATCH = -32020
+_META = "io.modelcontextprotocol/"
+_NAMES: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_ROUNDS = 10
+_LONGEST_STATE = 1 << 20
+_PAUSE_S = 0.1
+_OURS = frozenset({"resultType", "ttlMs", "cacheScope", "_meta"})
+"""Members of results that only concern the connection between gateway and server."""
+_LIST_CHANGES: Mapping[str, str] = {"tools": "toolsListChanged", "prompts": "promptsListChanged"}
+
+
+class StatelessLink:
+    """The link to one server."""
+
+    def __init__(self, endpoint: SourceEndpoint, report: Report, *, timeout_s: float) -> None:
+        self._report = report
+        self.facts = ServerFacts(revision=REVISION)
+        self._endpoint = endpoint
+        self._timeout_s = timeout_s
+        self._ids = itertools.count(1)
+        self._followed: frozenset[str] = frozenset()
+        self._honoured: frozenset[str] = frozenset()
+        self._wanted: asyncio.Event = asyncio.Event()
+        self._acknowledged: asyncio.Future[dict[str, bool]] = asyncio.get_running_loop().create_future()
+        self._has_stream = True
+        self._replaced: set[asyncio.Future[None]] = set()
+        """Streams that are followed by a newer one, which is not acknowledged yet."""
+        self._schemas: dict[str, object] = {}
+
+    async def discover(self, limit: TimeLimit) -> None:
+        """Read what the server declares.
+
+        Raises:
+            LiveSourceFailed: the server does not speak this revision.
+        """
+        result = await self._send(await self._endpoint.authorize(), "server/discover", {}, None, limit)
+        revisions = result.get("supportedVersions")
+        if not isinstance(revisions, list) or REVISION not in revisions:
+            raise LiveSourceFailed(f"the server does not speak the protocol revision {REVISION}")
+        capabilities, meta = result.get("capabilities"), result.get("_meta")
+        self.facts = ServerFacts(
+            revision=REVISION,
+            capabilities=capabilities if is_object(capabilities) else {},
+            title=title_of(meta.get(_META + "serverInfo") if is_object(meta) else None),
+        )
+
+    async def call(
+        self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
+    ) -> dict[str, Any]:
+        """Run one request; answer its questions and repeat it, as often as the server requires within bounds."""
+        plain: dict[str, object] = {name: value for name, value in params.items() if name != "_meta"}
+        endpoint = await self._endpoint.authorize()
+        asked = 0
+        for _ in range(_ROUNDS):
+            result = await self._send(endpoint, method, plain, client, limit)
+            match result.get("resultType", "complete"):
+                case "complete":
+                    return {name: value for name, value in result.items() if name not in _OURS} | _foreign_meta(result)
+                case "input_required" if client is not None:
+                    questions = _read_questions(result)
+                    asked += len(questions)
+                    if asked > MOST_QUESTIONS:  # guard: live-question-rounds
+                        raise LiveSourceFailed(f"the server asked more than {MOST_QUESTIONS} questions in one request")
+                    plain = {name: value for name, value in params.items() if name != "_meta"}
+                    plain |= await _answer(questions, result, client, limit)
+                case _:
+                    raise LiveSourceFailed("the server answered with a kind of result that is not supported")
+        raise LiveSourceFailed(f"the server required input in more than {_ROUNDS} rounds")
+
+    async def subscribe(self, uri: str, limit: TimeLimit) -> None:
+        """Open the stream of changes again, with this resource, unless the open one reports its updates.
+
+        Raises:
+            LiveSourceFailed: the server does not report its updates.
+        """
+        del limit  # of the request; the caller's block is cancelled by it
+        try:
+            while uri not in self._followed & self._honoured:
+                if not self._has_stream:
+                    raise LiveSourceFailed("the server offers no stream of changes")
+                self._followed |= {uri}
+                self._wanted.set()
+                if not (await asyncio.shield(self._acknowledged)).get(uri, True):
+                    raise LiveSourceFailed("the server does not report updates of this resource")
+        finally:
+            if uri not in self._honoured:
+                self._followed -= {uri}
+
+    async def unsubscribe(self, uri: str, limit: TimeLimit) -> None:
+        """Leave the resource out of the next stream of changes; its updates are reported to no client until then."""
+        del limit
+        self._followed -= {uri}
+
+    async def follow(self, opened: Callable[[], None]) -> None:
+        """Listen to changes until the stream ends; it is opened again at once if other resources are wanted."""
+        first: list[Callable[[], None]] = [opened]
+
+        def opened_first() -> None:
+            if first:
+                first.pop()()  # a stream that is opened again by the gateway itself is no news
+
+        try:
+            while await self._listen_without_refused(opened_first):
+                pass
+        except (HttpRefusal, RemoteRefusal) as refusal:
+            is_unknown = isinstance(refusal, RemoteRefusal) and refusal.number == METHOD_UNKNOWN
+            if not is_unknown and (isinstance(refusal, RemoteRefusal) or refusal.status not in NOT_OFFERED):
+                raise
+            self._has_stream = False
+            self._answer({})
+            raise StreamNotOffered("the server offers no stream of changes") from None
+        finally:
+            self._honoured = frozenset()
+            self._end_replaced()
+
+    async def _listen_without_refused(self, opened: Callable[[], None]) -> bool:
+        """Listen to one stream; a refusal is that of the resources added to it, unless there are none."""
+        try:
+            return await self._listen(opened)
+        except RemoteRefusal as refusal:
+            added = self._followed - self._honoured
+            if refusal.number == METHOD_UNKNOWN or not added:
+                raise
+            self._followed -= added
+            self._answer(dict.fromkeys(added, False))
+            return True
+
+    async def _listen(self, opened: Callable[[], None]) -> bool:
+        """Listen to one stream; return True if it was closed because other resources are wanted."""
+        self._wanted.clear()
+        followed = self._followed
+        wanted = self._wanted_changes(followed)
+        if not wanted:
+            if not self.facts.has("resources", "subscribe"):
+                raise StreamNotOffered("the server declares no changes")
+            return await self._wanted.wait()
+        reading = asyncio.ensure_future(self._read_changes(wanted, followed, opened))
+        restart = asyncio.ensure_future(self._wanted.wait())
+        try:
+            await asyncio.wait({reading, restart}, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                reading.result()
+                return False
+            self._replaced.add(reading)  # it is read until the next one is acknowledged, so that no change is missed
+            reading.add_done_callback(self._forget_replaced)
+            return True
+        finally:
+            restart.cancel()
+            if reading not in self._replaced:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+    async def ping(self) -> None:
+        """Send `server/discover`."""
+        async with TimeLimit(self._timeout_s) as limit:
+            await self.call("server/discover", {}, None, limit)
+
+    async def close(self) -> None:
+        """Do nothing: there are no sessions."""
+
+    async def _read_changes(
+        self, wanted: Mapping[str, object], followed: frozenset[str], opened: Callable[[], None]
+    ) -> None:
+        endpoint, number = await self._endpoint.authorize(), next(self._ids)
+        with await self._open(endpoint, number, "subscriptions/listen", {"notifications": wanted}, None) as messages:
+            while (message := await messages.read()) is not None:
+                if message.get("method") == "notifications/subscriptions/acknowledged":
+                    if asyncio.current_task() not in self._replaced:
+                        opened()
+                        self._end_replaced()
+                        self._acknowledge(message, followed)
+                elif is_response(message):
+                    result_of(message)
+                    return
+                elif "method" in message:
+                    self._report(message)
+
+    def _end_replaced(self) -> None:
+        for task in self._replaced:
+            task.cancel()
+
+    def _forget_replaced(self, task: "asyncio.Future[None]") -> None:
+        self._replaced.discard(task)
+        if not task.cancelled():
+            task.exception()  # of a stream that ended by itself; the next one reports its own
+
+    def _acknowledge(self, message: Message, followed: frozenset[str]) -> None:
+        params = message.get("params")
+        honoured = params.get("notifications") if is_object(params) else None
+        uris = honoured.get("resourceSubscriptions") if is_object(honoured) else None
+        listed = cast("list[object]", uris) if isinstance(uris, list) else []
+        self._honoured = followed & {uri for uri in listed if isinstance(uri, str)}
+        self._answer({uri: uri in self._honoured for uri in followed})
+
+    def _answer(self, honoured: dict[str, bool]) -> None:
+        """End the wait of subscriptions to these resources."""
+        self._acknowledged.set_result(honoured)
+        self._acknowledged = asyncio.get_running_loop().create_future()
+
+    def _wanted_changes(self, followed: frozenset[str]) -> dict[str, object]:
+        wanted: dict[str, object] = {
+            member: True for family, member in _LIST_CHANGES.items() if self.facts.has(family, "listChanged")
+        }
+        if self.facts.has("resources", "listChanged"):
+            wanted["resourcesListChanged"] = True
+        if followed:
+            wanted["resourceSubscriptions"] = sorted(followed)
+        return wanted
+
+    async def _send(
+        self,
+        endpoint: AuthorizedEndpoint,
+        method: str,
+        params: Mapping[str, object],
+        client: LiveClient | None,
+        limit: TimeLimit,
+    ) -> dict[str, Any]:
+        """Send a request; if the server misses arguments in headers, read the tools' schemas and send it once more."""
+        number = next(self._ids)
+        try:
+            with await self._open(endpoint, number, method, params, client) as messages:
+                return await Conversation(messages.read, _refuse_reply, number, client, limit, self._report).run()
+        except RemoteRefusal as refusal:
+            if refusal.number != HEADER_MISMATCH or method != "tools/call":
+                raise
+        self._schemas = await self._read_schemas(limit)
+        number = next(self._ids)
+        with await self._open(endpoint, number, method, params, client) as messages:
+            return await Conversation(messages.read, _refuse_reply, number, client, limit, self._report).run()
+
+    async def _open(
+        self,
+        endpoint: AuthorizedEndpoint,
+        number: int,
+        method: str,
+        params: Mapping[str, object],
+        client: LiveClient | None,
+    ) -> ResponseMessages:
+        capabilities = frozenset(name for name in CAPABILITIES if client.can(name)) if client else ALL_CAPABILITIES
+        meta: dict[str, object] = {
+            _META + "protocolVersion": REVISION,
+            _META + "clientInfo": CLIENT_INFO,
+            _META + "clientCapabilities": declared(capabilities),
+        }
+        if client is not None:
+            meta |= {"progressToken": number, _META + "logLevel": LOG_LEVEL}
+        headers = [("MCP-Protocol-Version", REVISION), ("Mcp-Method", method)]
+        name = params.get(_NAMES.get(method, ""))
+        if isinstance(name, str):
+            headers.append(("Mcp-Name", header_value(name)))
+            if method == "tools/call" and name in self._schemas:
+                headers += mirrored_headers(self._schemas[name], params.get("arguments"))
+        body = write_message(id=number, method=method, params={**params, "_meta": meta})
+        return ResponseMessages(endpoint, await endpoint.open("POST", tuple(headers), body))
+
+    async def _read_schemas(self, limit: TimeLimit) -> dict[str, object]:
+        """Return the input schemas of the tools that take arguments in headers."""
+        async with aclosing(pages(self, "tools/list", limit)) as listed:
+            return {
+                str(tool.get("name")): tool.get("inputSchema")
+                async for page in listed
+                for tool in page
+                if MIRRORED in str(tool.get("inputSchema"))
+            }
+
+
+async def _refuse_reply(members: Mapping[str, object]) -> None:
+    raise LiveSourceFailed("the server sent a request, which this protocol revision does not have")
+
+
+def _read_questions(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the questions of a result by key; a result may have only a state.
+
+    Raises:
+        LiveSourceFailed: a question is not one that clients answer.
+    """
+    questions = result.get("inputRequests", {})
+    if not is_object(questions) or not questions.keys() | {"requestState"} & result.keys():
+        raise LiveSourceFailed("the server requires input without naming it")
+    for question in questions.values():
+        if not is_object(question) or question.get("method") not in QUESTIONS:
+            raise LiveSourceFailed("the server requires a kind of input that is not supported")
+    return questions
+
+
+async def _answer(
+    questions: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any], client: LiveClient, limit: TimeLimit
+) -> dict[str, object]:
+    """Return the members that a repeated request has: the client's answers, and the state of the server."""
+    added: dict[str, object] = {}
+    if questions:
+        limit.pause()
+        answers: dict[str, object] = {}
+        for key, question in questions.items():
+            params = question.get("params")
+            answers[key] = await client.ask(question["method"], without_meta(params) if is_object(params) else {})
+        added["inputResponses"] = answers
+        limit.resume()
+    else:
+        await asyncio.sleep(_PAUSE_S)
+    state = result.get("requestState")
+    if isinstance(state, str):
+        if len(state) > _LONGEST_STATE:
+            raise LiveSourceFailed("the server required input with a state that is too large")
+        added["requestState"] = state
+    return added
+
+
+def _foreign_meta(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `_meta` without the members of the protocol itself."""
+    meta = result.get("_meta")
+    kept = {name: value for name, value in meta.items() if not name.startswith(_META)} if is_object(meta) else {}
+    return {"_meta": kept} if kept else {}

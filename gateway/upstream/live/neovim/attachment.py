@@ -1,0 +1,290 @@
+"""Attachment to one editor: discovers the user's tools, runs them, and reads and watches the built-in resources.
+
+Every call is one `nvim_exec_lua` of a fixed chunk; names and arguments are its parameters, never Lua text. The plugin
+returns at once, and its reply follows in parts, so a tool that does not return blocks no other request of the gateway.
+"""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio
+import msgspec
+
+from gateway.domain.json_text import load_json, refuse_many_values
+from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LiveSource
+from gateway.domain.primitives import Family
+from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.errors import DocumentTooLarge, EgressDenied, InvalidBody, NotFound
+from gateway.upstream.live.interfaces import NO_COMPLETIONS, LiveClient, LiveListener, LiveMethod
+from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc, text_of
+from gateway.upstream.live.neovim.resources import EditorResources
+
+CLIENT = "mcp-gateway:"
+CHUNK = """
+local name = ...
+local ok, rpc = pcall(require, "mcp_gateway.rpc")
+if not ok then
+  return { missing = tostring(rpc) }
+end
+return rpc[name](select(2, ...))
+"""
+_METHOD = b"mcp_gateway"
+_REPLY, _ARGUMENTS = 4 << 20, 1 << 20
+"""Limits on the bytes of a reply and of the arguments of a call."""
+_PARTS = 200
+"""Limit on the parts of a reply; the plugin's have 48 KiB."""
+_RUNNING = 16
+"""Limit on the requests of one attachment that run at once: each may hold a reply in memory."""
+_WATCHED = 100
+_VALUES = 200_000
+"""Limit on the values of a reply; the plugin's is half."""
+_PARSED_HERE = 256 * 1024
+_LARGEST = 2**53
+"""Magnitude of integers up to which Lua's numbers, which are doubles, are exact."""
+_TITLE = 100
+_DETACH_S = 1.0
+_TOOL_MEMBERS = ("name", "title", "description", "inputSchema", "annotations")
+
+
+@dataclass(slots=True)
+class _Reply:
+    """The parts of a reply that have arrived."""
+
+    done: asyncio.Future[str | None]
+    """Resolves to the fault of the reply, or None."""
+    parts: list[bytes] = field(default_factory=list[bytes])
+    size: int = 0
+
+
+class NeovimAttachment:
+    """An open attachment to an editor, as `LiveAttachment`; the connector opens it."""
+
+    def __init__(self, source: LiveSource, listener: LiveListener, *, timeout_s: float) -> None:
+        self._listener = listener
+        self._timeout_s = timeout_s
+        self._resources = EditorResources(source.name)
+        self._calls = itertools.count(1)
+        self._replies: dict[int, _Reply] = {}
+        self._subscribed: set[str] = set()
+        self._watching = asyncio.Lock()
+        self._title, self._channel = "", 0
+        self._missing: str | None = None
+
+    def open(self, rpc: MsgpackRpc, editor: Mapping[bytes, object], check: Callable[[], Awaitable[None]]) -> None:
+        """Begin: `editor` is the introduction of its plugin, `check` raises once the address is not allowed."""
+        self._rpc, self._check = rpc, check
+        self._missing = cast("str | None", editor.get(b"missing"))
+        self._title = cast("str", editor.get(b"title", "Neovim"))
+        self._channel = cast("int", editor.get(b"channel", 0))
+
+    async def detach(self) -> None:
+        """Remove what the attachment left in the editor: autocommands, and calls that run.
+
+        The editor drops messages of a closed connection that it has not run, so its response is awaited, for a second.
+        """
+        if not self._channel:
+            return
+        with anyio.move_on_after(_DETACH_S, shield=True), contextlib.suppress(LiveSourceFailed):
+            await self._rpc.request("nvim_exec_lua", CHUNK, ["detach", self._channel])
+
+    async def wait_closed(self) -> str:
+        """Wait until the connection ends; return the reason."""
+        return await asyncio.shield(self._rpc.closed)
+
+    async def discover(self) -> Discovery:
+        """List the declared tools and, unless the user refused, the built-in resources.
+
+        Raises:
+            LiveSourceFailed: the editor does not list its tools in time, or sends something invalid.
+        """
+        if self._missing is not None:
+            notice = f"The plugin mcp_gateway is not installed in the editor: {self._missing}"
+            return Discovery(title=self._title, notices=(notice,))
+        found = await _parse(await self._ask("discover"))
+        tools, notices = found.get("tools"), found.get("notices")
+        if not isinstance(tools, list) or not isinstance(notices, list):
+            raise _invalid()
+        shares = found.get("resources") is True
+        read = [_read_tool(tool) for tool in cast("list[object]", tools)]
+        return Discovery(
+            primitives=[*read, *(self._resources.primitives() if shares else ())],
+            title=self._title,
+            notices=[str(notice)[: _TITLE * 5] for notice in cast("list[object]", notices)],
+            can_subscribe=shares,
+        )
+
+    async def request(self, method: LiveMethod, params: Mapping[str, object], client: LiveClient) -> Mapping[str, Any]:
+        """Run one request; a cancelled or late one is cancelled in the editor as well.
+
+        Raises:
+            LiveSourceDetached: the connection ended before the result.
+            LiveSourceFailed: no valid result in time, or the editor refused the request.
+            NotFound: the editor has no such primitive.
+            EgressDenied: the operator withdrew the permission; the attachment ends.
+        """
+        await self._check_permission()
+        if method == "tools/call":
+            return await self._call(params)
+        if method == "completion/complete":
+            return NO_COMPLETIONS
+        name = self._resources.name_of(params.get("uri"))
+        if name is None or self._missing is not None:
+            raise NotFound("The editor has no such primitive.")
+        if method == "resources/read":
+            kind, _, number = name.partition("/")
+            return self._resources.contents(name, await self._ask("read", kind, *([int(number)] if number else [])))
+        if method in {"resources/subscribe", "resources/unsubscribe"}:
+            return await self._subscribe(name, wanted=method == "resources/subscribe")
+        raise NotFound("The editor has no such primitive.")
+
+    def receive(self, method: bytes, params: Sequence[object]) -> bool:
+        """Receive a notification of the plugin; False if nothing waited for it."""
+        if method != _METHOD:
+            return False
+        match params:
+            case [b"part", int() as call, bytes() as part] if call in self._replies:
+                return _add(self._replies[call], part)
+            case [b"done", int() as call, fault] if call in self._replies:
+                done = self._replies[call].done
+                if not done.done():
+                    done.set_result(None if fault is None else text_of(fault))
+                    return True
+            case [b"changed"]:
+                self._listener.changed()
+            case [b"updated", bytes(name)]:
+                self._update(name.decode(errors="replace"))
+            case _:
+                pass
+        return False
+
+    def _update(self, name: str) -> None:
+        """Report a subscribed resource; who subscribes to the list of buffers follows their texts as well."""
+        is_text = name.startswith("buffer/") and "buffers" in self._subscribed
+        if (is_text or name in self._subscribed) and self._resources.name_of(self._resources.uri_of(name)):
+            self._listener.updated(self._resources.uri_of(name))
+
+    async def _check_permission(self) -> None:
+        try:
+            await self._check()
+        except EgressDenied:
+            self._rpc.close("the operator does not allow its address any more")  # guard: neovim-withdrawn
+            raise
+
+    async def _call(self, params: Mapping[str, object]) -> Mapping[str, Any]:
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str) or self._missing is not None:
+            raise NotFound("The editor has no such tool.")
+        result = await _parse(await self._ask("execute", name, _encode({} if arguments is None else arguments)))
+        if not isinstance(result.get("content"), list):
+            raise _invalid()
+        return result
+
+    async def _subscribe(self, name: str, *, wanted: bool) -> Mapping[str, Any]:
+        async with self._watching:
+            names = self._subscribed | {name} if wanted else self._subscribed - {name}
+            if len(names) > _WATCHED:
+                raise LiveSourceFailed(f"The editor reports updates of at most {_WATCHED} resources.")
+            await self._within(self._rpc.request("nvim_exec_lua", CHUNK, ["watch", self._channel, sorted(names)]))
+            self._subscribed = names
+        return {}
+
+    async def _ask(self, function: str, *arguments: object) -> bytes:
+        """Run one function of the plugin and return its reply; cancel it in the editor unless the reply arrives."""
+        if len(self._replies) >= _RUNNING:  # guard: neovim-running
+            raise LiveSourceFailed(f"The editor has {_RUNNING} requests of the gateway running; retry later.")
+        call = next(self._calls)
+        reply = self._replies[call] = _Reply(asyncio.get_running_loop().create_future())
+        try:
+            fault = await self._within(self._run(function, call, arguments, reply))
+        except BaseException:
+            self._rpc.notify("nvim_exec_lua", CHUNK, ["cancel", self._channel, call])
+            raise
+        finally:
+            del self._replies[call]
+        if fault == "not found":
+            raise NotFound("The editor has no such primitive.")
+        if fault is not None:
+            raise LiveSourceFailed(f"The editor refused the request: {fault}")
+        return b"".join(reply.parts)
+
+    async def _run(self, function: str, call: int, arguments: Sequence[object], reply: _Reply) -> str | None:
+        await self._rpc.request("nvim_exec_lua", CHUNK, [function, self._channel, call, *arguments])
+        ends: list[asyncio.Future[Any]] = [reply.done, self._rpc.closed]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if not reply.done.done():
+            raise LiveSourceDetached(f"The editor is not attached: {self._rpc.closed.result()}.")
+        return reply.done.result()
+
+    async def _within(self, running: Awaitable[Any]) -> Any:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await running
+        except TimeoutError:
+            raise LiveSourceFailed(
+                f"The editor did not answer within {self._timeout_s:g} s. It may wait for a key, or run another tool."
+            ) from None
+
+
+def bounded(text: object) -> str:
+    """A short text of the editor, for people."""
+    return text.decode(errors="replace")[:_TITLE] if isinstance(text, bytes) else ""
+
+
+def _add(reply: _Reply, part: bytes) -> bool:
+    """Keep a part, unless the reply has ended or is too large."""
+    if reply.done.done():
+        return False
+    reply.size += len(part)
+    reply.parts.append(part)
+    if reply.size > _REPLY or len(reply.parts) > _PARTS:  # guard: neovim-reply-size
+        reply.done.set_result(f"the reply has more than {_REPLY} bytes or {_PARTS} parts")
+        return False
+    return True
+
+
+async def _parse(raw: bytes) -> dict[str, Any]:
+    """The object of a reply, which passes the limits of request bodies."""
+    try:
+        refuse_many_values(raw, values=_VALUES, containers=_VALUES)
+        value = load_json(raw) if len(raw) < _PARSED_HERE else await asyncio.to_thread(load_json, raw)
+    except (InvalidBody, DocumentTooLarge) as error:
+        raise LiveSourceFailed(f"The editor sent invalid JSON: {error.message}") from None
+    if not isinstance(value, dict):
+        raise _invalid()
+    return cast("dict[str, Any]", value)
+
+
+def _read_tool(tool: object) -> DiscoveredPrimitive:
+    members = cast("dict[str, object]", tool) if isinstance(tool, dict) else {}
+    definition = {name: members[name] for name in _TOOL_MEMBERS if members.get(name) not in (None, {})}
+    return DiscoveredPrimitive(family=Family.TOOL, name=str(members.get("name", "")), definition=definition)
+
+
+def _encode(arguments: object) -> str:
+    """The arguments in JSON. An integer that Lua would change is refused.
+
+    Raises:
+        LiveSourceFailed: they are too large, or contain such an integer.
+    """
+    text = msgspec.json.encode(arguments)
+    if len(text) > _ARGUMENTS:
+        raise LiveSourceFailed(f"The arguments have more than {_ARGUMENTS} bytes, the limit of an editor.")
+    if _has_inexact(arguments):  # guard: neovim-exact-integers
+        raise LiveSourceFailed("The arguments have an integer beyond 2^53, which Lua rounds; send it as a string.")
+    return text.decode()
+
+
+def _has_inexact(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_inexact, cast("Mapping[str, object]", value).values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_inexact, cast("Sequence[object]", value)))
+    return isinstance(value, int) and abs(value) > _LARGEST
+
+
+def _invalid() -> LiveSourceFailed:
+    return LiveSourceFailed("The editor sent a result that is not one of the protocol.")

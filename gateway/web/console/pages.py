@@ -1,0 +1,221 @@
+"""HTML of the console pages.
+
+Templates are `markupsafe.Markup`: its `format` escapes every argument that is not markup itself. Texts of callers and
+upstreams pass `visible` first, which escapes control and bidirectional characters as well.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+from gateway.catalog.etags import tag_of
+from gateway.domain.approvals import Approval, ApprovalState, is_same_subject
+from gateway.domain.tenancy.principals import Principal
+from gateway.handlers.previews.requests import cut, escape
+from gateway.web.console.request_text import compare_lines, request_lines, show_lines
+
+LONGEST_COMMENT = 1000
+_LONGEST_TEXT = 500
+_PAGE = Markup("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title} – MCP gateway</title>
+<link rel="stylesheet" href="/approvals/style.css">
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header>{banner}</header>
+<main id="main" tabindex="-1">
+<h1>{title}</h1>
+{content}
+</main>
+</body>
+</html>
+""")
+_BANNER = Markup("""<nav aria-label="Approvals"><a href="/approvals">Approvals</a></nav>
+<form method="post" action="/approvals/sign-out">
+<input type="hidden" name="token" value="{token}">
+<span>Tenant <strong>{slug}</strong>, signed in as <strong>{subject}</strong></span>
+<button>Sign out</button>
+</form>""")
+_ALERT = Markup('<p class="alert" role="alert">{}</p>')
+_SIGN_IN = Markup("""{alert}<form method="post" action="/approvals/sign-in">
+<input type="hidden" name="next" value="{next}">
+<p><label for="key">Key with the scope <code>approve</code></label><br>
+<input id="key" name="key" type="password" autocomplete="current-password" required autofocus aria-describedby="about">
+</p>
+<p id="about">The key is sent to this gateway only. You stay signed in for at most eight hours.</p>
+<p><button>Sign in</button></p>
+</form>
+<p><a href="{next}">I have signed in already</a></p>""")
+_LIST = Markup("""<section aria-labelledby="waiting"><h2 id="waiting">Waiting for a decision</h2>
+{waiting}</section>
+<section aria-labelledby="decided"><h2 id="decided">Lately</h2>
+{lately}</section>""")
+_TABLE = Markup("""<table aria-labelledby="{id}"><thead><tr><th scope="col">Call</th><th scope="col">Requested by</th>
+<th scope="col">Requested</th><th scope="col">Expires</th><th scope="col">State</th></tr></thead>
+<tbody>{rows}</tbody></table>""")
+_ROW = Markup("""<tr><th scope="row"><a href="/approvals/{id}"><bdi>{tool}</bdi></a></th><td><bdi>{subject}</bdi></td>
+<td>{created}</td><td>{expires}</td><td>{state}</td></tr>
+""")
+_APPROVAL = Markup("""{alert}<section aria-labelledby="warnings"><h2 id="warnings">What it does</h2>
+{warnings}</section>
+<section aria-labelledby="facts"><h2 id="facts">Who and when</h2>
+<dl>{facts}</dl></section>
+<section aria-labelledby="request"><h2 id="request">Request</h2>
+<p>Exactly this is sent, with credentials added. Unprintable characters are escaped.</p>
+<pre tabindex="0" aria-labelledby="request">{request}</pre></section>
+<section aria-labelledby="difference"><h2 id="difference">Difference to the last approved call of this tool</h2>
+{difference}</section>
+<section aria-labelledby="decision"><h2 id="decision">Decision</h2>
+{decision}</section>""")
+_FORM = Markup("""<form method="post" action="/approvals/{id}">
+<input type="hidden" name="token" value="{token}">
+<input type="hidden" name="tag" value="{tag}">
+<p><label for="comment">Comment (the requester reads the one of a denial)</label><br>
+<textarea id="comment" name="comment" rows="3" maxlength="{longest}"></textarea></p>
+<p><button name="verdict" value="approve" class="approve">Approve</button>
+<button name="verdict" value="deny" class="deny">Deny</button></p>
+</form>""")
+_MARKS = {"+": Markup("<ins>+ {}</ins>\n"), "-": Markup("<del>- {}</del>\n"), "@": Markup("<b>@{}</b>\n")}
+_SAME = Markup("  {}\n")
+_ENDED = {
+    ApprovalState.EXPIRED: "No person decided, or the call was not repeated, in time.",
+    ApprovalState.SUPERSEDED: "The tool, the policy or the credential changed; the call has to be approved again.",
+    ApprovalState.RUNNING: "The call runs now.",
+    ApprovalState.DONE: "The call ran.",
+    ApprovalState.UNKNOWN: "The call was interrupted. It may have been carried out, and is not repeated.",
+}
+
+
+def visible(text: str) -> str:
+    """A text of another person on one line: bounded, with unprintable characters escaped."""
+    return cut(escape(text), _LONGEST_TEXT)  # guard: console-visible
+
+
+def page(title: str, content: Markup, *, principal: Principal | None = None, token: str = "") -> str:
+    """A whole page; with a principal, its banner has the way out."""
+    banner = Markup("<span>MCP gateway</span>")
+    if principal is not None:
+        banner = _BANNER.format(token=token, slug=principal.slug, subject=visible(principal.subject))
+    return str(_PAGE.format(title=visible(title), banner=banner, content=content))
+
+
+def sign_in_form(target: str, *, alert: str = "") -> Markup:
+    """The form that takes a key; `target` is the page that follows."""
+    return _SIGN_IN.format(next=target, alert=_alert(alert))
+
+
+def message(text: str) -> Markup:
+    """A message in place of a page's content."""
+    return _alert(text)
+
+
+def approval_list(waiting: Sequence[Approval], lately: Sequence[Approval], *, most: int) -> Markup:
+    """The list page: pending approvals with a link to older ones, and the newest of the others."""
+    table = _table("waiting", waiting)
+    if len(waiting) == most:
+        table += Markup('<p><a href="/approvals?after={}">Older calls that wait</a></p>').format(waiting[-1].id)
+    return _LIST.format(waiting=table, lately=_table("decided", lately))
+
+
+def approval_content(
+    approval: Approval, earlier: Approval | None, *, principal: Principal, token: str, alert: str = ""
+) -> Markup:
+    """The page of one approval, with the form if the principal can decide."""
+    lines = request_lines(approval.request)
+    return _APPROVAL.format(
+        alert=_alert(alert),
+        warnings=_items([cut(escape(warning), _LONGEST_TEXT * 4) for warning in approval.warnings]),
+        facts=_facts(approval),
+        request=show_lines(lines),
+        difference=_difference(lines, earlier),
+        decision=_decision(approval, principal, token),
+    )
+
+
+def _decision(approval: Approval, principal: Principal, token: str) -> Markup:
+    if approval.state is not ApprovalState.PENDING:
+        return Markup('<p role="status">{}</p>').format(describe_state(approval))
+    if is_same_subject(approval.subject, principal.subject):
+        reason = "You requested this call yourself, so another person has to decide."
+        return Markup('<p role="status">{}</p>').format(reason)
+    return _FORM.format(id=approval.id, token=token, tag=tag_of(approval), longest=LONGEST_COMMENT)
+
+
+def describe_state(approval: Approval) -> str:
+    """The state of an approval, in words."""
+    if approval.decided_by is None or approval.decided_at is None:
+        return _ENDED.get(approval.state, f"The approval is {approval.state}.")
+    verdict = "Denied" if approval.state is ApprovalState.DENIED else "Approved"
+    by = visible(approval.decider_subject or approval.decided_by)
+    comment = f" Comment: {cut(escape(approval.comment), LONGEST_COMMENT)}" if approval.comment else ""
+    more = _ENDED.get(approval.state, "")
+    return f"{verdict} by {by} at {_moment(approval.decided_at)}. {more}{comment}".strip()
+
+
+def _facts(approval: Approval) -> Markup:
+    pairs = [
+        ("State", str(approval.state)),
+        ("Tool", visible(approval.tool)),
+        ("Requested by", f"{visible(approval.subject)} ({visible(approval.requester)})"),
+        ("Profile", visible(approval.profile or "any")),
+        ("Requested", _moment(approval.created_at)),
+        ("Expires", _moment(approval.expires_at)),
+        ("Reason", f"The tenant's policy (version {approval.policy_version}) needs an approval of this call."),
+        ("Approval", approval.id),
+    ]
+    return Markup("").join(Markup("<dt>{}</dt><dd><bdi>{}</bdi></dd>\n").format(*pair) for pair in pairs)
+
+
+def _difference(lines: Sequence[str], earlier: Approval | None) -> Markup:
+    if earlier is None:
+        return Markup("<p>No earlier call of this tool was approved.</p>")
+    compared = compare_lines(request_lines(earlier.request), lines)
+    link = Markup('<a href="/approvals/{}">{}</a>').format(earlier.id, _moment(earlier.created_at))
+    if compared is None:
+        return Markup("<p>The requests are too long to compare. The earlier one is of {}.</p>").format(link)
+    if not compared:
+        return Markup("<p>None: it is the same request as that of {}.</p>").format(link)
+    marked = Markup("").join(_MARKS.get(sign, _SAME).format(line) for sign, line in compared)
+    about = Markup("<p>Compared with the call of {}. Lines with + are new, lines with - were there before.</p>")
+    return about.format(link) + Markup('<pre tabindex="0" aria-labelledby="difference">{}</pre>').format(marked)
+
+
+def _table(label: str, found: Sequence[Approval]) -> Markup:
+    if not found:
+        return Markup("<p>None.</p>")
+    rows = Markup("").join(
+        _ROW.format(
+            id=one.id,
+            tool=visible(one.tool),
+            subject=visible(one.subject),
+            created=_moment(one.created_at),
+            expires=_moment(one.expires_at),
+            state=str(one.state),
+        )
+        for one in found
+    )
+    return _TABLE.format(id=label, rows=rows)
+
+
+def _items(texts: Sequence[str]) -> Markup:
+    if not texts:
+        return Markup("<p>Nothing more is known than the request below.</p>")
+    return Markup("<ul>{}</ul>").format(
+        Markup("").join(Markup("<li><bdi>{}</bdi></li>\n").format(text) for text in texts)
+    )
+
+
+def _alert(text: str) -> Markup:
+    return _ALERT.format(text) if text else Markup("")
+
+
+def _moment(at: datetime) -> Markup:
+    at = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(
+        at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M")
+    )

@@ -1,0 +1,52 @@
+"""The request of an approval as lines of text, and the difference between two of them.
+
+JSON is indented without changing a token, so a repeated member and the digits of a number stay visible. Unprintable
+characters are escaped. The text is bounded in lines and characters.
+"""
+
+from collections.abc import Sequence
+from difflib import unified_diff
+
+import msgspec
+
+from gateway.domain.approvals import RequestShown
+from gateway.handlers.previews.requests import cut, escape
+
+LONGEST_BODY = 64 * 1024
+LONGEST_LINE = 4000
+MOST_COMPARED = 400
+"""Lines of each request that are compared: the time of a comparison grows with their square."""
+_CONTEXT = 3
+_LONGEST_FORMATTED = 256 * 1024
+
+
+def request_lines(request: RequestShown) -> Sequence[str]:
+    """Method and URL, headers, and the body behind an empty line; long lines are whole."""
+    first = f"{request.method} {request.url}" if request.method else request.url
+    lines = [first, *(f"{name}: {value}" for name, value in request.headers)]
+    if request.body:
+        lines += ["", *_indented(request.body).split("\n")]
+    return [escape(line) for line in lines]
+
+
+def show_lines(lines: Sequence[str]) -> str:
+    """The lines as one text, with long lines and the whole cut; a cut text ends with a note."""
+    return cut("\n".join(cut(line, LONGEST_LINE) for line in lines), LONGEST_BODY)
+
+
+def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[str, str]] | None:
+    """The changed lines with their surroundings, each with its sign: `+`, `-`, a blank or `@`; None if too long."""
+    if max(len(before), len(now)) > MOST_COMPARED:  # guard: console-difference-bounded
+        return None
+    compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]  # without the names of files
+    return [(line[0], cut(line[1:], LONGEST_LINE)) for line in compared]
+
+
+def _indented(body: str) -> str:
+    raw = body.encode("utf-8", "backslashreplace")
+    if len(raw) > _LONGEST_FORMATTED or raw.count(b"[") + raw.count(b"{") > LONGEST_BODY:
+        return body
+    try:
+        return msgspec.json.format(raw, indent=2).decode()
+    except (msgspec.DecodeError, RecursionError):
+        return body

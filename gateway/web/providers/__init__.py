@@ -1,0 +1,1 @@
+"""Providers: the WebSocket endpoint for programs that offer primitives (docs/providers.md)."""

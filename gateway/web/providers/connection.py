@@ -1,0 +1,160 @@
+"""One WebSocket of a provider over ASGI: parsed messages in, a bounded outbox, heartbeat and close codes.
+
+`docs/providers.md` describes the protocol.
+"""
+
+import asyncio
+from collections import deque
+from enum import IntEnum
+from typing import Any, Final, NoReturn
+
+import structlog
+from starlette.types import Receive, Send
+
+from gateway.errors import GatewayError
+from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.upstream.live.agent import jsonrpc
+from gateway.upstream.live.agent.jsonrpc import AgentRequest, AgentResponse
+
+log = structlog.get_logger(__name__)
+
+MESSAGE_BYTES: Final = 4 * 1024 * 1024
+MESSAGES_PER_S: Final = 100.0
+MESSAGES_BURST: Final = 200.0
+_BYTES_OF_COST: Final = 8 * 1024
+"""A message counts once more for each of these: parsing 200 KB of values takes 4 ms."""
+HEARTBEAT_S: Final = 20.0
+_SEND_S: Final = 20.0
+_OUTBOX_BYTES: Final = 16 * 1024 * 1024
+_LONGEST_REASON: Final = 120  # bytes; a close frame has 123
+
+
+class CloseCode(IntEnum):
+    """Close codes that the gateway sends, beside those of RFC 6455."""
+
+    NOT_TEXT = 1003
+    TOO_BIG = 1009
+    FAILED = 1011
+    RESTART = 1012
+    BAD_MESSAGE = 4400
+    KEY_ENDED = 4401
+    SOURCE_GONE = 4404
+    TIMEOUT = 4408
+    NAME_TAKEN = 4409
+    REPLACED = 4410
+
+
+class ConnectionEnded(Exception):
+    """The connection has ended, with this close code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class ProviderConnection:
+    """An accepted connection; `serving` sends what `send` and `close` add to the outbox."""
+
+    def __init__(self, receive: Receive, send: Send, *, heartbeat_s: float = HEARTBEAT_S) -> None:
+        self._receive = receive
+        self._send = send
+        self._heartbeat_s = heartbeat_s
+        self._pace = TokenBuckets(rate=MESSAGES_PER_S, burst=MESSAGES_BURST, most=1)
+        self._outbox: deque[str] = deque()
+        self._unsent = 0
+        self._closing: tuple[int, str] | None = None
+        self._woken = asyncio.Event()
+
+    def send(self, text: str) -> None:
+        """Add a message to the outbox; nothing is sent after `close`."""
+        if self._closing is not None:
+            return
+        self._outbox.append(text)
+        self._unsent += len(text)
+        if self._unsent > _OUTBOX_BYTES:  # guard: provider-outbox
+            self._outbox.clear()
+            self.close(CloseCode.TIMEOUT, "the messages were not read in time")
+        self._woken.set()
+
+    def close(self, code: int, reason: str) -> None:
+        """Close the connection after the messages in the outbox; the first code counts."""
+        if self._closing is None:
+            self._closing = code, reason
+            self._woken.set()
+
+    def refuse(self, code: int, reason: str) -> NoReturn:
+        """Close the connection.
+
+        Raises:
+            ConnectionEnded: always.
+        """
+        self.close(code, reason)
+        raise ConnectionEnded(code)
+
+    @property
+    def is_closing(self) -> bool:
+        """True after `close`."""
+        return self._closing is not None
+
+    async def read(self, *, within_s: float | None = None) -> AgentRequest | AgentResponse:
+        """Return the next message; without one for two heartbeats, close the connection.
+
+        Raises:
+            ConnectionEnded: the connection has ended, or is closed for what it sent.
+        """
+        event = await self._next(within_s)
+        if event["type"] != "websocket.receive":
+            raise ConnectionEnded(self._closing[0] if self._closing else event.get("code") or 1005)
+        text = event.get("text")
+        if not isinstance(text, str):
+            self.refuse(CloseCode.NOT_TEXT, "a message must be a text frame")
+        if len(text) > MESSAGE_BYTES:
+            self.refuse(CloseCode.TOO_BIG, f"a message may have at most {MESSAGE_BYTES} bytes")
+        cost = 1 + len(text) / _BYTES_OF_COST
+        # A sleep may end a clock tick early, and then the bucket is still short of the cost.
+        while (delay := self._pace.take("", cost)) > 0:  # noqa: ASYNC110  # guard: provider-pace
+            await asyncio.sleep(delay)
+        try:
+            return jsonrpc.parse(text)
+        except GatewayError as error:
+            self.refuse(CloseCode.BAD_MESSAGE, error.message)
+
+    async def write_all(self) -> None:
+        """Send the outbox until the connection is closed."""
+        try:
+            while True:
+                while self._outbox:
+                    text = self._outbox.popleft()
+                    async with asyncio.timeout(_SEND_S):
+                        await self._send({"type": "websocket.send", "text": text})
+                    self._unsent -= len(text)
+                if self._closing is not None:
+                    code, reason = self._closing
+                    async with asyncio.timeout(_SEND_S):
+                        await self._send({"type": "websocket.close", "code": code, "reason": _cut(reason)})
+                    return
+                self._woken.clear()
+                await self._woken.wait()
+        except TimeoutError:
+            self.close(CloseCode.TIMEOUT, "the messages were not read in time")
+        except (OSError, RuntimeError):  # how servers report a connection that is gone or that they have closed
+            return
+
+    async def _next(self, within_s: float | None) -> Any:
+        try:
+            async with asyncio.timeout(within_s or self._heartbeat_s):
+                return await self._receive()
+        except TimeoutError:
+            if within_s is None:
+                self.send(jsonrpc.request("ping", {}, message_id="ping"))
+                try:
+                    async with asyncio.timeout(self._heartbeat_s):
+                        return await self._receive()
+                except TimeoutError:
+                    pass
+            self.refuse(CloseCode.TIMEOUT, "no message in time")
+
+
+def _cut(reason: str) -> str:
+    """Return the beginning of a reason that fits into a close frame."""
+    return reason.encode()[:_LONGEST_REASON].decode(errors="ignore")

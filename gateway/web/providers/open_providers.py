@@ -1,0 +1,93 @@
+"""The open connections and attachments of providers on this replica, and what ends them: keys, tenants, the drain."""
+
+import asyncio
+from typing import Final, Self
+
+import anyio
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import DatabaseUnavailable
+from gateway.identity.authenticator import Authenticator
+from gateway.web.providers.attachments import OpenAttachment
+from gateway.web.providers.connection import CloseCode, ProviderConnection
+
+STOPPING: Final = "this replica is about to end"
+_RECHECK_S: Final = 60.0
+_DRAIN_S: Final = 4.0
+
+
+class OpenProviders:
+    """The providers of this replica; open it with `async with` before connections are accepted."""
+
+    def __init__(self, credentials: Authenticator) -> None:
+        self.credentials = credentials
+        self._recheck = asyncio.Event()
+        self.connections: dict[ProviderConnection, Principal] = {}
+        self.attached: dict[tuple[TenantId, str], OpenAttachment] = {}
+        """Attachments by tenant and name of the source."""
+        self.tasks = TaskSupervisor()
+        self.is_draining = False
+
+    async def __aenter__(self) -> Self:
+        self.tasks.open(self._recheck_keys)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for attached in tuple(self.attached.values()):
+            attached.end(CloseCode.RESTART, STOPPING)
+        with anyio.move_on_after(_DRAIN_S):
+            for attached in tuple(self.attached.values()):
+                await attached.is_over.wait()
+        await self.tasks.close()
+
+    def count(self, tenant: TenantId) -> int:
+        """Number of open connections of a tenant."""
+        return sum(principal.tenant == tenant for principal in self.connections.values())
+
+    def end(self, tenant: TenantId, key: KeyId | None = None) -> None:
+        """End everything that one key, or all keys of a tenant have opened, after a change of the key or tenant."""
+        reason = "the key was revoked or changed" if key else "the tenant was removed"
+        code = CloseCode.KEY_ENDED if key else CloseCode.SOURCE_GONE
+        for attached in tuple(self.attached.values()):
+            if attached.principal.tenant == tenant and key in {None, attached.principal.key}:
+                attached.end(code, reason)
+        for connection, principal in self.connections.items():
+            if principal.tenant == tenant and key in {None, principal.key}:  # guard: provide-key-ended
+                connection.close(code, reason)
+
+    def recheck_all(self) -> None:
+        """Check all keys now, because events may have been missed."""
+        self._recheck.set()
+
+    def drain(self) -> None:
+        """Refuse new connections; close each open one when its calls have ended, or after 4 s."""
+        self.is_draining = True
+        attached_here = tuple(self.attached.values())
+        for connection in self.connections.keys() - {attached.connection for attached in attached_here}:
+            connection.close(CloseCode.RESTART, STOPPING)
+        for attached in attached_here:
+            self.tasks.spawn(_leave, attached)
+
+    async def _recheck_keys(self) -> None:
+        """Check the keys of all connections once a minute, because a key may expire, or an event be lost."""
+        while True:
+            with anyio.move_on_after(_RECHECK_S):
+                await self._recheck.wait()
+            self._recheck.clear()
+            owners = {attached.principal for attached in self.attached.values()}
+            for principal in owners.union(self.connections.values()):
+                try:
+                    is_valid = await self.credentials.still_valid(principal)
+                except DatabaseUnavailable:
+                    continue
+                if not is_valid:  # guard: provide-key-rechecked
+                    self.end(principal.tenant, principal.key)
+
+
+async def _leave(attached: OpenAttachment) -> None:
+    """End an attachment after its running calls."""
+    with anyio.move_on_after(_DRAIN_S):
+        await attached.attachment.wait_idle()
+    attached.end(CloseCode.RESTART, STOPPING)

@@ -1,0 +1,118 @@
+"""Webhook endpoint `/t/{tenant}/hooks/{id}`: receives signed notifications from a tenant's systems that
+resources have changed.
+
+A body is parsed only after its signature is verified. Limits apply before: size of the body, time to receive it, and
+number of concurrent verifications.
+"""
+
+from collections.abc import Mapping
+from typing import cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from gateway.calls.pipeline import Limiter
+from gateway.catalog.policies import get_policy
+from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.updates.webhooks import Delivery, SingleUse, check_delivery, take_delivery, verify_delivery
+from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.identifiers import KeyId
+from gateway.domain.json_text import load_json
+from gateway.errors import Fault, GatewayError, InvalidBody
+from gateway.web.bodies import declared_length, read_body
+from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
+
+LARGEST_BODY = 64 * 1024
+MOST_URIS = 100
+_LONGEST_URI = 2048
+_BODY_S = 10.0
+_CONCURRENT_VERIFICATIONS = 8
+_LONGEST_QUEUE = 256
+
+
+class WebhookReceiver:
+    """The ASGI endpoint of all webhooks."""
+
+    def __init__(self, catalog: CatalogContext, limiter: Limiter, delivery_ids: SingleUse) -> None:
+        self._catalog = catalog
+        self._limiter = limiter
+        self._delivery_ids = delivery_ids
+        self.places = FairSlotPool("webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=_LONGEST_QUEUE)
+        """Keyed by the slug in the path, because the tenant is not verified before the signature is."""
+
+    @property
+    def route(self) -> Route:
+        """The route of the endpoint."""
+        return Route("/t/{tenant}/hooks/{webhook}", self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Receive one delivery."""
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except GatewayError as error:
+            response = problem(error, correlation_id=correlation_id_of(scope))
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method != "POST":
+            correlation_id = correlation_id_of(request.scope)
+            content = problem_bytes(405, "http.method_not_allowed", "method not allowed; use POST", correlation_id)
+            return Response(content, 405, headers={"allow": "POST"}, media_type=MEDIA_TYPE)
+        slug, webhook = request.path_params["tenant"], request.path_params["webhook"]
+        declared = declared_length(request.scope)
+        body = await read_body(request.receive, limit=LARGEST_BODY, deadline=_BODY_S, declared=declared)
+        delivery = _delivery(request.headers, body)
+        check_delivery(delivery)
+        async with self.places.hold(slug):
+            tenant = await verify_delivery(slug, self._catalog, webhook, delivery)
+        policy = await get_policy(tenant, self._catalog)
+        async with self._limiter.admit(tenant, KeyId(webhook), policy.limits):
+            uris, used = read_uris(body), self._delivery_ids
+            await take_delivery(tenant, self._catalog, webhook, delivery, uris, delivery_ids=used)
+        return Response(status_code=202, headers={"cache-control": "no-store"})
+
+
+def read_uris(body: bytes) -> Mapping[str, str]:
+    """Return the URIs in `uri` or `uris` of a delivery, by JSON pointer; other members are ignored.
+
+    Raises:
+        InvalidBody: the body is not a JSON object with either `uri` or `uris`, or has more than 100 URIs. Or a URI is
+            empty, not printable, or longer than 2,048 characters.
+    """
+    content = load_json(body)
+    if not isinstance(content, dict):
+        raise _broken("", "must be an object with either uri or uris")
+    members = cast("Mapping[str, object]", content)
+    one, several = members.get("uri"), members.get("uris")
+    if (one is None) == (several is None):
+        raise _broken("", "must be an object with either uri or uris")
+    if several is None:
+        return {"/uri": _uri(one, "/uri")}
+    if not isinstance(several, list) or not several:
+        raise _broken("/uris", "must be a list of URIs, at least one")
+    uris = cast("list[object]", several)
+    if len(uris) > MOST_URIS:
+        raise _broken("/uris", f"must not hold more than {MOST_URIS} URIs")
+    return {(pointer := f"/uris/{index}"): _uri(uri, pointer) for index, uri in enumerate(uris)}
+
+
+def _uri(value: object, pointer: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_URI or not value.isprintable():
+        raise _broken(pointer, f"must be a URI of at most {_LONGEST_URI} characters")
+    return value
+
+
+def _delivery(headers: Mapping[str, str], body: bytes) -> Delivery:
+    return Delivery(
+        id=headers.get("webhook-id", ""),
+        at=headers.get("webhook-timestamp", ""),
+        signatures=headers.get("webhook-signature", ""),
+        body=body,
+    )
+
+
+def _broken(pointer: str, reason: str) -> InvalidBody:
+    return InvalidBody(f"{pointer or 'the body'}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])

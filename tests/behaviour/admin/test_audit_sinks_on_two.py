@@ -1,0 +1,86 @@
+"""Sinks of audit trails on two replicas: one ends, or stands still, in the middle of a delivery."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.replicas import Replicas, running_replicas, until
+from tests.support.servers import TestDatabase, TestServers, execute
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+_SINK = "/tenants/acme/audit-sinks/siem"
+_DUE = "insert into due_work select tenant_id, id, 'audit_sink', now() from audit_sinks on conflict do nothing"
+
+
+@pytest.fixture
+async def siem() -> AsyncGenerator[RecordingUpstream]:
+    """The endpoint of the sink."""
+    async with recording_upstream() as upstream:
+        yield upstream
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_another_replica_goes_on_with_a_delivery(
+    servers: TestServers, siem: RecordingUpstream, tmp_path: Path, is_killed: bool
+) -> None:
+    """Ours: entries on their way are sent again by the next replica; the slower one moves no place (SAF-8)."""
+    with servers.database() as database:
+        async with running_replicas(
+            database.app_url, servers.empty_redis(), tmp_path, egress_allow=[siem.authority]
+        ) as replicas:
+            await _begin(replicas, database, siem)
+            if is_killed:
+                replicas.a.kill()
+            else:
+                replicas.a.pause()
+            replicas.b.resume()
+            await replicas.b.gateway.create_key("acme")
+            await execute(database.superuser_url, "update due_work set due_at = now()")  # the lease has ended
+            assert siem.gate is not None
+            siem.gate.set()
+            await _until_delivered(replicas, siem)
+            if not is_killed:
+                replicas.a.resume()
+            await replicas.b.gateway.create_key("acme")
+            await _until_delivered(replicas, siem)
+            trail, shown = await _trail(replicas), (await replicas.b.gateway.admin.get(_SINK)).json()
+
+    assert _delivered(siem).keys() == trail
+    assert max(_delivered(siem).values()) == 2
+    assert shown["delivered"] == len(trail)
+
+
+async def _begin(replicas: Replicas, database: TestDatabase, siem: RecordingUpstream) -> None:
+    """Let the first replica send to an endpoint that does not answer; the second one stands still."""
+    gateway, siem.gate = replicas.a.gateway, asyncio.Event()
+    await gateway.create_tenant("acme")
+    body = {"name": "siem", "kind": "https", "target": "https://siem.example/", "whole": True, "enabled": False}
+    (await gateway.admin.post("/tenants/acme/audit-sinks", json=body)).raise_for_status()
+    replicas.b.pause()
+    await execute(database.superuser_url, f"update audit_sinks set target = '{siem.url}/', enabled = true")
+    await execute(database.superuser_url, _DUE)
+    with anyio.fail_after(20):
+        await siem.arrived.wait()
+
+
+def _delivered(siem: RecordingUpstream) -> Counter[str]:
+    return Counter(json.loads(line)["id"] for seen in siem.seen for line in seen.body.splitlines())
+
+
+async def _trail(replicas: Replicas) -> set[str]:
+    items: list[dict[str, Any]] = (await replicas.b.gateway.admin.get("/tenants/acme/audit?limit=200")).json()["items"]
+    return {item["id"] for item in items}
+
+
+async def _until_delivered(replicas: Replicas, siem: RecordingUpstream) -> None:
+    async def is_delivered() -> bool:
+        shown = (await replicas.b.gateway.admin.get(_SINK)).json()
+        return shown["waiting_since"] is None and _delivered(siem).keys() >= await _trail(replicas)
+
+    await until(is_delivered, seconds=30)

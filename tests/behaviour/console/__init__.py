@@ -1,0 +1,1 @@
+"""The pages of approvals, over HTTP and in a real browser."""

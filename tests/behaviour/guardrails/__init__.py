@@ -1,0 +1,1 @@
+"""Guardrails over a real socket."""

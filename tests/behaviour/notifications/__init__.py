@@ -1,0 +1,1 @@
+"""Outbound webhooks of a tenant: endpoints, deliveries, and receivers that misbehave."""

@@ -1,0 +1,166 @@
+"""A policy that wants another person's approval before a call is made, in both eras and on two replicas."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import httpx
+import mcp_types as types
+import pytest
+from mcp import Client
+
+from tests.behaviour.sessions.conftest import Talk, furnish
+from tests.support.replicas import Mode, Replicas
+from tests.support.serving import clients_of
+from tests.support.upstream import RecordingUpstream
+
+ERAS: tuple[Mode, ...] = ("legacy", "2026-07-28")
+DELETE = ("delete_pet", {"id": 7})
+
+
+@pytest.fixture(scope="module")
+async def common_slug(shared_replicas: Replicas, upstream: RecordingUpstream) -> str:
+    """A tenant whose deletions need an approval."""
+    await shared_replicas.heal()
+    gateway = shared_replicas.a.gateway
+    await furnish(gateway, "approving", upstream, ())
+    answer = await gateway.admin.put("/tenants/approving/policy", json={"dangerous": "approve"})
+    assert answer.status_code == 200, answer.text
+    return "approving"
+
+
+@dataclass(slots=True)
+class Office:
+    """The admin API of the second replica, for persons who decide."""
+
+    talk: Talk
+    admin: httpx.AsyncClient
+
+    async def listed(self, **wanted: str) -> list[dict[str, Any]]:
+        answer = (await self.admin.get(f"/tenants/{self.talk.slug}/approvals", params=wanted)).raise_for_status()
+        items: list[dict[str, Any]] = answer.json()["items"]
+        return items
+
+    async def pending(self) -> dict[str, Any]:
+        """The only pending approval, once there is one."""
+        with anyio.fail_after(10):
+            while not (found := await self.listed(state="pending")):  # noqa: ASYNC110  # the caller is another process
+                await anyio.sleep(0.02)
+        [only] = found
+        return only
+
+    async def decide(self, approval: str, verdict: str = "approve", comment: str = "") -> dict[str, Any]:
+        path = f"/tenants/{self.talk.slug}/approvals/{approval}/{verdict}"
+        answer = await self.admin.post(path, json={"comment": comment} if comment else {})
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def shown(self, approval: str) -> dict[str, Any]:
+        answer = await self.admin.get(f"/tenants/{self.talk.slug}/approvals/{approval}")
+        found: dict[str, Any] = answer.raise_for_status().json()
+        return found
+
+
+@pytest.fixture
+async def office(talk: Talk) -> AsyncGenerator[Office]:
+    """Decisions at the second replica, by a key that only approves."""
+    gateway = talk.gateway
+    key = await gateway.create_key(talk.slug, "approve", subject="anna")
+    async with clients_of(talk.replicas.b.gateway.url, key) as (admin, _):
+        yield Office(talk, admin)
+
+
+async def _delete(client: Client, pet: int) -> types.CallToolResult:
+    return await client.call_tool("delete_pet", {"id": pet})
+
+
+def _facts(result: types.CallToolResult) -> dict[str, Any]:
+    assert result.is_error, result
+    facts: dict[str, Any] = (result.meta or {})["gateway/approval"]
+    return facts
+
+
+async def test_a_call_of_2026_attaches_to_its_approval_and_runs_once_granted(talk: Talk, office: Office) -> None:
+    """Ours: pending, pending, granted, done; the upstream sees one request (SAF-3)."""
+    async with talk.replicas.client(talk.slug, talk.key, "2026-07-28") as client:
+        first = _facts(await _delete(client, 70))
+        again = _facts(await _delete(client, 70))
+        assert first == again
+        assert (first["state"], first["id"][:4]) == ("pending", "apr_")
+        assert talk.upstream.seen == []
+
+        shown = await office.shown(first["id"])
+        assert shown["request"]["method"] == "DELETE"
+        assert shown["request"]["url"].endswith("/v1/pets/70")
+        assert any("Deletes /v1/pets/70 at 127.0.0.1" in fact for fact in shown["warnings"])
+        await office.decide(first["id"], comment="fine")
+        done = await _delete(client, 70)
+
+    assert not done.is_error
+    assert [(seen.method, seen.target) for seen in talk.upstream.seen] == [("DELETE", "/v1/pets/70")]
+    ended = await office.shown(first["id"])
+    assert (ended["state"], ended["outcome"], ended["comment"]) == ("done", "ok", "fine")
+    assert ended["decided_by"].startswith("key:")
+
+
+async def test_a_session_waits_and_its_result_is_the_calls(talk: Talk, office: Office) -> None:
+    """Ours: in a session the call waits with progress messages, and goes on when the decision comes (SAF-3)."""
+    told: list[str | None] = []
+    results: list[types.CallToolResult] = []
+    asked: dict[str, Any] = {}
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async with talk.replicas.client(talk.slug, talk.key, "legacy") as client, anyio.create_task_group() as group:
+
+        async def call() -> None:
+            results.append(await client.call_tool("delete_pet", {"id": 71}, progress_callback=note))
+
+        group.start_soon(call)
+        asked = await office.pending()
+        assert talk.upstream.seen == []
+        await office.decide(asked["id"])
+
+    [result] = results
+    assert not result.is_error
+    assert [seen.target for seen in talk.upstream.seen] == ["/v1/pets/71"]
+    assert told[0] == f"waiting for the approval {asked['id']}"
+
+
+async def test_a_denial_ends_the_wait_and_holds_for_equal_calls(talk: Talk, office: Office) -> None:
+    """Ours: the caller reads the reason; an equal call is not asked again at once (SAF-3)."""
+    results: list[types.CallToolResult] = []
+    async with talk.replicas.client(talk.slug, talk.key, "legacy") as client, anyio.create_task_group() as group:
+
+        async def call() -> None:
+            results.append(await _delete(client, 72))
+
+        group.start_soon(call)
+        asked = await office.pending()
+        await office.decide(asked["id"], "deny", comment="not this pet")
+    async with talk.replicas.client(talk.slug, talk.key, "2026-07-28") as client:
+        results.append(await _delete(client, 72))
+
+    for result in results:
+        assert _facts(result)["state"] == "denied"
+        assert isinstance(result.content[0], types.TextContent)
+        assert "not this pet" in result.content[0].text
+    assert talk.upstream.seen == []
+
+
+async def test_the_requester_does_not_decide(talk: Talk, office: Office) -> None:
+    """Ours: a second key of the same subject is the same person; an admin without `approve` reads (SAF-3)."""
+    agent = await talk.gateway.create_key(talk.slug, "mcp", subject="bot")
+    own = await talk.gateway.create_key(talk.slug, "approve", subject="bot")
+    admin = await talk.gateway.create_key(talk.slug, "admin", subject="boss")
+    async with talk.replicas.client(talk.slug, agent, "2026-07-28") as client:
+        asked = _facts(await _delete(client, 73))
+    path = f"/tenants/{talk.slug}/approvals/{asked['id']}"
+    for key in (own, admin):
+        async with clients_of(talk.gateway.url, key) as (api, _):
+            assert (await api.get(path)).status_code == 200
+            assert (await api.post(f"{path}/approve", json={})).status_code == 403
+    assert (await office.shown(asked["id"]))["state"] == "pending"

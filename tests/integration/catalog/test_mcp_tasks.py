@@ -1,0 +1,292 @@
+"""Tasks in PostgreSQL: leases, fencing, lifetimes, limits and seals."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.catalog.calls.mcp_tasks import (
+    LARGEST_ROUNDS,
+    MOST_OPEN_EACH,
+    MOST_STORED,
+    IsAnswer,
+    TaskDraft,
+    TaskRecords,
+)
+from gateway.domain.events import Event, TaskChanged
+from gateway.domain.identifiers import KeyId
+from gateway.domain.mcp_tasks import (
+    AskedKind,
+    McpTask,
+    TaskCall,
+    TaskOutcome,
+    TaskOwner,
+    TaskQuestion,
+    TaskRounds,
+    TaskState,
+)
+from gateway.errors import BadInput, HandlerFailed, LimitExceeded, NotFound, SecretUnreadable
+from gateway.store import tenants
+from gateway.store.database.connection import PostgresConnection, connect_owner
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Store
+from tests.integration.store.samples import SEALER, make_tenant
+from tests.support.servers import TestServers
+
+SECRET = "a very secret argument"
+ASKED = TaskRounds(questions={"q": TaskQuestion(kind="elicitation", params={"message": "?"})})
+
+
+@dataclass(slots=True)
+class Desk:
+    """The records of a tenant, and a superuser who can let time pass."""
+
+    records: TaskRecords
+    owner: TaskOwner
+    superuser: PostgresConnection
+    store: Store
+    events: list[Event] = field(default_factory=list[Event])
+
+    def draft(self, **more: Any) -> TaskDraft:
+        """A task that could be stored."""
+        draft = TaskDraft(
+            owner=self.owner,
+            key=KeyId("key_1"),
+            tool="work",
+            correlation_id="cor",
+            call=TaskCall(arguments={"text": SECRET}, capabilities={}),
+            rounds=TaskRounds(),
+        )
+        return replace(draft, **more)
+
+    async def create(self, holder: str = "first", **more: Any) -> McpTask:
+        """A stored task."""
+        return await self.records.create(self.draft(**more), holder=holder)
+
+    async def pass_time(self, task: McpTask, column: str = "leased_until") -> None:
+        """Let the lease or the lifetime end."""
+        await self.superuser.execute(f"update mcp_tasks set {column} = now() - interval '1 s' where id = $1", task.id)
+
+
+@pytest.fixture
+async def desk(servers: TestServers) -> AsyncGenerator[Desk]:
+    with servers.database() as database:
+        superuser = await connect_owner(database.superuser_url)
+        async with Store(database.app_url) as store:
+            tenant = make_tenant()
+            async with store.transaction(tenant.id) as db:
+                await tenants.insert(tenant, db)
+            events: list[Event] = []
+
+            async def publish(event: Event) -> None:
+                events.append(event)
+
+            records = TaskRecords(store, SEALER, publish)
+            owner = TaskOwner(tenant=tenant.id, subject="ada", profile="default")
+            yield Desk(records, owner, superuser, store, events)
+        await superuser.close()
+
+
+async def test_two_replicas_that_take_a_task_get_it_once(desk: Desk) -> None:
+    """Ours: of many that find a lapsed lease, one gets the task, and the former holder cannot act (SAF-7)."""
+    task = await desk.create()
+    await desk.pass_time(task)
+    taken: list[McpTask | None] = []
+
+    async def take(number: int) -> None:
+        taken.append(await desk.records.take_due(desk.owner.tenant, task.id, holder=f"run {number}"))
+
+    async with anyio.create_task_group() as group:
+        for number in range(6):
+            group.start_soon(take, number)
+
+    holders = [each.holder for each in taken if each is not None]
+    assert len(holders) == 1
+    assert not await desk.records.begin(desk.owner.tenant, task.id, holder="first")
+    assert not await desk.records.renew(desk.owner.tenant, task.id, holder="first")
+    assert not await desk.records.end(task, TaskState.COMPLETED, TaskOutcome(members=b""))
+    await desk.records.park(task, ASKED)
+    assert (await desk.records.get(desk.owner, task.id)).state is TaskState.WORKING
+    assert await desk.records.begin(desk.owner.tenant, task.id, holder=holders[0])
+
+
+async def test_a_lease_that_holds_is_not_taken_whatever_a_replicas_clock_reads(desk: Desk) -> None:
+    """Ours: the job of a replica whose clock is ahead finds the lease in force by PostgreSQL's clock (SAF-7)."""
+    task = await desk.create()
+
+    assert await desk.records.take_due(desk.owner.tenant, task.id, holder="hasty") is None
+
+    assert await desk.records.renew(desk.owner.tenant, task.id, holder="first")
+
+
+async def test_after_an_intent_a_lapsed_task_fails_once_and_for_all(desk: Desk) -> None:
+    """Ours: `failed` with an unknown outcome; the result of the former holder comes too late (SAF-3)."""
+    task = await desk.create()
+    assert await desk.records.begin(desk.owner.tenant, task.id, holder="first")
+    await desk.pass_time(task)
+
+    assert await desk.records.take_due(desk.owner.tenant, task.id, holder="second") is None
+
+    ended = await desk.records.get(desk.owner, task.id)
+    assert ended.state is TaskState.FAILED
+    assert ended.outcome is not None
+    assert ended.outcome.error is not None
+    assert not await desk.records.end(task, TaskState.COMPLETED, TaskOutcome(members=b""))
+    assert desk.events == [TaskChanged(tenant=desk.owner.tenant, task=task.id)]
+
+
+async def test_cancel_and_complete_at_once_have_one_winner(desk: Desk) -> None:
+    """Ours: whichever is first is final (SAF-7)."""
+    for _ in range(10):
+        task = await desk.create()
+        won: list[bool] = []
+
+        async def cancel(task: McpTask = task, won: list[bool] = won) -> None:
+            won.append(await desk.records.cancel(desk.owner, task.id))
+
+        async def complete(task: McpTask = task, won: list[bool] = won) -> None:
+            won.append(await desk.records.end(task, TaskState.COMPLETED, TaskOutcome(members=b'"content":[]')))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(cancel)
+            group.start_soon(complete)
+        assert sorted(won) == [False, True]
+
+
+async def test_the_end_of_its_time_ends_a_task_and_deletes_it(desk: Desk) -> None:
+    """Ours: an expired task is unknown at once, its holder has no lease, and its job deletes the row (SAF-7)."""
+    task = await desk.create()
+    await desk.pass_time(task, "expires_at")
+
+    with pytest.raises(NotFound):
+        await desk.records.get(desk.owner, task.id)
+    assert not await desk.records.renew(desk.owner.tenant, task.id, holder="first")
+    assert await desk.records.take_due(desk.owner.tenant, task.id, holder="second") is None
+    assert await desk.superuser.fetchval("select count(*) from mcp_tasks") == 0
+    assert await desk.superuser.fetchval("select count(*) from due_work") == 0
+
+
+async def test_open_tasks_of_a_subject_are_bounded(desk: Desk) -> None:
+    """Ours: one subject's flood ends with a clear refusal, and leaves room for others (TEN-3)."""
+    last = [await desk.create() for _ in range(MOST_OPEN_EACH)][-1]
+
+    with pytest.raises(LimitExceeded, match=f"{MOST_OPEN_EACH} tasks of this subject"):
+        await desk.create()
+    await desk.create(owner=replace(desk.owner, subject="eve"))
+    await desk.records.cancel(desk.owner, last.id)
+    await desk.create()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "state"),
+    [("state", f"generate_series(1, {MOST_STORED})", "completed"), ("outcome", "generate_series(1, 5)", "completed")],
+)
+async def test_stored_tasks_are_bounded(desk: Desk, column: str, value: str, state: str) -> None:
+    """Ours: results that are kept have a number and a size that a tenant cannot exceed (TEN-3)."""
+    task = await desk.create()
+    copied = "tenant_id, subject, profile, key_id, tool, correlation_id, expires_at, holder, leased_until, has_begun"
+    copied += ", data_key_id, call, rounds"
+    huge = "decode(repeat('00', 60000000), 'hex')" if column == "outcome" else "null"
+    await desk.superuser.execute(
+        f"insert into mcp_tasks ({copied}, id, state, outcome) select {copied}, 'copy ' || n, '{state}', {huge}"
+        f" from mcp_tasks, {value} n where id = $1",
+        task.id,
+    )
+
+    with pytest.raises(LimitExceeded, match="use all space"):
+        await desk.create()
+
+
+async def test_nothing_of_a_call_is_readable_in_the_database(desk: Desk) -> None:
+    """Ours: arguments, answers and results are sealed, each in its own row and place (TEN-4)."""
+    task = await desk.create()
+    other = await desk.create()
+    await desk.records.park(task, ASKED)
+    answers = {"q": {"action": "accept", "content": {"said": SECRET}}}
+    await desk.records.answer(desk.owner, task.id, answers, is_answer=_any, holder="next")
+    claimed = await desk.records.get(desk.owner, task.id)
+    await desk.records.end(claimed, TaskState.COMPLETED, TaskOutcome(members=SECRET.encode()))
+
+    rows = await desk.superuser.fetch("select call, rounds, outcome from mcp_tasks")
+    assert SECRET not in "".join(ascii(value) for row in rows for value in row.values())
+    await desk.superuser.execute(
+        "update mcp_tasks set outcome = (select outcome from mcp_tasks where id = $1) where id = $2", task.id, other.id
+    )
+    with pytest.raises(SecretUnreadable):
+        await desk.records.get(desk.owner, other.id)
+    with pytest.raises(SecretUnreadable):
+        await TaskRecords(desk.store, EnvelopeCipher(["other" * 10]), _drop).get(desk.owner, task.id)
+
+
+def _any(kind: AskedKind, answer: object) -> bool:
+    """Every object is an answer."""
+    del kind, answer
+    return True
+
+
+def _none(kind: AskedKind, answer: object) -> bool:
+    """No object is an answer."""
+    return not _any(kind, answer)
+
+
+async def _drop(_: Event) -> None:
+    """No replica learns it."""
+
+
+async def test_answers_are_bounded_and_of_the_right_form(desk: Desk) -> None:
+    """Ours: an answer that is no answer, or too much of one, changes nothing (TEN-5)."""
+    task = await desk.create()
+    await desk.records.park(task, ASKED)
+    huge: dict[str, object] = {"q": {"action": "accept", "content": {"text": "x" * LARGEST_ROUNDS}}}
+    wrong: tuple[tuple[dict[str, object], IsAnswer], ...] = ((huge, _any), ({"q": {}}, _none))
+    for answers, is_answer in wrong:
+        with pytest.raises(BadInput):
+            await desk.records.answer(desk.owner, task.id, answers, is_answer=is_answer, holder="next")
+
+    many: dict[str, object] = {str(number): {} for number in range(1_000_000)}
+    assert await desk.records.answer(desk.owner, task.id, many, is_answer=_any, holder="next") is None
+    assert (await desk.records.get(desk.owner, task.id)).rounds.questions.keys() == {"q"}
+
+
+@pytest.mark.parametrize("memory", [{"a": "x" * LARGEST_ROUNDS}, {"a": object()}])
+async def test_what_a_call_remembers_is_small_json(desk: Desk, memory: dict[str, Any]) -> None:
+    """Ours: a handler that remembers too much, or no JSON, fails its own task (CAL-4)."""
+    task = await desk.create()
+
+    with pytest.raises(HandlerFailed):
+        await desk.records.park(task, TaskRounds(memory=memory))
+
+
+async def test_two_that_answer_at_once_start_one_round(desk: Desk) -> None:
+    """Ours: the answer that completes the questions leases the task; the other changes nothing (SAF-7)."""
+    task = await desk.create()
+    await desk.records.park(task, ASKED)
+    claimed: list[McpTask | None] = []
+
+    async def answer(number: int) -> None:
+        claimed.append(
+            await desk.records.answer(
+                desk.owner, task.id, {"q": {"action": "accept"}}, is_answer=_any, holder=f"run {number}"
+            )
+        )
+
+    async with anyio.create_task_group() as group:
+        for number in range(5):
+            group.start_soon(answer, number)
+
+    assert len([each for each in claimed if each is not None]) == 1
+
+
+async def test_a_task_that_was_put_off_is_taken_later(desk: Desk) -> None:
+    """Ours: a call that was refused for a limit waits, and does not lose its place (TEN-3)."""
+    task = await desk.create()
+    await desk.records.postpone(desk.owner.tenant, task.id, holder="first", seconds=0)
+
+    taken = await desk.records.take_due(desk.owner.tenant, task.id, holder="second")
+
+    assert taken is not None
+    assert taken.holder == "second"
+    assert taken.expires_at - taken.created_at == timedelta(hours=24)

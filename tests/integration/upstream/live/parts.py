@@ -1,0 +1,92 @@
+"""What tests of connectors share: a live source, a client that answers, a listener that remembers."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.domain.http.requests import Credential, NamedCredential
+from gateway.domain.identifiers import LiveSourceId, SourceId, TenantId
+from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.errors import CapabilityMissing, ClientSilent
+
+TENANT = TenantId("ten_a")
+_NOW = datetime(2026, 11, 23, tzinfo=UTC)
+
+
+def source(
+    settings: Mapping[str, object], *, kind: LiveKind = LiveKind.MCP, credential: str | None = None
+) -> LiveSource:
+    """A live source of a tenant."""
+    return LiveSource(
+        tenant=TENANT,
+        id=LiveSourceId("liv_1"),
+        name="remote",
+        kind=kind,
+        settings=settings,
+        credential=credential,
+        created_at=_NOW,
+        updated_at=_NOW,
+    )
+
+
+@dataclass(slots=True)
+class Client:
+    """A client that answers questions by method, and remembers what it was told and asked."""
+
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    abilities: frozenset[str] = frozenset({"elicitation", "elicitation.url", "sampling", "roots"})
+    told: list[object] = field(default_factory=list[object])
+    asked: list[tuple[str, Mapping[str, object]]] = field(default_factory=list[tuple[str, Mapping[str, object]]])
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def can(self, kind: str) -> bool:
+        return kind in self.abilities
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        self.told.append(("progress", progress, total, message))
+        self.heard.set()
+
+    async def log(self, level: str, data: object, logger: str | None = None) -> None:
+        self.told.append(("log", level, data, logger))
+        self.heard.set()
+
+    async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
+        self.asked.append((method, params))
+        kind = method.split("/", maxsplit=1)[0]
+        if kind not in self.abilities:
+            raise CapabilityMissing(f"the client did not declare {kind}", capability=kind)
+        if method not in self.answers:
+            raise ClientSilent("the client gave no answer in time")
+        return self.answers[method]
+
+
+@dataclass(slots=True)
+class Listener:
+    """Remembers what an attachment reports."""
+
+    updates: list[str] = field(default_factory=list[str])
+    has_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    has_updated: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def changed(self) -> None:
+        self.has_changed.set()
+
+    def updated(self, uri: str) -> None:
+        self.updates.append(uri)
+        self.has_updated.set()
+
+
+@dataclass(slots=True)
+class Secrets:
+    """The stored credentials of the tenant."""
+
+    stored: dict[str, NamedCredential] = field(default_factory=dict[str, NamedCredential])
+
+    async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
+        del tenant, source
+        return {}
+
+    async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
+        return self.stored.get(name) if tenant == TENANT else None

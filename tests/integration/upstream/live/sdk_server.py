@@ -1,0 +1,172 @@
+"""A server of the SDK on a socket: tools, a resource with updates, a prompt; in both eras or only the older one."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import anyio
+import uvicorn
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context, Elicit, Resolve
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel
+
+from tests.support.serving import Server
+
+Scope = MutableMapping[str, Any]
+NEWEST = b"2026-07-28"
+
+
+class Colour(BaseModel):
+    """What the tool `paint` asks for."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class SdkServer:
+    """The running server, and what it saw."""
+
+    port: int
+    mcp: MCPServer
+    headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    sessions: list[Any] = field(default_factory=list[Any])
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    end: Callable[[], None] = lambda: None
+    """Ends the server as a crash does: its connections break."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+
+async def ask_colour() -> Elicit[Colour]:
+    """The question of the tool `paint`."""
+    return Elicit("Which colour?", Colour)
+
+
+def register_tools(server: SdkServer) -> None:
+    """Register the tools that the tests call."""
+    mcp = server.mcp
+
+    @mcp.tool(annotations=ToolAnnotations(read_only_hint=True))
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    @mcp.tool()
+    async def count(ctx: Context[Any, Any]) -> str:
+        await ctx.report_progress(1, 2, "half")
+        await ctx.report_progress(2, 2)
+        return "counted"
+
+    @mcp.tool()
+    async def paint(colour: Annotated[Colour, Resolve(ask_colour)]) -> str:
+        return f"painted {colour.name}"
+
+    @mcp.tool()
+    async def wait() -> str:
+        server.started.set()
+        try:
+            await server.released.wait()
+        except asyncio.CancelledError:
+            server.cancelled.set()
+            raise
+        return "released"
+
+    @mcp.tool()
+    async def raises() -> str:
+        raise ValueError("no luck")
+
+
+def register_others(server: SdkServer) -> None:
+    """Register what can be read, and tools that change something."""
+    mcp = server.mcp
+
+    @mcp.tool()
+    async def grow(ctx: Context[Any, Any]) -> str:
+        mcp.add_tool(one, name=f"grown_{len(await mcp.list_tools())}")
+        await ctx.notify_tools_changed()
+        for session in server.sessions:
+            await session.send_tool_list_changed()
+        return "grown"
+
+    @mcp.tool()
+    async def touch(ctx: Context[Any, Any]) -> str:
+        await ctx.notify_resource_updated("notes://one")
+        for session in server.sessions:
+            await session.send_resource_updated("notes://one")
+        return "touched"
+
+    @mcp.resource("notes://one", mime_type="text/plain")
+    async def one() -> str:
+        return "first note"
+
+    @mcp.resource("notes://by/{name}")
+    async def named(name: str) -> str:
+        return f"note {name}"
+
+    @mcp.prompt()
+    async def greet(name: str) -> str:
+        return f"Greet {name}."
+
+
+@asynccontextmanager
+async def running_sdk_server(*, is_older: bool = False, port: int = 0, **options: Any) -> AsyncGenerator[SdkServer]:
+    """The server for as long as the block runs; an older one refuses the newest revision, as servers of its time do."""
+    listener = socket.create_server(("127.0.0.1", port))
+    sessions: list[Any] = []
+
+    async def remember(ctx: Any, call_next: Any) -> Any:
+        if ctx.method == "tools/list" and is_older:
+            sessions.append(ctx.session)
+        return await call_next(ctx)
+
+    mcp = MCPServer("sdk", version="3", middleware=[remember])
+    state = SdkServer(listener.getsockname()[1], mcp, sessions=sessions)
+    register_tools(state)
+    register_others(state)
+    app = state.mcp.streamable_http_app(**options)
+
+    async def recording(scope: Scope, receive: Any, send: Callable[[Scope], Awaitable[None]]) -> None:
+        if scope["type"] == "http":
+            headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+            state.headers.append(headers)
+            if is_older and headers.get("mcp-protocol-version", "").encode() == NEWEST:
+                head = [(b"content-type", b"text/plain"), (b"content-length", b"0")]
+                await send({"type": "http.response.start", "status": 400, "headers": head})
+                await send({"type": "http.response.body", "body": b""})
+                return
+        await app(scope, receive, send)
+
+    server = Server(
+        uvicorn.Config(
+            recording,
+            lifespan="on",
+            access_log=False,
+            log_config=None,
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
+        )
+    )
+
+    def end() -> None:
+        server.force_exit = True
+        server.leave()
+        for connection in tuple(server.server_state.connections):
+            connection.transport.abort()
+
+    state.end = end
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, [listener])
+        try:
+            with anyio.fail_after(30):
+                await server.answering.wait()
+            yield state
+        finally:
+            state.released.set()
+            end()

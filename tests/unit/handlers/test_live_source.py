@@ -1,0 +1,144 @@
+"""What a handler of a live source passes on, and what it leaves out."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.domain.primitives import Family
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.domain.results import Contents, Result
+from gateway.errors import CapabilityMissing
+from gateway.handlers.interfaces import Call, Peer, Question
+from gateway.handlers.live_source import CallClient, LiveAction, LiveCompleter, LivePlace
+from gateway.handlers.null_peer import NULL_PEER
+from gateway.handlers.result_forms import PromptForm, ResourceForm, ResultForm, ToolForm
+from gateway.upstream.live.interfaces import LiveClient, LiveMethod
+
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+SOURCE = LiveSource(
+    tenant=TenantId("ten_acme"),
+    id=LiveSourceId("liv_1"),
+    name="editor",
+    kind=LiveKind.NEOVIM,
+    settings={"timeout_s": 3},
+    created_at=NOW,
+    updated_at=NOW,
+)
+
+
+class Answering:
+    """A live source that always returns the same result."""
+
+    def __init__(self, result: Mapping[str, Any]) -> None:
+        self.result = result
+        self.seen: list[tuple[LiveMethod, Mapping[str, object]]] = []
+
+    async def request(
+        self, source: LiveSource, method: LiveMethod, params: Mapping[str, object], client: LiveClient
+    ) -> Mapping[str, Any]:
+        assert source is SOURCE
+        del client
+        self.seen.append((method, params))
+        return self.result
+
+
+class Calling:
+    """A call without a client."""
+
+    def __init__(self, peer: Peer = NULL_PEER) -> None:
+        self.peer = peer
+        self.limits: list[float] = []
+
+    def within(self, seconds: float) -> nullcontext[None]:
+        self.limits.append(seconds)
+        return nullcontext()
+
+
+async def run(
+    result: Mapping[str, Any], family: Family, form: ResultForm[Any], **arguments: object
+) -> tuple[Any, Answering]:
+    source, call = Answering(result), Calling()
+    place = LivePlace(requests=source, source=SOURCE, family=family, remote="their-name")
+    found = await LiveAction(place=place, form=form).run(arguments, cast(Call, call))
+    assert call.limits == [8.0]
+    return found, source
+
+
+async def test_a_tool_is_called_by_its_name_at_the_source() -> None:
+    """DYN-2: the name there comes from the catalog, and the arguments are passed as they are."""
+    result: dict[str, Any] = {
+        "content": [{"type": "text", "text": "done"}],
+        "structuredContent": {"a": 1},
+        "resultType": "complete",
+    }
+    found, source = await run(result, Family.TOOL, ToolForm(), name="another", path="ü")
+    assert source.seen == [("tools/call", {"name": "their-name", "arguments": {"name": "another", "path": "ü"}})]
+    assert found == Result(content=result["content"], structured={"a": 1})
+
+
+async def test_a_source_cannot_speak_for_the_gateway() -> None:
+    """Attack: `_meta` below `gateway/` is what the gateway says, such as an error's code; a source's is left out."""
+    meta = {"gateway/error": {"code": "policy.denied"}, "error": {"code": "EXECUTION_ERROR", "data": [1]}}
+    found, _ = await run({"content": [], "isError": True, "_meta": meta}, Family.TOOL, ToolForm())
+    assert found.is_error
+    assert found.meta == {"error": {"code": "EXECUTION_ERROR", "data": [1]}}
+
+
+@pytest.mark.parametrize("result", [{}, {"structuredContent": {}}, {"isError": True}, {"contents": []}])
+async def test_a_result_without_content_is_a_failure(result: Mapping[str, Any]) -> None:
+    """Attack: what is no tool result is never shown as a success."""
+    with pytest.raises(LiveSourceFailed, match="content"):
+        await run(result, Family.TOOL, ToolForm())
+
+
+async def test_resources_and_prompts_have_their_own_requests() -> None:
+    """DYN-1: a resource is read by its URI, a prompt is got by its name."""
+    contents = [{"uri": "note://1", "text": "x"}]
+    read, source = await run({"contents": contents, "ttlMs": 5}, Family.RESOURCE, ResourceForm("note://1"))
+    assert source.seen == [("resources/read", {"uri": "note://1"})]
+    assert read == Contents(contents=tuple(contents))
+    messages = [{"role": "user", "content": {"type": "text", "text": "hi"}}]
+    got, source = await run({"messages": messages}, Family.PROMPT, PromptForm(None), who="me")
+    assert source.seen == [("prompts/get", {"name": "their-name", "arguments": {"who": "me"}})]
+    assert list(got.messages) == messages
+
+
+async def test_completions_are_texts() -> None:
+    """Attack: values of other types are left out, and there are at most a hundred."""
+    source = Answering({"completion": {"values": ["a", 1, None, *(str(number) for number in range(200))]}})
+    place = LivePlace(requests=source, source=SOURCE, family=Family.TEMPLATE, remote="note://{id}")
+    found = await LiveCompleter(place).complete("id", "a", {"b": "c"}, cast(Call, Calling()))
+    assert len(found.values) == 100
+    assert found.values[:2] == ("a", "0")
+    assert source.seen[0][1]["ref"] == {"type": "ref/resource", "uri": "note://{id}"}
+    odd_results: list[dict[str, Any]] = [{}, {"completion": None}, {"completion": {"values": {}}}]
+    for odd in odd_results:
+        other = LivePlace(requests=Answering(odd), source=SOURCE, family=Family.PROMPT, remote="p")
+        assert (await LiveCompleter(other).complete("id", "a", {}, cast(Call, Calling()))).values == ()
+
+
+class Recalling:
+    """A client that answers by the number of its question."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        self.asked += [f"{key} {question.kind}" for key, question in questions.items()]
+        return {key: {"action": "accept"} for key in questions}
+
+
+async def test_questions_are_numbered_and_of_known_kinds() -> None:
+    """DYN-5: a call that is run again finds the answers of its questions by their order."""
+    peer = Recalling()
+    client = CallClient(cast(Peer, peer))
+    await client.ask("elicitation/create", {"message": "?"})
+    await client.ask("roots/list", {})
+    assert peer.asked == ["live:1 elicitation", "live:2 roots"]
+    with pytest.raises(CapabilityMissing, match="tools/call"):
+        await client.ask("tools/call\x00", {})
