@@ -95,11 +95,13 @@ async def read_trail(tenant: TenantId, store: Store) -> AsyncGenerator[tuple[Seq
     A part of entries is read in one snapshot with the last cut records. So a cut that commits meanwhile leaves no gap
     without a record.
     """
-    last, cut = None, None
+    last: Link | None = None
+    cut: Cut | None = None
+    links: Sequence[Link] = ()
     while True:
         async with store.reading(tenant) as db:
             removed = await cuts.page(tenant, db, after=cut, limit=PART)
-            links = await entries.links(tenant, db, after=last, limit=PART) if len(removed) < PART else []
+            links = await entries.links(tenant, db, after=last, limit=PART) if len(removed) < PART else ()
         yield removed, links
         if len(links) < PART and len(removed) < PART:
             return

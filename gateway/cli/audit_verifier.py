@@ -91,7 +91,7 @@ class ExportVerifier:
         self._digest, self._line, self._sealed = hashlib.sha256(), 0, 0
         self._counts: dict[str, int] = {}
         self._walked: dict[str, Head] = {}
-        self._batches: dict[int, hashlib._Hash] = {}  # over the signatures of the cuts that one change made
+        self._batches: dict[int, bytearray] = {}  # the signatures of the cuts that one change made
         self._last_id = ""
         self._end: Line | None = None
         self.result = Verified()
@@ -186,7 +186,7 @@ class ExportVerifier:
         if named != mac:  # guard: verifier-signed-entries
             self._report(f"entry {seq} of {writer} is not the one that the gateway signed")
         if writer == "catalog" and line.get("action") == "audit.cut":
-            records = self._batches.pop(seq, hashlib.sha256()).hexdigest()
+            records = hashlib.sha256(self._batches.pop(seq, b"")).hexdigest()
             if f'"digest":"{records}"' not in _text(line, "detail"):  # guard: verifier-cut-records
                 self._report(f"the records of the cut {seq} are not those that its entry names")
 
@@ -205,7 +205,7 @@ class ExportVerifier:
         if first != before + 1 or last < first:  # guard: verifier-cut-continues
             self._report(f"the cut of {writer} begins with entry {first}; the one before ends with {before}")
         made.append(head)
-        self._batches.setdefault(_number(line, "revision"), hashlib.sha256()).update(signature)
+        self._batches.setdefault(_number(line, "revision"), bytearray()).extend(signature)
         named = self._named.get(writer, {})
         if named.get(last, head[1]) != head[1]:  # guard: verifier-cut-signed-entries
             self._report(f"the cut of {writer} ends with another entry {last} than the gateway signed")
@@ -340,18 +340,18 @@ def verify_file(
         ValueError: a key or a file of heads has another form, or the earlier export is not whole.
     """
     public = [bytes.fromhex(key) for key in keys]
-    known = {} if heads is None else read_heads(heads.read_text(encoding="utf-8").splitlines(), tenant)
-    ends: Mapping[str, Head] = {}
+    known = read_heads(heads.read_text(encoding="utf-8").splitlines() if heads else (), tenant)
+    before: Verified | None = None
     if earlier is not None:
         with earlier.open("rb") as text:
             before = ExportVerifier(public, tenant=tenant).verify(text)
         if not before.is_whole or before.wanted:
             raise ValueError(f"{earlier} is no whole export of the same keys: {[*before.faults, 'it has a filter'][0]}")
-        ends, tenant = before.ends, before.tenant
-    verifier = ExportVerifier(public, tenant=tenant, heads=known, earlier=ends)
+        tenant = before.tenant
+    verifier = ExportVerifier(public, tenant=tenant, heads=known, earlier=before.ends if before else {})
     with sys.stdin.buffer if export == "-" else Path(export).open("rb") as text:
         found = verifier.verify(text)
-    if earlier is not None:
+    if earlier and before:
         _compare_cuts(found, before, earlier, public)
     return found
 

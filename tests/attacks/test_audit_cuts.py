@@ -6,7 +6,7 @@ The trail has entries of forty days ago, and of now. A writer of the database ma
 import io
 import json
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ _PUT_IN = (
 
 
 @contextmanager
-def clock_behind(days: int) -> Iterator[None]:
+def clock_behind(days: int) -> Generator[None]:
     """The clock of the replica, so many days behind the one of the database."""
     now = time.time_ns
     with pytest.MonkeyPatch.context() as patch:
@@ -241,7 +241,7 @@ async def test_a_holder_of_the_keys_is_contradicted_by_an_earlier_export(world: 
 
 def _signed_again(world: TrailWorld, line: dict[str, Any], **changes: object) -> dict[str, Any]:
     """This record with other values, as a holder of the secret keys signs it."""
-    values = {name: line[name] for name in CutRow._fields} | changes
+    values: dict[str, Any] = {name: line[name] for name in CutRow._fields} | changes
     values |= {name: bytes.fromhex(values[name]) for name in ("head", "content")}
     return cut_line(Cut.sign(CutRow(**values), _key(world.tenant)))
 

@@ -115,7 +115,7 @@ class TrailCheck:
     ) -> None:
         self._keys = _Keys(keys.chain)
         self._cut_keys = cut_keys
-        self._batches: dict[int, hashlib._Hash] = {}
+        self._batches: dict[int, bytearray] = {}
         self._anchor_kinds: set[str] = set()
         self._signing_keys = _Keys(keys.signing)
         self._anchor_keys = keys.anchor
@@ -148,7 +148,7 @@ class TrailCheck:
         """Begin chains behind what retention removed; before the entries that were read after these records."""
         for one in removed:
             self._chain(one.row.writer).begin_behind(one, is_signed=one.is_signed_by(self._cut_keys))
-            self._batches.setdefault(one.row.revision, hashlib.sha256()).update(one.signature)
+            self._batches.setdefault(one.row.revision, bytearray()).extend(one.signature)
             self._anchor_kinds.add(one.row.anchor)
 
     def follow(self, links: Iterable[Link]) -> None:
@@ -220,7 +220,7 @@ class TrailCheck:
 
     def _follow_cut_entry(self, one: Link) -> None:
         """Report a fault unless the stored records are those whose digest the entry of the cut contains."""
-        found = self._batches.pop(one.row.seq, hashlib.sha256()).hexdigest()
+        found = hashlib.sha256(self._batches.pop(one.row.seq, b"")).hexdigest()
         if f'"digest":"{found}"' not in one.row.detail:  # guard: cut-records-complete
             self._chain(CATALOG).report(ChainFaultKind.CHANGED, one.row.seq, AuditId(one.row.id))
 

@@ -2,7 +2,7 @@
 
 import io
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ _RETENTION = "/tenants/acme/audit/retention"
 
 
 @contextmanager
-def _clock_behind(days: int) -> Iterator[None]:
+def _clock_behind(days: int) -> Generator[None]:
     """The clock of the gateway, so many days behind the one of the database."""
     now = time.time_ns
     with pytest.MonkeyPatch.context() as patch:

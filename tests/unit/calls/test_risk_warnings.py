@@ -23,7 +23,8 @@ TEXT = ("Content-Type", "application/json")
 
 
 def facts(**request: Any) -> tuple[str, ...]:
-    sent = UpstreamRequest(**{"method": "POST", "url": "https://pets.example/pets", "headers": (TEXT,), **request})
+    values: dict[str, Any] = {"method": "POST", "url": "https://pets.example/pets", "headers": (TEXT,)} | request
+    sent = UpstreamRequest(**values)
     prepared = Prepared(digest=b"", request=sent)
     preview = show_request(sent)
     return describe_risk(PURGE, prepared, show_call(preview, prepared, "purge"), preview)
