@@ -45,6 +45,8 @@ async def test_an_export_is_verified_with_the_published_key(acme: RunningGateway
 
 async def test_an_export_of_several_parts_is_whole(acme: RunningGateway) -> None:
     """Ours: a long trail is exported part by part, each sealed (SAF-8)."""
+    policy = {"limits": {"calls_per_second": 10_000, "burst": 10_000}}
+    (await acme.admin.put("/tenants/acme/policy", json=policy)).raise_for_status()
     key = await acme.create_key("acme")
     for _ in range(520):
         await acme.rpc("acme", key, "tools/call", {"name": "op_0000", "arguments": {}})

@@ -117,14 +117,14 @@ async def test_an_event_with_a_large_payload_is_a_mistake(outbox: Outbox) -> Non
 
 async def _endless_body(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
-    while True:
+    while not writer.is_closing():  # uvloop: a write to a closed connection is a RuntimeError
         writer.write(b"10000\r\n" + b"x" * 65536 + b"\r\n")
         await writer.drain()
 
 
 async def _trickled_body(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
-    while True:
+    while not writer.is_closing():  # uvloop: a write to a closed connection is a RuntimeError
         writer.write(b"x")
         await writer.drain()
         await asyncio.sleep(0.2)  # the pace of the attack
@@ -132,7 +132,7 @@ async def _trickled_body(_: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 async def _endless_header(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\n")
-    while True:
+    while not writer.is_closing():  # uvloop: a write to a closed connection is a RuntimeError
         writer.write(b"x-more: " + b"x" * 1000 + b"\r\n")
         await writer.drain()
 
