@@ -67,6 +67,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "guardrail-arguments": (NEVER, "test_arguments_with_a_secret_are_not_sent"),
         "guardrail-arguments-all": (NEVER, "test_resources_and_prompts_are_checked"),
         "guardrail-binary-arguments": (without(2), "test_arguments_that_pretend_to_be_pictures_are_read"),
+        "guardrail-renamed": (SKIP, "test_a_renamed_tool_is_still_checked"),
         "guardrail-block-call": (NEVER, "test_arguments_with_a_secret_are_not_sent"),
         "guardrail-block-result": (NEVER, "test_a_result_with_a_secret_is_withheld"),
         "guardrail-contents": (NEVER, "test_resources_and_prompts_are_checked"),
@@ -129,6 +130,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "policy-profile": (value("self._bound"), "test_a_rule_for_a_profile_is_for_that_profile_only"),
     },
     "tests/behaviour/admin/test_policy_rules.py": {
+        "policy-renamed": (value("names"), "test_a_rule_follows_a_tool_that_is_renamed"),
         "new-tenants-protected": (SKIP, "test_a_new_tenant_is_protected_and_an_older_one_is_not_changed"),
     },
     "tests/attacks/test_providers.py": {

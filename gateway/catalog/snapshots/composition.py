@@ -186,6 +186,14 @@ def _renamed(
     }
 
 
+def index_old_names(renamed: Mapping[str, Renamed]) -> Mapping[tuple[str, str], Sequence[str]]:
+    """Old names by the source's name and the tool's name; empty for almost all tenants."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for old, one in renamed.items():
+        found.setdefault((one.tool.source_name, one.tool.name), []).append(old)
+    return found
+
+
 def _of(family: Family, primitives: Iterable[Primitive]) -> tuple[Primitive, ...]:
     return tuple(primitive for primitive in primitives if primitive.family is family)
 

@@ -1,6 +1,6 @@
 """The policy and the guardrails of each primitive of a snapshot."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -41,9 +41,9 @@ def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = Non
     pinned = item.pinned if isinstance(item, Tool) else b""
     return replace(
         found,
-        names=_names(item),
+        names=_names(snapshot, item),
         source=item.source_name,
-        operation_names=() if operation is None else _names(operation),
+        operation_names=() if operation is None else _names(snapshot, operation),
         operation_source="" if operation is None else operation.source_name,
         readings=() if uri is None else readings_of_uri(uri),
         fixed=_decode_fixed(pinned) if pinned else {},
@@ -56,6 +56,8 @@ def guardrails_of(snapshot: Snapshot, item: Tool | Primitive) -> tuple[Guardrail
         return ()
     checks = [_barred(one, snapshot.http_origins) for one in snapshot.guardrails]
     checked = [item] if (operation := _operation_of(snapshot, item)) is None else [item, operation]
+    former = [replace(one, name=old) for one in checked for old in _old_names(snapshot, one)]
+    checked += former  # guard: guardrail-renamed
     # guard: guardrail-alias
     return tuple(one for one in checks if any(one.covers(each) for each in checked))
 
@@ -78,8 +80,14 @@ def _operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
     return snapshot.operation(runs.source, runs.operation) if runs.kind == "openapi" else None
 
 
-def _names(item: Tool | Primitive) -> tuple[str, ...]:
-    return (item.name, item.identity) if isinstance(item, Tool) and item.identity else (item.name,)
+def _names(snapshot: Snapshot, item: Tool | Primitive) -> tuple[str, ...]:
+    """The names that rules may use; an old name too while calls can use it."""
+    names = (item.name, item.identity) if isinstance(item, Tool) and item.identity else (item.name,)
+    return (*names, *_old_names(snapshot, item))  # guard: policy-renamed
+
+
+def _old_names(snapshot: Snapshot, item: Tool | Primitive) -> Sequence[str]:
+    return snapshot.old_names.get((item.source_name, item.name), ()) if isinstance(item, Tool) else ()
 
 
 def _basis(item: Tool | Primitive) -> str:

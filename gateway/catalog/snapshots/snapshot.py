@@ -1,6 +1,6 @@
 """A snapshot: the effective catalog of one tenant at one revision, made by `gateway.catalog.snapshots.snapshots`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -52,6 +52,8 @@ class Snapshot:
     """Imported tools by name that handlers may call and clients may not."""
     renamed: Mapping[str, Renamed] = field(default_factory=dict[str, Renamed])
     """Imported tools by their old names."""
+    old_names: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict[tuple[str, str], Sequence[str]])
+    """Old names of an imported tool, by its source's name and its own. Rules that name them still apply."""
     live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
     """The enabled live sources as declared; of their status only `can_subscribe`."""
 

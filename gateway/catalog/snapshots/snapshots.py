@@ -14,7 +14,7 @@ import anyio.to_thread
 import structlog
 
 from gateway.catalog.ceilings import policy_in_force
-from gateway.catalog.snapshots.composition import compose
+from gateway.catalog.snapshots.composition import compose, index_old_names
 from gateway.catalog.snapshots.live_primitives import LiveOffer
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
 from gateway.catalog.snapshots.snapshot import Snapshot
@@ -230,6 +230,7 @@ class Snapshots:
             queried=tuple(queried),
             unlisted=composed.unlisted,
             renamed=composed.renamed,
+            old_names=index_old_names(composed.renamed),
             live_sources={one.id: _declared(one) for one in offer.sources},
         )
 

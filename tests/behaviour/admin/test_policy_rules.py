@@ -7,6 +7,7 @@ import pytest
 from gateway.domain.tenancy.policy import Decision
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.primitives import add, tool
 from tests.support.servers import execute
 from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
@@ -67,6 +68,23 @@ async def test_a_rule_decides_calls_on_the_wire(gateway: RunningGateway, key: st
         inner = await _call(gateway, key, "call_endpoint", {"operation": operation, "arguments": {"id": 11}})
         assert "policy.denied" in str(inner) or "at most ten" in str(inner), inner
     assert len(upstream.seen) == sent
+
+
+async def test_a_rule_follows_a_tool_that_is_renamed(
+    gateway: RunningGateway, key: str, upstream: RecordingUpstream
+) -> None:
+    """Ours: while the old name can be called, a rule about it counts for both names, and for what runs it (SAF-5)."""
+    handler = {"kind": "openapi", "source": "api", "operation": "get_pet", "arguments": {"id": 7}}
+    await add(gateway, "acme", "tools", tool("alias", handler))
+    rule = {"tool": "get_pet", "decision": "deny", "reason": "archived"}
+    (await gateway.admin.put(POLICY, json={"rules": [rule]})).raise_for_status()
+    (await gateway.admin.patch("/tenants/acme/tools/get_pet", json={"name": "find_pet"})).raise_for_status()
+
+    calls: list[tuple[str, dict[str, object]]] = [("get_pet", {"id": 7}), ("find_pet", {"id": 7}), ("alias", {})]
+    for name, arguments in calls:
+        refused = await _call(gateway, key, name, arguments)
+        assert "rule 1: archived" in refused["content"][0]["text"], (name, refused)
+    assert upstream.seen == []
 
 
 @pytest.mark.parametrize("spelling", ["1.1e1", "11.0", "1100e-2", "11", "99999999999999999999999"])

@@ -157,6 +157,16 @@ async def test_an_operation_under_another_name_is_checked(tenant: Guarded, scope
     assert tenant.upstream.seen == []
 
 
+@pytest.mark.parametrize("name", ["create_pet", "add_pet"])
+async def test_a_renamed_tool_is_still_checked(tenant: Guarded, name: str) -> None:
+    """Ours: a scope with the old name contains the tool while that name can be called (SAF-6)."""
+    await tenant.guard(SECRETS, scope={"names": ["create_pet"]})
+    place = f"/tenants/{tenant.slug}/tools/create_pet"
+    (await tenant.gateway.admin.patch(place, json={"name": "add_pet"})).raise_for_status()
+    assert code_of(await tenant.call(name, body={"name": AWS})) == "policy.call_blocked"
+    assert tenant.upstream.seen == []
+
+
 async def test_operations_behind_the_query_tools_are_checked(tenant: Guarded) -> None:
     """Ours: `call_endpoint` passes the guardrails of the operation (SAF-6)."""
     document = pets(tenant.upstream.url)
