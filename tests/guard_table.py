@@ -126,6 +126,20 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "policy-conditions": (NEVER, "test_a_denied_argument_reaches_no_handler"),
         "policy-of-the-uri": (ALWAYS, "test_resources_templates_and_prompts_obey_rules"),
     },
+    "tests/unit/calls/test_recorded_arguments.py": {
+        "recorded-arguments-bytes": (NEVER, "test_records_are_bounded"),
+        "recorded-arguments-read": (NEVER, "test_records_are_bounded"),
+        "recorded-credential-names": (NEVER, "test_known_forms_of_secrets_are_always_dropped"),
+        "recorded-hash-of-the-tenant": (value("b''"), "test_hashes_compare_values_of_one_tenant"),
+        "recorded-resembling-names": (value("False"), "test_resembling_names_are_dropped_too"),
+        "recorded-secrets": (value("False"), "test_known_forms_of_secrets_are_always_dropped"),
+    },
+    "tests/behaviour/admin/test_recorded_arguments.py": {
+        "recorded-inner": (
+            swap("_ARGUMENTS_OF_OPERATIONS", "()"),
+            "test_no_other_entry_has_the_arguments_of_an_operation",
+        ),
+    },
     "tests/unit/registry/test_policy_profiles.py": {
         "policy-profile": (value("self._bound"), "test_a_rule_for_a_profile_is_for_that_profile_only"),
     },

@@ -11,7 +11,9 @@ from gateway.calls.approval import ApprovalStation
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.guardrails.http_hook import HookClient
 from gateway.calls.pipeline import CallPipeline
+from gateway.calls.recorded_arguments import ArgumentRecorder
 from gateway.calls.result_rendering import ResultRenderer
+from gateway.calls.safeguards import Safeguards
 from gateway.catalog.egress import StoredAllowLists
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.snapshots.outline_cache import OutlineCache
@@ -97,8 +99,7 @@ def build_runtime(
             infrastructure.refusals,
             ResultRenderer(stores.overflow),
             metrics,
-            approvals=approvals,
-            guardrails=guardrails,
+            Safeguards(approvals, guardrails, ArgumentRecorder(infrastructure.cipher.derive)),
         ),
         approvals=approvals,
         limiter=limiter,

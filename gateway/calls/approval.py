@@ -21,9 +21,9 @@ import msgspec
 import structlog
 
 from gateway.calls.invocation import Invocation
-from gateway.calls.pipeline import BoundCall
 from gateway.calls.policy import because
 from gateway.calls.risk_warnings import describe_risk, show_call
+from gateway.calls.safeguards import BoundCall
 from gateway.catalog.calls.approval_changes import page_of
 from gateway.catalog.calls.approvals import (
     LEASE,
@@ -249,6 +249,7 @@ class ApprovedRun:
         with anyio.CancelScope(shield=True):  # a cancellation between the commit and its response would lose the claim
             claim = await claim_approval(tenant, station.catalog, approval, asked, intent, earlier=earlier)
         if claim is None:  # guard: approval-claimed
+            call.recorded = intent.detail
             raise await self._refusal(approval)
         station.hold(tenant, claim)
         self._held = (approval, claim)

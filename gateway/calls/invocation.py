@@ -110,6 +110,7 @@ class Invocation:
         "outcome",
         "peer",
         "principal",
+        "recorded",
         "size",
         "slot",
         "source",
@@ -142,6 +143,7 @@ class Invocation:
         self.digest = b""
         self.levels: Levels | None = None
         self.source = ""
+        self.recorded: dict[str, object] | None = None
         self.slot: Admission | None = None
         self.outcome = "ok"
         self.status: int | None = None
@@ -209,7 +211,8 @@ class Invocation:
         return self._inside is not None and self._inside.depth > 0
 
     def record(self, kind: AuditKind, outcome: str) -> CallRecord:
-        """Make the audit record of one step of the call."""
+        """Make the audit record of one step of the call; the first has the recorded arguments."""
+        recorded, self.recorded = self.recorded, None
         return CallRecord(
             tenant=self.principal.tenant,
             kind=kind,
@@ -224,6 +227,7 @@ class Invocation:
             result_bytes=self.size,
             action=self.action[0],
             levels=self.levels,
+            detail=recorded,
         )
 
     def _inner_side(self) -> "_Nesting":

@@ -21,7 +21,9 @@ from gateway.calls.output_checks import ResultChecks, check_completions, check_c
 from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
+from gateway.calls.safeguards import BoundCall, Safeguards
 from gateway.definitions.json_schema.validator import Costly
+from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import KeyId, TenantId
@@ -72,17 +74,7 @@ class Limiter(Protocol):
         ...
 
 
-BoundCall = BoundTool | BoundResource | BoundPrompt
-
-
-class Approvals(Protocol):
-    """The approvals of calls; a part of its own, because a server without a database has none."""
-
-    def approved(
-        self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
-    ) -> AbstractAsyncContextManager[Prepared]:
-        """Return a block that begins once the prepared call is approved, with the call to make, and stores its end."""
-        ...
+NO_SAFEGUARDS = Safeguards()
 
 
 class CallPipeline:
@@ -94,10 +86,9 @@ class CallPipeline:
         audit: AuditSink,
         shaper: result_rendering.ResultRenderer | None = None,
         metrics: Metrics | None = None,
-        approvals: Approvals | None = None,
-        guardrails: Guardrails | None = None,
+        safeguards: Safeguards = NO_SAFEGUARDS,
     ) -> None:
-        self._approvals = approvals
+        self._approvals = safeguards.approvals
         self._checks = CostlyValidation()
         self.check_places = self._checks.places
         self._results = ResultChecks(self._checks)
@@ -105,7 +96,8 @@ class CallPipeline:
         self._audit = audit
         self._shaper = shaper or result_rendering.ResultRenderer()
         self._metrics = metrics or Metrics()
-        self.guardrails = guardrails or Guardrails(audit, self._metrics)
+        self._recorder = safeguards.recorder
+        self.guardrails = safeguards.guardrails or Guardrails(audit, self._metrics)
 
     def run(
         self,
@@ -243,6 +235,8 @@ class CallPipeline:
             return members
 
     async def _run_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
+        if bound.policy.recorded is not None:
+            self._record_arguments(call, bound.policy.recorded, arguments)
         judged, handler = decide(bound), bound.handler
         settled = handler.settle(arguments)
         if found := bound.validator.check(settled):
@@ -290,6 +284,12 @@ class CallPipeline:
         faults = await self._checks.finish(call.principal.tenant, found) if isinstance(found, Costly) else found
         if faults:  # guard: arguments-validated
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
+
+    def _record_arguments(
+        self, call: Invocation, selection: ArgumentSelection, arguments: Mapping[str, object]
+    ) -> None:
+        if self._recorder is not None:
+            call.recorded = self._recorder.record(call.principal.tenant, selection, arguments)
 
     async def _record_intent(self, call: Invocation) -> None:
         await call.peer.note_intent()  # guard: task-noted-before-effects
@@ -355,6 +355,8 @@ class CallPipeline:
         arguments: Mapping[str, object],
     ) -> _Answer:
         """Run a resource or a prompt through the stations that both share, in this order."""
+        if bound.policy.recorded is not None:
+            self._record_arguments(call, bound.policy.recorded, arguments)
         settled = handler.settle(arguments)
         judged = decide(bound, settled)  # guard: policy-deny-all
         if bound.guardrails:  # guard: guardrail-arguments-all

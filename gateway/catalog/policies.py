@@ -10,7 +10,7 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, c
 from gateway.definitions.policy.checks import find_faults
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import BoundedPolicy
-from gateway.domain.tenancy.policy import Policy, PolicyRule
+from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
 from gateway.errors import InvalidBody
 from gateway.store import ceilings
 from gateway.store.calls import policies
@@ -61,18 +61,18 @@ async def update_policy(
 
 def _tidy(policy: Policy) -> Policy:
     """The policy with normalised origins and checked rules."""
-    check_rules(policy.rules)
+    check_rules(policy.rules, policy.recorded_arguments)
     if policy.http_origins is None:
         return policy
     return replace(policy, http_origins=read_origins(policy.http_origins, pointer="/http_origins"))
 
 
-def check_rules(rules: Sequence[PolicyRule]) -> None:
-    """Refuse rules whose conditions cannot be tested.
+def check_rules(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] = ()) -> None:
+    """Refuse rules whose conditions cannot be tested, or whose arguments are never recorded.
 
     Raises:
-        InvalidBody: a condition has a value that does not suit its operator; each fault points at one.
+        InvalidBody: each fault points at the wrong value of a condition, or at a pointer.
     """
-    faults = find_faults(rules)
+    faults = find_faults(rules, recorded)
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)

@@ -31,7 +31,7 @@ class AuditKind(StrEnum):
 
 
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a call in the audit trail; the arguments are stored only as a digest.
+    """One step of a call in the audit trail; arguments are stored as a digest, and in `detail` by the tenant's rules.
 
     `action` is the kind of request: `call` a tool, `read` a resource, `get` a prompt or `complete` a value. `confirm`
     is the user's confirmation of such a request. `tool` is the name or URI of the primitive.

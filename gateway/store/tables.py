@@ -151,6 +151,7 @@ policies = Table(
     Column("primitives", Integer, nullable=False),
     Column("http_origins", ARRAY(Text)),
     Column("rules", JSONB, nullable=False),
+    Column("recorded_arguments", JSONB, nullable=False),
     Column("version", BigInteger, nullable=False),
 )
 

@@ -230,6 +230,7 @@ async def test_a_holder_of_the_keys_is_contradicted_by_an_earlier_export(world: 
     after = await _export(world)
 
     faults = _compared(world, tmp_path, _sealed(world, lines), after)
+    print(faults)
     assert any("differ from the earlier export" in fault for fault in faults)
     uncut = [line for line in _lines(after) if line["type"] != "cut"]
     assert _verify(world, _sealed(world, uncut)).faults != []

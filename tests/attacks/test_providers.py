@@ -468,8 +468,11 @@ async def test_frames_before_the_handshake_has_ended_cut_the_connection(stand: P
         await stream.send(_upgrade(key))
         await asked.wait()  # two reads: the kernel may join what is sent at once
         await stream.send(b"\xff" * 100)
-        assert await _heard(stream) == b""
-    wait.set()
+        try:
+            with anyio.fail_after(20):
+                assert await _heard(stream) == b""
+        finally:
+            wait.set()
 
 
 async def test_a_message_that_breaks_off_is_nothing(stand: ProviderStand) -> None:

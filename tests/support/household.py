@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.calls.recorded_arguments import ArgumentRecorder
+from gateway.calls.safeguards import Safeguards
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord, CountedRefusal
@@ -108,7 +110,8 @@ class Household:
         self.snapshot: Snapshot = Snapshot(
             tenant=ACME.tenant, slug="acme", revision=1, policy=Policy(), tools=(), by_name={}, operations={}
         )
-        self.calls = CallPipeline(self.desk, self.desk)
+        recorder = ArgumentRecorder(str.encode)
+        self.calls = CallPipeline(self.desk, self.desk, safeguards=Safeguards(recorder=recorder))
         self._binder = Binder(upstream, self.secrets, Validators(), HandlerDependencies(code=self.code))
 
     def set_policy(self, policy: Policy) -> None:

@@ -66,7 +66,13 @@ _REFUNDS: Json = {
     "decision": "approve",
     "reason": "a large refund",
 }
-_POLICY: Json = {"dangerous": "deny", "rules": [_REFUNDS], "limits": {"calls_per_second": 20, "burst": 40}}
+_RECORDED: Json = {"tool": "refund_*", "keep": ["/amount"], "hash": ["/customer"], "drop": []}
+_POLICY: Json = {
+    "dangerous": "deny",
+    "rules": [_REFUNDS],
+    "recorded_arguments": [_RECORDED],
+    "limits": {"calls_per_second": 20, "burst": 40},
+}
 _OVERRIDE: Json = {
     "title": "Find a pet",
     "description": "Finds a pet by its id. Use it when the id is known.",

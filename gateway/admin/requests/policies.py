@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt
 from gateway.admin.openapi.formats import POINTER
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, LimitsUpdate
 from gateway.admin.requests.primitives import Level, Text, check_printable
-from gateway.definitions.policy.checks import LONGEST_VALUE, MOST_CONDITIONS, MOST_RULES, MOST_VALUES
+from gateway.definitions.policy.checks import LONGEST_VALUE, MOST_CONDITIONS, MOST_POINTERS, MOST_RULES, MOST_VALUES
 from gateway.domain.tenancy.policy import ConditionOperator, Decision
 
 Value = Annotated[str, Field(max_length=LONGEST_VALUE)] | StrictBool | StrictInt | StrictFloat
@@ -65,6 +65,25 @@ class PolicyRuleSent(BodyModel):
     ] = ""
 
 
+Recorded = Annotated[
+    list[Annotated[str, Field(max_length=512, pattern=POINTER)]],
+    Field(default_factory=list[str], max_length=MOST_POINTERS),
+]
+
+
+class RecordingRuleSent(BodyModel):
+    """The arguments that the audit trail contains of calls that match `tool` and `source`, by JSON Pointer.
+
+    `*` in a pointer is any member or element. `drop` counts before `hash`, and `hash` before `keep`.
+    """
+
+    tool: Annotated[Text | None, Field(description="Name or shell pattern of a tool, prompt or resource URI.")] = None
+    source: Annotated[Text | None, Field(description="Name of the source of the primitive.")] = None
+    keep: Annotated[Recorded, Field(description="Arguments that are recorded as they are; the empty pointer is all.")]
+    hash: Annotated[Recorded, Field(description="Arguments that are recorded as a MAC, equal for equal values.")]
+    drop: Annotated[Recorded, Field(description="Arguments of which only the pointer is recorded.")]
+
+
 class PolicyUpdate(BodyModel):
     """Changes of decisions by safety level, of rules, and of the tenant's limits; absent fields keep their value."""
 
@@ -88,6 +107,15 @@ class PolicyUpdate(BodyModel):
         Field(
             max_length=MOST_RULES,
             description="The first rule that matches decides, else the level. Replaces all rules of the tenant.",
+        ),
+    ] = None
+    recorded_arguments: Annotated[
+        list[RecordingRuleSent] | Absent,
+        GIVEN,
+        Field(
+            max_length=MOST_RULES,
+            description="The arguments that the audit trail contains: the first rule that matches a call, else none."
+            " Replaces all of the tenant.",
         ),
     ] = None
     effective: AsShown = None

@@ -43,6 +43,16 @@ class PolicyRuleShown(ResponseModel):
         )
 
 
+class RecordingRuleShown(CopiedModel):
+    """The arguments that the audit trail contains of calls that match `tool` and `source`, by JSON Pointer."""
+
+    tool: Annotated[str | None, Field(description="Name or shell pattern of a tool, prompt or resource URI.")]
+    source: Annotated[str | None, Field(description="Name of a source.")]
+    keep: Annotated[Sequence[str], Field(description="Recorded as they are.")]
+    hash: Annotated[Sequence[str], Field(description="Recorded as a MAC, equal for equal values.")]
+    drop: Annotated[Sequence[str], Field(description="Only the pointer is recorded.")]
+
+
 class PolicyShown(ResponseModel):
     """The decisions for calls by safety level and rule, and the tenant's limits."""
 
@@ -51,6 +61,12 @@ class PolicyShown(ResponseModel):
     dangerous: Annotated[Decision, Field(description="What a call needs that removes something.")]
     rules: Annotated[
         Sequence[PolicyRuleShown], Field(description="The first rule that matches decides, else the level.")
+    ]
+    recorded_arguments: Annotated[
+        Sequence[RecordingRuleShown],
+        Field(
+            description="The arguments that the audit trail contains: the first rule that matches a call, else none."
+        ),
     ]
     limits: Annotated[LimitsShown, Field(description="As stored.")]
     effective: Annotated[LimitsShown, Field(description="In force: the smaller of each limit and its ceiling.")]
@@ -69,6 +85,7 @@ class PolicyShown(ResponseModel):
             moderate=policy.moderate,
             dangerous=policy.dangerous,
             rules=[PolicyRuleShown.of(rule) for rule in policy.rules],
+            recorded_arguments=[RecordingRuleShown.of(rule) for rule in policy.recorded_arguments],
             limits=LimitsShown.of(policy.limits),
             effective=LimitsShown.of(found.limits),
             ceilings=LimitsShown.of(found.ceilings.limits),

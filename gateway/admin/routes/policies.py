@@ -10,14 +10,14 @@ from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import NoBody, NoQuery
-from gateway.admin.requests.policies import PolicyRuleSent, PolicyUpdate, RulesCheck
+from gateway.admin.requests.policies import PolicyRuleSent, PolicyUpdate, RecordingRuleSent, RulesCheck
 from gateway.admin.responses.policies import PolicyShown, RuleMatchesShown, RuleReport
 from gateway.admin.routes.try_calls import stand_in
 from gateway.catalog import policies
 from gateway.catalog.etags import tag_of
 from gateway.catalog.snapshots.rule_report import report_rules
 from gateway.domain.tenancy.ceilings import BoundedPolicy
-from gateway.domain.tenancy.policy import Policy, PolicyRule
+from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
 
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -29,6 +29,7 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
     """Set what calls need, by safety level and rule, and the tenant's limits; what is not sent stays."""
     body = call.body
     limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
+    recorded = body.recorded_arguments
 
     def revise(policy: Policy) -> Policy:
         return replace(
@@ -38,6 +39,7 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
             dangerous=body.dangerous or policy.dangerous,
             limits=replace(policy.limits, **limits),
             rules=policy.rules if body.rules is None else _rules(body.rules),
+            recorded_arguments=policy.recorded_arguments if recorded is None else _recording(recorded),
             http_origins=_origins(body) if "http_origins" in body.model_fields_set else policy.http_origins,
         )
 
@@ -59,6 +61,10 @@ async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, N
 
 def _rules(given: Sequence[PolicyRuleSent]) -> tuple[PolicyRule, ...]:
     return msgspec.convert([rule.model_dump() for rule in given], tuple[PolicyRule, ...])
+
+
+def _recording(given: Sequence[RecordingRuleSent]) -> tuple[RecordingRule, ...]:
+    return msgspec.convert([rule.model_dump() for rule in given], tuple[RecordingRule, ...])
 
 
 def _origins(body: PolicyUpdate) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from gateway.definitions.policy.paths import readings_of_uri
 from gateway.definitions.policy.primitive_policy import PolicySubject, PrimitivePolicy, find_policy
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.guardrails import Guardrail
-from gateway.domain.tools import Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 
 
 class _Runs(msgspec.Struct):
@@ -22,6 +22,8 @@ class _Runs(msgspec.Struct):
     operation: str = ""
 
 
+_ARGUMENTS_OF_OPERATIONS = ("/arguments",)
+"""The argument of `call_endpoint` that has those of the operation."""
 _decode_runs = msgspec.json.Decoder(_Runs).decode
 _decode_fixed = msgspec.json.Decoder(dict[str, object]).decode
 
@@ -35,7 +37,7 @@ def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = Non
     """Return the facts that rules test; without rules, only those that the level needs."""
     counted = item.level  # guard: counted-level
     found = PolicySubject(names=(), source="", level=counted, basis=_basis(item))
-    if not snapshot.policy.rules:
+    if not snapshot.policy.rules and not snapshot.policy.recorded_arguments:
         return found
     operation = _operation_of(snapshot, item)
     pinned = item.pinned if isinstance(item, Tool) else b""
@@ -47,6 +49,7 @@ def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = Non
         operation_source="" if operation is None else operation.source_name,
         readings=() if uri is None else readings_of_uri(uri),
         fixed=_decode_fixed(pinned) if pinned else {},
+        unrecorded=_ARGUMENTS_OF_OPERATIONS if item.origin is PrimitiveOrigin.BUILTIN else (),  # guard: recorded-inner
     )
 
 

@@ -26,6 +26,8 @@ _DECISION = click.Choice([decision.value for decision in Decision])
 class _PolicyOptions(TypedDict):
     file: str | None
     no_rules: bool
+    record: str | None
+    no_record: bool
     safe: str | None
     moderate: str | None
     dangerous: str | None
@@ -58,20 +60,25 @@ def show_policy(context: AdminContext) -> None:
 )
 @click.option("--rules", "file", metavar="FILE", help="Replace the rules by those of FILE (JSON or YAML; - is stdin).")
 @click.option("--no-rules", is_flag=True, help="Remove all rules.")
+@click.option(
+    "--record", metavar="FILE", help="Replace what the audit trail contains of arguments; FILE as for --rules."
+)
+@click.option("--no-record", is_flag=True, help="Record no arguments.")
 @with_tenant
 def set_policy(
     context: AdminContext, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_PolicyOptions]
 ) -> None:
     """Change the given parts of a tenant's policy; the others are kept.
 
-    FILE has a member `rules`, as `policy show --json` prints it; docs/policy.md describes the rules.
+    FILE has the member `rules`, or `recorded_arguments` for --record, as `policy show --json` prints it; docs/policy.md
+    and docs/audit.md describe them.
     """
     decisions: JsonObject = {level: given[level] for level in _LEVELS if given[level] is not None}
     changed_limits = parse_limits(limits)
     reach = _reach(origins)
     rules = _rules_of(given)
     if not decisions and not changed_limits and not reach and not rules:
-        raise Failure("nothing to change: give a level, --rules, --limit or --http-origin", ExitCode.USAGE)
+        raise Failure("nothing to change: give a level, --rules, --record, --limit or --http-origin", ExitCode.USAGE)
     current, tag = context.admin.get_with_tag(context.tenant_path("policy"))
     wanted: JsonObject = {level: current.get(level) for level in _LEVELS}
     wanted |= {**decisions, **reach, **rules, "limits": changed_limits}
@@ -87,7 +94,7 @@ def set_policy(
 @with_tenant
 def check_rules(context: AdminContext, file: str | None) -> None:
     """Show which primitives each rule of FILE (JSON or YAML; - reads stdin), or each stored rule, matches now."""
-    body = {} if file is None else _read_rules(file)
+    body = {} if file is None else _read_rules(file, "rules")
     found = context.admin.send("POST", context.tenant_path("policy", "check"), body)
     context.show(found, lambda: _describe_matches(found))
 
@@ -108,16 +115,17 @@ def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
 
 
 def _rules_of(given: _PolicyOptions) -> JsonObject:
-    file = given["file"]
-    if given["no_rules"]:
-        return {"rules": []}
-    return {} if file is None else _read_rules(file)
+    parts = (("rules", given["file"], given["no_rules"]), ("recorded_arguments", given["record"], given["no_record"]))
+    found: JsonObject = {}
+    for member, file, is_empty in parts:
+        found |= {member: []} if is_empty else {} if file is None else _read_rules(file, member)
+    return found
 
 
-def _read_rules(file: str) -> JsonObject:
+def _read_rules(file: str, member: str) -> JsonObject:
     content = only_one(read_declarations(file)).content
-    if content.keys() != {"rules"}:
-        raise Failure(f"{file}: needs the member `rules`, and nothing else", ExitCode.USAGE)
+    if content.keys() != {member}:
+        raise Failure(f"{file}: needs the member `{member}`, and nothing else", ExitCode.USAGE)
     return content
 
 
@@ -156,7 +164,8 @@ def _describe(found: JsonObject) -> str:
     limits = [(name, _describe_limit(found, name)) for name in LIMITS]
     origins = "any" if found.get("http_origins") is None else text_at(found, "http_origins") or "none"
     rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(as_objects(found.get("rules")), 1)]
-    return render_pairs([*rules, *decisions, *limits, ("http origins", origins)])
+    recorded = [("recorded", _describe_recording(rule)) for rule in as_objects(found.get("recorded_arguments"))]
+    return render_pairs([*rules, *decisions, *recorded, *limits, ("http origins", origins)])
 
 
 def _describe_rule(rule: JsonObject) -> str:
@@ -168,6 +177,12 @@ def _describe_rule(rule: JsonObject) -> str:
     reason = text_at(rule, "reason")
     about = " and ".join([*facts, *conditions]) or "every call"
     return f"{text_at(rule, 'decision')}: {about}" + (f" ({reason})" if reason else "")
+
+
+def _describe_recording(rule: JsonObject) -> str:
+    about = [f"{name} {text_at(rule, name)}" for name in ("tool", "source") if text_at(rule, name)]
+    parts = [f"{name} {text_at(rule, name)}" for name in ("keep", "hash", "drop") if rule.get(name)]
+    return f"{' and '.join(about) or 'every call'}: {'; '.join(parts) or 'no arguments'}"
 
 
 def _describe_limit(found: JsonObject, name: str) -> str:

@@ -1,18 +1,26 @@
 """Checks of policy rules before they are stored; all faults are found, each with its pointer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 import msgspec
 
+from gateway.definitions.credential_names import is_count, is_credential_name
 from gateway.definitions.json_access import is_number
 from gateway.definitions.policy.conditions import is_pattern
 from gateway.definitions.policy.paths import is_root
-from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, ConditionValue, PolicyRule
+from gateway.domain.tenancy.policy import (
+    ArgumentCondition,
+    ConditionOperator,
+    ConditionValue,
+    PolicyRule,
+    RecordingRule,
+)
 from gateway.errors import Fault
 
 MOST_RULES = 64
 MOST_CONDITIONS = 8
+MOST_POINTERS = 50
 MOST_VALUES = 50
 LONGEST_VALUE = 512
 _LARGEST_INTEGER = 2**63 - 1
@@ -25,17 +33,34 @@ _NUMBERS = frozenset(
 )
 
 
-def find_faults(rules: Sequence[PolicyRule]) -> Sequence[Fault]:
-    """Return the faults of the rules, with pointers below `/rules`."""
+def find_faults(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] = ()) -> Sequence[Fault]:
+    """Return the faults of the rules, with pointers below `/rules` and `/recorded_arguments`."""
     faults = [
         Fault(pointer=f"/rules/{position}/when/{place}/value", reason=reason)
         for position, rule in enumerate(rules)
         for place, condition in enumerate(rule.when)
         if (reason := _fault_of(condition))
     ]
-    if not faults and len(msgspec.json.encode(rules)) > _LARGEST_RULES:
-        faults.append(Fault(pointer="/rules", reason=f"the rules together have more than {_LARGEST_RULES} bytes"))
+    faults += [
+        Fault(pointer=f"/recorded_arguments/{position}/{part}/{place}", reason=reason)
+        for position, rule in enumerate(recorded)
+        for part, pointers in (("keep", rule.keep), ("hash", rule.hash))
+        for place, pointer in enumerate(pointers)
+        if (reason := _fault_of_pointer(pointer))
+    ]
+    sized: Mapping[str, Sequence[object]] = {"rules": rules, "recorded_arguments": recorded}
+    faults += [
+        Fault(pointer=f"/{name}", reason=f"the rules together have more than {_LARGEST_RULES} bytes")
+        for name, given in sized.items()
+        if not faults and len(msgspec.json.encode(given)) > _LARGEST_RULES
+    ]
     return faults
+
+
+def _fault_of_pointer(pointer: str) -> str:
+    """Return why the argument at the pointer can never be recorded; empty if it can."""
+    named = [name for name in pointer.split("/") if is_credential_name(name) and not is_count(name)]
+    return f"{named[0]!r} is the name of a credential, which is always dropped" if named else ""
 
 
 def _fault_of(condition: ArgumentCondition) -> str:

@@ -49,7 +49,7 @@ class CompiledCondition:
     def __init__(self, condition: ArgumentCondition) -> None:
         self.pointer = condition.pointer
         self._tokens = [
-            (token, _fold(token))
+            (token, fold(token))
             for token in (part.replace("~1", "/").replace("~0", "~") for part in condition.pointer.split("/")[1:])
         ]
         self._test = _compile(condition)
@@ -85,7 +85,7 @@ def _member(members: dict[str, object], name: str, folded: str) -> object:
     if len(members) > MOST_MEMBERS:
         raise Unclear
     for key in members:
-        if key != name and (len(key) > LONGEST_TEXT or _fold(key) == folded):  # guard: resembling-names
+        if key != name and (len(key) > LONGEST_TEXT or fold(key) == folded):  # guard: resembling-names
             raise Unclear
     return members.get(name, _MISSING)
 
@@ -142,7 +142,7 @@ def _comparison(operator: ConditionOperator, limit: float) -> _Test:
 
 def _text_test(wanted: str, test: Callable[[str, str], bool]) -> _Test:
     """Return a test that is true for the text itself, and not decidable for one that resembles such a text."""
-    folded = _fold(wanted)
+    folded = fold(wanted)
 
     def holds(value: object) -> Truth:
         if not isinstance(value, str):
@@ -151,7 +151,7 @@ def _text_test(wanted: str, test: Callable[[str, str], bool]) -> _Test:
             return True
         if len(value) > LONGEST_TEXT:
             return None
-        return None if test(_fold(value), folded) else False  # guard: resembling-texts
+        return None if test(fold(value), folded) else False  # guard: resembling-texts
 
     return holds
 
@@ -227,7 +227,7 @@ def _is_finite(value: object) -> bool:
     return is_number(value) and (isinstance(value, int) or isfinite(cast("float", value)))
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """Return the text without letter case, accents, compatibility forms, spaces, control and invisible characters."""
     if text.isascii():
         return text.casefold().translate(_ASCII_LOOSE)

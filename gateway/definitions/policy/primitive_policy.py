@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.definitions.policy.conditions import CompiledCondition, Truth
 from gateway.domain.tenancy.policy import STRICTNESS, Decision, Judgement, Policy, PolicyRule, Safety
 
@@ -27,6 +28,8 @@ class PolicySubject:
     """The texts as which a URI may be read that the caller chose."""
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
     """Arguments that an override fixes; they replace those of the caller."""
+    unrecorded: Sequence[str] = ()
+    """Pointers to arguments that belong to another call, which has audit entries of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,8 @@ class PrimitivePolicy:
     judgement: Judgement
     rules: tuple[ConditionalRule, ...] = ()
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
+    recorded: ArgumentSelection | None = None
+    """The arguments that the audit trail contains; None: no arguments."""
 
     @property
     def possible(self) -> Sequence[Judgement]:
@@ -90,6 +95,7 @@ class PrimitivePolicy:
 
 def find_policy(policy: Policy, subject: PolicySubject, profile: str) -> PrimitivePolicy:
     """Select the rules for a primitive in a profile; a rule without conditions ends the selection."""
+    recorded = _find_recorded(policy, subject)
     kept: list[ConditionalRule] = []
     for number, rule in enumerate(policy.rules, 1):
         found = _matches(rule, subject, profile)
@@ -98,16 +104,25 @@ def find_policy(policy: Policy, subject: PolicySubject, profile: str) -> Primiti
             continue
         judged = Judgement(decision=rule.decision, reason=_reason(number, rule), rule=number)
         if not rule.when and found is not None:
-            return PrimitivePolicy(judgement=judged, rules=tuple(kept), fixed=subject.fixed)
+            return PrimitivePolicy(judgement=judged, rules=tuple(kept), fixed=subject.fixed, recorded=recorded)
         conditions = tuple(CompiledCondition(condition) for condition in rule.when) if found else ()
         kept.append(ConditionalRule(judgement=judged, conditions=conditions))
     judged = Judgement(decision=policy.decision_for(subject.level), reason=f"level {subject.level} ({subject.basis})")
-    return PrimitivePolicy(judgement=judged, rules=tuple(kept), fixed=subject.fixed)
+    return PrimitivePolicy(judgement=judged, rules=tuple(kept), fixed=subject.fixed, recorded=recorded)
 
 
 def is_about(rule: PolicyRule, subject: PolicySubject, profile: str) -> bool:
     """True if the rule can decide calls of the primitive in this profile."""
     return _matches(rule, subject, profile) is not False or _runs(rule, subject, profile)
+
+
+def _find_recorded(policy: Policy, subject: PolicySubject) -> ArgumentSelection | None:
+    for rule in policy.recorded_arguments:
+        is_named = rule.tool is None or any(fnmatchcase(name, rule.tool) for name in subject.names)
+        if is_named and rule.source in {None, subject.source}:
+            is_empty = not rule.keep and not rule.hash
+            return None if is_empty else ArgumentSelection(rule, unrecorded=subject.unrecorded)
+    return None
 
 
 def _matches(rule: PolicyRule, subject: PolicySubject, profile: str) -> Truth:

@@ -81,6 +81,22 @@ class PolicyRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingRule:
+    """The arguments that the audit trail contains of calls that match `tool` and `source`, by JSON Pointer.
+
+    `tool` is a name or a shell pattern, as in `PolicyRule`, but never that of an operation behind a declared primitive,
+    because its arguments differ. A pointer includes everything below it; `*` is any member or element. `drop`
+    counts before `hash`, and `hash` before `keep`. Without `keep` and `hash`, nothing is recorded.
+    """
+
+    tool: str | None = None
+    source: str | None = None
+    keep: tuple[str, ...] = ()
+    hash: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """A decision about a call, and the reason for it; `rule` is the number of the deciding rule, from 1."""
 
@@ -115,6 +131,8 @@ class Policy:
     http_origins: tuple[str, ...] | None = None
     """The only origins that declared `http` handlers may call, sorted; None: any that the gateway may connect to."""
     rules: tuple[PolicyRule, ...] = ()
+    recorded_arguments: tuple[RecordingRule, ...] = ()
+    """The first rule that matches a call counts; without one, none of its arguments is recorded."""
     version: int = 1
 
     def decision_for(self, safety: Safety) -> Decision:

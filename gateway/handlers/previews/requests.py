@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote_plus
 
+from gateway.definitions.credential_names import is_credential_name
 from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
@@ -25,10 +26,6 @@ _MOST_PARTS = 20
 _BYTES_EXAMINED = 8
 """Bytes of a body that are escaped per shown character: enough for any character, few enough for the event loop."""
 _HIDDEN = "***"
-_SECRET = re.compile(
-    r"pass(word|wd|phrase|code)|secret|token|authori[sz]ation|credential|cookie|(api|access|private)[-_]?key",
-    re.IGNORECASE,
-)
 _JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(\s*+:)?|[\[{]|[\]}]', re.DOTALL)
 """A JSON string, with the colon if it is the name of a member, or a bracket. The quantifiers never backtrack."""
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
@@ -80,7 +77,7 @@ def blank_members(text: str) -> str:
             if len(levels) > 1:
                 levels.pop()
         elif token[2]:
-            levels[-1] = (is_list, _SECRET.search(token[1]) is not None)  # guard: preview-named-credentials
+            levels[-1] = (is_list, is_credential_name(token[1]))  # guard: preview-named-credentials
         elif is_hidden:
             blanked += (text[end : token.start()], f'"{_HIDDEN}"')
             end = token.end()
@@ -91,7 +88,7 @@ def blank_members(text: str) -> str:
 def _headers(request: UpstreamRequest) -> Iterator[str]:
     shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
     for name, value in shown[:_MOST_HEADERS]:
-        message = _HIDDEN if _SECRET.search(name) else cut(escape(value), _LONGEST_VALUE)
+        message = _HIDDEN if is_credential_name(name) else cut(escape(value), _LONGEST_VALUE)
         yield f"{escape(name)}: {message}"
     if len(shown) > _MOST_HEADERS:
         yield f"and {len(shown) - _MOST_HEADERS} further headers"
@@ -108,7 +105,9 @@ def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
         head = head[: _BYTES_EXAMINED * _LONGEST_VALUE]
         headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
         name = "".join(re.findall(r' name="([^"]*)"', headers)[:1])
-        message = _HIDDEN if _SECRET.search(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
+        message = (
+            _HIDDEN if is_credential_name(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
+        )
         yield f"{cut(headers, _LONGEST_VALUE)}: {message}"
     if len(parts) > _MOST_PARTS:
         yield f"and {len(parts) - _MOST_PARTS} further parts"
@@ -143,7 +142,7 @@ def _blank_pairs(text: str) -> str:
 
 def _blank_pair(pair: str) -> str:
     name, mark, value = pair.partition("=")
-    return f"{name}={_HIDDEN}" if value and _SECRET.search(unquote_plus(name)) else name + mark + value
+    return f"{name}={_HIDDEN}" if value and is_credential_name(unquote_plus(name)) else name + mark + value
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.policy import Decision, Limits, Policy, PolicyRule
+from gateway.domain.tenancy.policy import Decision, Limits, Policy, PolicyRule, RecordingRule
 from gateway.store.engine import Db
 from gateway.store.tables import policies
 
@@ -48,6 +48,7 @@ def _facts(policy: Policy) -> dict[str, object]:
         "primitives": policy.limits.primitives,
         "http_origins": None if policy.http_origins is None else list(policy.http_origins),
         "rules": msgspec.to_builtins(policy.rules),
+        "recorded_arguments": msgspec.to_builtins(policy.recorded_arguments),
     }
 
 
@@ -66,5 +67,6 @@ def _policy(row: RowMapping) -> Policy:
         ),
         http_origins=None if row["http_origins"] is None else tuple(row["http_origins"]),
         rules=msgspec.convert(row["rules"], tuple[PolicyRule, ...]),
+        recorded_arguments=msgspec.convert(row["recorded_arguments"], tuple[RecordingRule, ...]),
         version=row["version"],
     )

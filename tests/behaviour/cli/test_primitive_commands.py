@@ -176,5 +176,19 @@ async def test_a_policy_names_the_origins_that_handlers_may_call(terminal: Termi
     await terminal.do("prompt", "create", "-", given=json.dumps(text_prompt("greet")))
 
 
+async def test_a_policy_names_the_arguments_that_are_recorded(terminal: Terminal, tmp_path: Path) -> None:
+    """Ours: from a file, as the page about the trail shows it; other files change nothing (CLI-1)."""
+    await terminal.do("tenant", "create", "acme")
+    (tmp_path / "recorded.yaml").write_text(
+        "recorded_arguments:\n  - {tool: refund_*, keep: [/amount], hash: [/customer]}\n"
+    )
+    (tmp_path / "rules.yaml").write_text("rules: []\n")
+    shown = (await terminal.do("policy", "set", "--record", "recorded.yaml")).out
+    assert "tool refund_*: keep /amount; hash /customer" in shown
+    assert (await terminal.run("policy", "set", "--record", "rules.yaml")).code == 2
+    assert "refund_*" in (await terminal.do("policy", "set", "--rules", "rules.yaml")).out
+    assert "refund_*" not in (await terminal.do("policy", "set", "--no-record")).out
+
+
 def _fetching(url: str) -> dict[str, Any]:
     return tool("fetch", {"kind": "http", "method": "GET", "url": url})

@@ -1,0 +1,100 @@
+"""The arguments of a call as the audit trail records them: by rule, bounded, without known forms of secrets."""
+
+import hmac
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from gateway.calls.guardrails.built_in import search
+from gateway.definitions.policy.argument_selection import ArgumentSelection, Selected, Treatment
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.guardrails import GuardrailCheck
+
+LARGEST_RECORD: Final = 8_000
+"""Bytes of one call's recorded arguments, as a bound on their JSON."""
+LONGEST_TEXT: Final = 1_000
+"""Characters of one kept string; the rest is cut."""
+_SEARCHED = 2 * LONGEST_TEXT
+"""Characters that are searched for secrets: one that begins in the kept part is found whole."""
+_HASH_CHARACTERS = 32
+_LARGEST_INTEGER = 2**63
+_HIDDEN_NAME = "***"
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class ArgumentRecorder:
+    """Records arguments; `derive` returns the secret key for a purpose."""
+
+    def __init__(self, derive: Callable[[str], bytes]) -> None:
+        self._derive = derive
+
+    def record(
+        self, tenant: TenantId, selection: ArgumentSelection, arguments: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Return members for the detail of an audit entry: `arguments` with up to four parts, by JSON Pointer.
+
+        `kept` has texts, numbers, booleans, nulls and empty containers; `hashed` has MACs, which are equal for equal
+        values of one tenant. `dropped` and `cut` are lists. `cut` names shortened texts, and the places below which
+        something is missing; the empty pointer is that of all arguments.
+        """
+        parts: dict[Treatment, dict[str, object]] = {treatment: {} for treatment in Treatment}
+        found = _without_secrets(list(_bound(selection.select(arguments))))
+        key = self._key_of(tenant) if any(one.treatment is Treatment.HASHED for one in found) else b""
+        for path, treatment, value in found:
+            pointer = "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in path)
+            parts[treatment][pointer] = _hash(key, value) if treatment is Treatment.HASHED else _shorten(value)
+            if treatment is Treatment.KEPT and isinstance(value, str) and len(value) > LONGEST_TEXT:
+                parts[Treatment.CUT][pointer] = None
+        kept, hashed, dropped, cut = (parts[treatment] for treatment in Treatment)
+        named = {"kept": kept, "hashed": hashed, "dropped": list(dropped), "cut": list(cut)}
+        return {"arguments": {name: part for name, part in named.items() if part}}
+
+    def _key_of(self, tenant: TenantId) -> bytes:
+        return self._derive(f"recorded arguments of {tenant}")  # guard: recorded-hash-of-the-tenant
+
+
+def _hash(key: bytes, value: object) -> str:
+    return hmac.digest(key, _encode(value), "sha256").hex()[:_HASH_CHARACTERS]
+
+
+def _shorten(value: object) -> object:
+    if isinstance(value, str):
+        return value[:LONGEST_TEXT]
+    is_large = isinstance(value, int) and abs(value) >= _LARGEST_INTEGER  # an entry has integers of 64 bits
+    return str(value) if is_large else value
+
+
+def _bound(found: Iterable[Selected]) -> Iterator[Selected]:
+    size = 0
+    for one in found:
+        shown = _shorten(one.value) if one.treatment is Treatment.KEPT else None
+        size += len(_encode((one.path, shown))) + _HASH_CHARACTERS
+        if size > LARGEST_RECORD:  # guard: recorded-arguments-bytes
+            yield Selected((), Treatment.CUT, None)
+            return
+        yield one
+
+
+def _without_secrets(found: Sequence[Selected]) -> Sequence[Selected]:
+    """Drop values that contain a known form of a secret, and hide names that do."""
+    texts = ["\n".join((*one.path, _text_of(one))) for one in found]
+    if not _has_secret("\n".join(texts)):
+        return found
+    return [_drop(one) if _has_secret(text) else one for one, text in zip(found, texts, strict=True)]
+
+
+def _text_of(selected: Selected) -> str:
+    if selected.treatment in {Treatment.DROPPED, Treatment.CUT}:
+        return ""
+    value = selected.value
+    return (value if isinstance(value, str) else _encode(value).decode())[:_SEARCHED]
+
+
+def _drop(selected: Selected) -> Selected:
+    path = tuple(_HIDDEN_NAME if _has_secret(name) else name for name in selected.path)
+    return Selected(path, Treatment.DROPPED, None)
+
+
+def _has_secret(text: str) -> bool:
+    return bool(search(GuardrailCheck.SECRETS, (), text))  # guard: recorded-secrets

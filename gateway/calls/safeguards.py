@@ -1,0 +1,30 @@
+"""The parts of a call pipeline that need a database or a secret key; a server for one person has none of them."""
+
+from contextlib import AbstractAsyncContextManager
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from gateway.calls.guardrails.chain import Guardrails
+from gateway.calls.invocation import Invocation
+from gateway.calls.recorded_arguments import ArgumentRecorder
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
+from gateway.handlers.interfaces import Handler, Prepared
+
+BoundCall: TypeAlias = BoundTool | BoundResource | BoundPrompt
+
+
+class Approvals(Protocol):
+    """The approvals of calls."""
+
+    def approved(
+        self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
+    ) -> AbstractAsyncContextManager[Prepared]:
+        """Return a block that begins once the prepared call is approved, with the call to make, and stores its end."""
+        ...
+
+
+class Safeguards(NamedTuple):
+    """The safeguards of a pipeline; without `recorder`, no arguments are recorded."""
+
+    approvals: Approvals | None = None
+    guardrails: Guardrails | None = None
+    recorder: ArgumentRecorder | None = None

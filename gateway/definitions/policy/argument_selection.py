@@ -1,0 +1,145 @@
+"""Selection of the arguments of a call that the audit trail records: kept, hashed or dropped.
+
+Names of arguments that are hashed or dropped are compared without letter case and invisible characters, because many
+readers of JSON take such names for equal. Named arguments are read first, so that others cannot use up the limits.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
+from typing import NamedTuple, TypeAlias, cast
+
+from gateway.definitions.credential_names import is_count, is_credential_name
+from gateway.definitions.policy.conditions import fold
+from gateway.domain.tenancy.policy import RecordingRule
+
+MOST_READ = 500
+"""Values of one call that are looked at."""
+LONGEST_NAME = 128
+"""Characters of a member name; a member with a longer one is cut."""
+_DEEPEST = 32
+_ANY = "*"
+
+
+class Treatment(Enum):
+    """Result of the selection for one value."""
+
+    KEPT = auto()
+    HASHED = auto()
+    DROPPED = auto()
+    CUT = auto()
+    """Neither read nor recorded, because it is too deep, its name is too long, or there are too many values."""
+
+
+class Selected(NamedTuple):
+    """A value at a path of member names and indexes; one that is kept or hashed has no members or elements."""
+
+    path: tuple[str, ...]
+    treatment: Treatment
+    value: object
+
+
+class _NameToken(NamedTuple):
+    name: str
+    folded: str
+
+
+_Patterns: TypeAlias = Sequence[tuple[Treatment, Sequence[_NameToken]]]
+"""The rest of each pointer below the current value."""
+
+
+class ArgumentSelection:
+    """A rule with its pointers split; `unrecorded` are further pointers whose values are never recorded."""
+
+    def __init__(self, rule: RecordingRule, *, unrecorded: Sequence[str] = ()) -> None:
+        kinds = (
+            (Treatment.DROPPED, (*rule.drop, *unrecorded)),
+            (Treatment.HASHED, rule.hash),
+            (Treatment.KEPT, rule.keep),
+        )
+        self._patterns = [(kind, _split(pointer)) for kind, pointers in kinds for pointer in pointers]
+
+    def select(self, arguments: Mapping[str, object]) -> Iterator[Selected]:
+        """Yield what the rule names of these arguments; the last one is cut at the root if not everything was read."""
+        for number, found in enumerate(_walk(arguments, (), self._patterns, None)):
+            if number >= MOST_READ:  # guard: recorded-arguments-read
+                yield Selected((), Treatment.CUT, None)
+                return
+            if found is not None:
+                yield found
+
+
+def _split(pointer: str) -> Sequence[_NameToken]:
+    names = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    return [_NameToken(name, fold(name)) for name in names]
+
+
+def _walk(
+    value: object, path: tuple[str, ...], patterns: _Patterns, above: Treatment | None
+) -> Iterator[Selected | None]:
+    """Yield once or more for each value that is read; None for one that is not recorded itself."""
+    ended = {treatment for treatment, tokens in patterns if not tokens} | {above}
+    if Treatment.DROPPED in ended:
+        yield Selected(path, Treatment.DROPPED, None)
+        return
+    treatment = next((one for one in (Treatment.HASHED, Treatment.KEPT) if one in ended), None)
+    children = _children(value, patterns, has_all=treatment is not None)
+    if children is None or not value:
+        yield None if treatment is None else Selected(path, treatment, value)
+        return
+    yield None
+    for name, child in children:
+        below = (*path, name)
+        if len(name) > LONGEST_NAME or len(below) > _DEEPEST:
+            yield Selected(path, Treatment.CUT, None)
+            continue
+        folded = fold(name)
+        if isinstance(value, dict) and _is_credential(folded, child):  # guard: recorded-credential-names
+            yield Selected(below, Treatment.DROPPED, None)
+            continue
+        left = [
+            (kind, tokens[1:])
+            for kind, tokens in patterns
+            if tokens and _fits(tokens[0], name, folded, is_exact=kind is Treatment.KEPT)
+        ]
+        if left or treatment is not None:
+            yield from _walk(child, below, left, treatment)
+        else:
+            yield None
+
+
+def _children(value: object, patterns: _Patterns, *, has_all: bool) -> Iterator[tuple[str, object]] | None:
+    """Members or elements that a pattern can select, named ones first; None for other values."""
+    wanted = [tokens[0].name for _, tokens in patterns if tokens]
+    has_all = has_all or _ANY in wanted
+    if isinstance(value, dict):
+        return _members(cast("dict[str, object]", value), dict.fromkeys(wanted), has_all=has_all)
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        places = range(len(items)) if has_all else sorted({int(one) for one in wanted if _is_index(one, len(items))})
+        return ((str(place), items[place]) for place in places)
+    return None
+
+
+def _members(
+    members: Mapping[str, object], wanted: Mapping[str, None], *, has_all: bool
+) -> Iterator[tuple[str, object]]:
+    yield from ((name, members[name]) for name in wanted if name in members)
+    if has_all:
+        yield from ((name, child) for name, child in members.items() if name not in wanted)
+
+
+def _is_index(text: str, count: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(count)) and int(text) < count
+
+
+def _fits(token: _NameToken, name: str, folded: str, *, is_exact: bool) -> bool:
+    if token.name in {_ANY, name}:
+        return True
+    return not is_exact and token.folded == folded  # guard: recorded-resembling-names
+
+
+def _is_credential(name: str, value: object) -> bool:
+    """True if a value is never recorded because of its name."""
+    if value is None or isinstance(value, bool) or not is_credential_name(name):
+        return False
+    return not (isinstance(value, int | float) and is_count(name))
