@@ -223,15 +223,17 @@ async def test_a_cut_that_was_made_without_the_keys_is_found(world: TrailWorld) 
 async def test_a_holder_of_the_keys_is_contradicted_by_an_earlier_export(world: TrailWorld, tmp_path: Path) -> None:
     """Ours: a cut cannot hide that entries were rewritten before it, nor can a cut of the past vanish (SAF-8)."""
     before = await _export(world)
-    lines = _lines(before)
-    edited = next(line for line in lines if line["type"] == "entry" and line["writer"] != "catalog")
-    edited["outcome"] = "denied"
     await _cut(world)
     after = await _export(world)
+    cut = {line["writer"]: line["last"] for line in _lines(after) if line["type"] == "cut"}
 
-    faults = _compared(world, tmp_path, _sealed(world, lines), after)
-    print(faults)
-    assert any("differ from the earlier export" in fault for fault in faults)
+    for is_removed in (True, False):
+        lines = _lines(before)
+        entries = (line for line in lines if line["type"] == "entry" and line["writer"] != "catalog")
+        edited = next(line for line in entries if (line["seq"] <= cut.get(line["writer"], 0)) is is_removed)
+        edited["outcome"] = "denied"
+        faults = _compared(world, tmp_path, _sealed(world, lines), after)
+        assert faults, edited
     uncut = [line for line in _lines(after) if line["type"] != "cut"]
     assert _verify(world, _sealed(world, uncut)).faults != []
     moved = _lines(after)

@@ -128,6 +128,7 @@ def test_records_are_bounded() -> None:
 
     many = _record(ALL, {f"{number}": "" for number in range(100_000)})
     assert (len(many["kept"]) < MOST_READ, many["cut"]) == (True, [""])
+    assert _record(RecordingRule(keep=("/*/id",)), {f"{number}": "" for number in range(1000)}) == {"cut": [""]}
     large = _record(ALL, {f"{number}": "\x00" * 500 for number in range(100)})
     assert (len(orjson.dumps(large)) < LARGEST_RECORD + 100, large["cut"]) == (True, [""])
 
