@@ -26,10 +26,10 @@ def _derive(purpose: str) -> bytes:
 
 
 def _record(rule: RecordingRule, arguments: Mapping[str, object], tenant: TenantId = ACME) -> dict[str, Any]:
-    found = ArgumentRecorder(_derive).record(tenant, ArgumentSelection(rule), arguments)["arguments"]
+    found: Any = ArgumentRecorder(_derive).record(tenant, ArgumentSelection(rule), arguments)["arguments"]
     assert orjson.loads(orjson.dumps(found)) == found
-    assert isinstance(found, dict)
-    return found
+    recorded: dict[str, Any] = found
+    return recorded
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,8 @@ def _record(rule: RecordingRule, arguments: Mapping[str, object], tenant: Tenant
 def test_pointers_select_arguments(rule: RecordingRule, kept: dict[str, object]) -> None:
     """Ours: a pointer selects a value and all below it; `*` is any member or element (SAF-4)."""
     items = [{"sku": "a", "n": 1}, {"sku": "b", "n": 2}]
-    arguments = {"id": 7, "owner": {"name": "Ada", "tags": []}, "items": items, "a/b": {"c~d": None}}
+    tags: list[str] = []
+    arguments = {"id": 7, "owner": {"name": "Ada", "tags": tags}, "items": items, "a/b": {"c~d": None}}
 
     assert _record(rule, arguments).get("kept", {}) == kept
 
