@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.primitives import Family
+from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 
 
@@ -143,6 +144,8 @@ class LiveSource:
     exclude: tuple[str, ...] = ()
     safety: Mapping[str, Safety] = field(default_factory=dict[str, Safety])
     accepts_changes: bool = False
+    expose: Exposure = Exposure.TOOLS
+    """Exposure of its tools; resources and prompts are always listed."""
     enabled: bool = True
     version: int = 1
     created_at: datetime

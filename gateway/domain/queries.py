@@ -9,16 +9,17 @@ from gateway.domain.tools import Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueriedSource:
-    """A source exposed to the query tools, and the active version of its document."""
+    """A source exposed to the query tools, and the active version of its document; a live source has no document."""
 
     id: SourceId
     name: str
     version: int
+    is_live: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Queried:
-    """The operations of a source that one profile shows, by identity (`METHOD path`).
+    """The operations of a source that one profile shows, by identity: `METHOD path`, or `TOOL name` of a live source.
 
     `is_whole` is True if the profile hides no operation; then the other parts of the document may be shown as well.
     """

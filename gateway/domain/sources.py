@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 
 class Exposure(StrEnum):
-    """Exposure of a source's operations: as tools, through the query tools, or both."""
+    """Exposure of the operations of a document, or of the tools of a live source: as tools, by query tools, or both."""
 
     TOOLS = "tools"
     QUERY = "query"

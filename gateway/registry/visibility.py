@@ -103,7 +103,8 @@ class VisiblePrimitives:
         """The sources of the query tools, with the operations that the selection contains."""
         shown: list[Queried] = []
         for source in self._snapshot.queried:
-            known = self._snapshot.operations.get(source.name, {}).values()
+            by_name = self._snapshot.queried_live if source.is_live else self._snapshot.operations
+            known = by_name.get(source.name, {}).values()
             tools = {tool.identity: tool for tool in _chosen(known, self._selection)}
             if tools or self._selection is None:
                 shown.append(Queried(source=source, tools=tools, is_whole=self._selection is None))

@@ -271,6 +271,7 @@ live_sources = Table(
     Column("exclude", ARRAY(Text), nullable=False),
     Column("safety", JSONB, nullable=False),
     Column("accepts_changes", Boolean, nullable=False),
+    Column("expose", Text, nullable=False),
     Column("enabled", Boolean, nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("created_at", _timestamp, nullable=False),

@@ -11,6 +11,7 @@ from gateway.admin.requests.primitives import CredentialName, Level
 from gateway.catalog.live.overview import LivePrimitiveState
 from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.primitives import Family
+from gateway.domain.sources import Exposure
 
 _LONGEST_REMOTE = 2_048
 _MOST_PATTERNS = 100
@@ -44,6 +45,10 @@ Levels = Annotated[
 ]
 _NO_REVIEW = "True: new tools and changed definitions need no review."
 AcceptsChanges = Annotated[bool, Field(description=_NO_REVIEW)]
+Exposed = Annotated[
+    Exposure,
+    Field(strict=False, description="Its tools as tools, through the query tools, or both; the rest is always listed."),
+]
 IsEnabled = Annotated[bool, Field(description="False: it is not attached.")]
 SentCredential = Annotated[
     CredentialName | None, Field(description="The stored credential that is sent; only for the kind `mcp`.")
@@ -63,6 +68,7 @@ class LiveSourceReplace(BodyModel):
     accepts_changes: Annotated[
         bool | None, Field(description=f"{_NO_REVIEW} Null: so for the kinds `neovim` and `agent`.")
     ] = None
+    expose: Exposed = Exposure.TOOLS
     enabled: IsEnabled = True
 
 
@@ -82,6 +88,7 @@ class LiveSourceUpdate(BodyModel):
     exclude: Annotated[Excluded | Absent, GIVEN] = None
     safety: Annotated[Levels | Absent, GIVEN] = None
     accepts_changes: Annotated[AcceptsChanges | Absent, GIVEN] = None
+    expose: Annotated[Exposed | Absent, GIVEN] = None
     enabled: Annotated[IsEnabled | Absent, GIVEN] = None
 
 

@@ -13,6 +13,7 @@ from gateway.catalog.live.overview import LiveOverview, LivePrimitiveState, Live
 from gateway.domain.json_access import as_object
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
 from gateway.domain.primitives import Family
+from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 
 _MOST_WAITING = 50
@@ -93,6 +94,9 @@ class LiveSourceShown(ResponseModel):
     exclude: Annotated[Sequence[str], Field(description="Shell patterns of remote names that are left out.")]
     safety: Annotated[Mapping[str, Safety], Field(description="Declared levels by remote tool name.")]
     accepts_changes: Annotated[bool, Field(description="Whether new and changed definitions need no review.")]
+    expose: Annotated[
+        Exposure, Field(description="Whether its tools are listed, are reached through the query tools, or both.")
+    ]
     enabled: Annotated[bool, Field(description="Whether it is attached at all.")]
     status: Annotated[LiveStatusShown, Field(description="The attachment.")]
     primitives: Annotated[LiveCountsShown, Field(description="How many primitives it has.")]
@@ -143,6 +147,7 @@ def _facts(overview: LiveOverview) -> dict[str, Any]:
         "exclude": source.exclude,
         "safety": source.safety,
         "accepts_changes": source.accepts_changes,
+        "expose": source.expose,
         "enabled": source.enabled,
         "status": LiveStatusShown.of(source.status),
         "primitives": LiveCountsShown(

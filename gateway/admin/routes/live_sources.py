@@ -139,6 +139,7 @@ def _draft(body: LiveSourceReplace, name: str) -> LiveSourceDraft:
         exclude=tuple(body.exclude),
         safety=body.safety,
         accepts_changes=body.accepts_changes,
+        expose=body.expose,
         enabled=body.enabled,
     )
 

@@ -18,6 +18,7 @@ from gateway.domain.identifiers import TenantId, new_live_source_id
 from gateway.domain.json_access import as_object, point
 from gateway.domain.live_sources import LiveKind, LiveSource, LiveStatus
 from gateway.domain.order import KEYED, Order
+from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Fault, Forbidden, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
@@ -48,6 +49,7 @@ class LiveSourceDraft:
     safety: Mapping[str, Safety] = field(default_factory=dict[str, Safety])
     accepts_changes: bool | None = None
     """None: so for the kinds whose definitions the tenant's own people write."""
+    expose: Exposure = Exposure.TOOLS
     enabled: bool = True
 
 
@@ -192,6 +194,7 @@ def draft_of(source: LiveSource) -> LiveSourceDraft:
         exclude=source.exclude,
         safety=source.safety,
         accepts_changes=source.accepts_changes,
+        expose=source.expose,
         enabled=source.enabled,
     )
 
@@ -206,6 +209,7 @@ def _with_draft(source: LiveSource, draft: LiveSourceDraft) -> LiveSource:
         exclude=draft.exclude,
         safety=dict(draft.safety),
         accepts_changes=draft.kind in _OWN_KINDS if draft.accepts_changes is None else draft.accepts_changes,
+        expose=draft.expose,
         enabled=draft.enabled,
     )
 
@@ -282,4 +286,8 @@ def _detail(source: LiveSource) -> dict[str, object]:
     detail: dict[str, object] = {"id": source.id, "kind": source.kind.value, "enabled": source.enabled}
     if source.kind is LiveKind.MCP:
         detail["origin"] = find_origin(str(source.settings["url"]))
-    return detail | {"credential": source.credential, "accepts_changes": source.accepts_changes}
+    return detail | {
+        "credential": source.credential,
+        "accepts_changes": source.accepts_changes,
+        "expose": source.expose,
+    }

@@ -1,7 +1,7 @@
 """Composes the effective primitives of a tenant from stored, Python and live primitives."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gateway.catalog.overrides.overlay import is_hidden, is_shown, settle_operations
@@ -11,8 +11,10 @@ from gateway.catalog.snapshots.python_primitives import split_hidden
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.overrides import Alias, LoadedOperation
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.openapi.query.remote_tools import REMOTE_METHOD
 from gateway.openapi.query.tools import CALL, DEFINITIONS
 
 _READS = "it only reads the documents of the tenant's sources"
@@ -44,6 +46,8 @@ class Composition:
     """Imported tools by old name. A name that another tool has now is left out."""
     hidden_live: Sequence[HiddenLivePrimitive] = ()
     """Primitives of live sources whose names are taken in the tenant."""
+    queried_live: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
+    """The tools that query tools show of each live source, by identity."""
 
 
 def compose(
@@ -55,12 +59,13 @@ def compose(
     aliases: Sequence[Alias] = (),
     offer: LiveOffer = NO_OFFER,
 ) -> Composition:
-    """Compose the enabled primitives; `with_queries` adds the query tools.
+    """Compose the enabled primitives; `with_queries`, or a live source that is exposed so, adds the query tools.
 
     A Python primitive is hidden if the tenant has a primitive of the same name, even a disabled one. A primitive of a
     live source is hidden by any other of the same name, and by an old name that can still be called.
     """
-    builtin = query_tools() if with_queries else ()
+    exposures = {one.name: one.expose for one in offer.sources if one.expose is not Exposure.TOOLS}
+    builtin = query_tools() if with_queries or exposures else ()
     taken = [(primitive.family, primitive.name) for primitive in own]
     taken += [(Family.TOOL, tool.name) for tool in builtin]
     taken += [(Family.TOOL, operation.tool.name) for operation in operations]
@@ -77,7 +82,17 @@ def compose(
     known = levels_of(called_by_any([*own, *seen]), callable_, by_source)
     everything = settle_levels([*own, *seen, *live], known)
     shown = sorted((one for one in everything if one.enabled), key=_name)
-    tools = [*imported, *builtin, *(tool_of(one) for one in shown if one.family is Family.TOOL)]
+    queried: dict[str, dict[str, Tool]] = {name: {} for name in exposures}
+    tools = [*imported, *builtin]
+    for one in shown:
+        if one.family is not Family.TOOL:
+            continue
+        tool, exposure = tool_of(one), exposures.get(one.source_name) if one.origin is PrimitiveOrigin.LIVE else None
+        if exposure is not None:
+            tool = replace(tool, identity=f"{REMOTE_METHOD} {tool.name}")
+            queried[one.source_name][tool.identity] = tool
+        if exposure is not Exposure.QUERY:
+            tools.append(tool)
     return Composition(
         tools=tuple(sorted(tools, key=_tool_name)),
         resources=_of(Family.RESOURCE, shown),
@@ -88,6 +103,7 @@ def compose(
         unlisted=unlisted,
         renamed=renamed,
         hidden_live=hidden_live,
+        queried_live=queried,
     )
 
 

@@ -39,7 +39,8 @@ def report_rules(snapshot: Snapshot, rules: Sequence[PolicyRule]) -> Sequence[Ru
 def _items(snapshot: Snapshot) -> Iterator[Tool | Primitive]:
     """Yield everything that can be called, query-only and hidden operations included, each once."""
     operations = (tool for by_key in snapshot.operations.values() for tool in by_key.values())
-    tools = {tool.name: tool for tool in (*operations, *snapshot.unlisted.values(), *snapshot.tools)}
+    remote = (tool for by_key in snapshot.queried_live.values() for tool in by_key.values())
+    tools = {tool.name: tool for tool in (*operations, *remote, *snapshot.unlisted.values(), *snapshot.tools)}
     yield from tools.values()
     for primitives in (snapshot.resources, snapshot.templates, snapshot.prompts):
         yield from primitives

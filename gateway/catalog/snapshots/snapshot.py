@@ -46,6 +46,8 @@ class Snapshot:
     operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
     """Enabled operations of all sources, query-only sources included, by source name, then by each of their names."""
 
+    queried_live: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
+    """Tools of live sources that query tools show, by source name, then by identity."""
     queried: tuple[QueriedSource, ...] = ()
     """The sources that the query tools show, sorted by name."""
     unlisted: Mapping[str, Tool] = field(default_factory=dict[str, Tool])

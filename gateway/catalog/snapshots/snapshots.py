@@ -6,6 +6,7 @@ are due now or soon, so a replica with many tenants does not query once per tena
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,8 +20,10 @@ from gateway.catalog.snapshots.live_primitives import LiveOffer
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.live_sources import LiveSource, LiveStatus
+from gateway.domain.queries import QueriedSource
+from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
@@ -227,7 +230,8 @@ class Snapshots:
             guardrails=tuple(chain),
             egress=read_stored(allowed.allow),
             operations=composed.operations,
-            queried=tuple(queried),
+            queried=(*queried, *_queried_live(offer.sources)),
+            queried_live=composed.queried_live,
             unlisted=composed.unlisted,
             renamed=composed.renamed,
             old_names=index_old_names(composed.renamed),
@@ -249,6 +253,11 @@ async def load_offer(tenant: TenantId, db: Db) -> LiveOffer:
     """The enabled live sources of the tenant, and their remembered primitives."""
     enabled = await live_sources.load(tenant, db)
     return LiveOffer(sources=enabled, found=await live_primitives.load(tenant, db) if enabled else {})
+
+
+def _queried_live(found: Sequence[LiveSource]) -> Sequence[QueriedSource]:
+    exposed = (one for one in found if one.expose is not Exposure.TOOLS)
+    return [QueriedSource(id=SourceId(one.id), name=one.name, version=one.version, is_live=True) for one in exposed]
 
 
 def _declared(source: LiveSource) -> LiveSource:

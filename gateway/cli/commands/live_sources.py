@@ -164,7 +164,18 @@ def _row(item: JsonObject) -> list[str]:
 
 
 def _describe(found: JsonObject) -> str:
-    declared = ("name", "id", "kind", "prefix", "credential", "include", "exclude", "accepts_changes", "enabled")
+    declared = (
+        "name",
+        "id",
+        "kind",
+        "prefix",
+        "credential",
+        "include",
+        "exclude",
+        "accepts_changes",
+        "expose",
+        "enabled",
+    )
     status = ("state", "title", "replica", "since", "fault", "failures", "retry_at")
     settings, levels = as_object(found.get("settings")), as_object(found.get("safety"))
     pairs = [

@@ -10,6 +10,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
 from gateway.domain.live_sources import LiveKind
+from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -32,6 +33,7 @@ class LiveOptions(TypedDict):
     exclude: tuple[str, ...]
     safety: tuple[str, ...]
     accepts_changes: bool | None
+    expose: str | None
     enabled: bool | None
 
 
@@ -39,6 +41,11 @@ def live_options(command: _Command) -> _Command:
     """Add the fields of one live source to a command."""
     for decorate in (
         click.option("--enabled/--disabled", default=None, help="Whether it is attached at all."),
+        click.option(
+            "--expose",
+            type=click.Choice([form.value for form in Exposure]),
+            help="Its tools as tools, through the query tools, or both; default: tools.",
+        ),
         click.option(
             "--accept-changes/--review-changes",
             "accepts_changes",
@@ -96,7 +103,7 @@ def live_fields(options: LiveOptions) -> JsonObject:
 
 
 def _declared(options: LiveOptions) -> JsonObject:
-    flags: JsonObject = {"accepts_changes": options["accepts_changes"], "enabled": options["enabled"]}
+    flags: JsonObject = {name: options[name] for name in ("accepts_changes", "expose", "enabled")}
     texts: JsonObject = {"prefix": options["prefix"], "credential": options["credential"]}
     lists: JsonObject = {"include": list(options["include"]), "exclude": list(options["exclude"])}
     return {

@@ -35,13 +35,17 @@ _NUMBER: Schema = {"type": "integer"}
 _SOURCE = {"source": _text("Name of the API; needed only where several are exposed and the answer would be ambiguous.")}
 _ENDPOINT = {
     "operation": _text(
-        "Which endpoint: `operation` as lists show it, such as `GET /pets/{id}`; its operationId or tool name will do."
+        "Which endpoint: `operation` as lists show it, such as `GET /pets/{id}` or `TOOL name`; its operationId or tool"
+        " name will do."
         " In its place: `path` and `method`.",
         _LONGEST_OPERATION,
     ),
     "path": _text("The path as listed, such as /pets/{id}; with `method`.", _LONGEST_OPERATION),
 }
-_METHOD = _text("HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, TRACE or another; in any case.")
+_METHOD = _text(
+    "HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, TRACE or another, in any case; TOOL for tools of MCP"
+    " servers."
+)
 _PAGE: Mapping[str, Schema] = {
     "limit": {
         "type": "integer",

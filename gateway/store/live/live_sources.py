@@ -9,6 +9,7 @@ from sqlalchemy import insert as insert_into
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource, LiveStatus
 from gateway.domain.order import KEYED, Order
+from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NotFound
 from gateway.store.engine import Db
@@ -111,6 +112,7 @@ def _declared(source: LiveSource) -> Mapping[str, Any]:
         "exclude": list(source.exclude),
         "safety": {name: level.value for name, level in source.safety.items()},
         "accepts_changes": source.accepts_changes,
+        "expose": source.expose.value,
         "enabled": source.enabled,
         "updated_at": source.updated_at,
     }
@@ -144,6 +146,7 @@ def _live_source(row: RowMapping) -> LiveSource:
         exclude=tuple(row["exclude"]),
         safety={name: Safety(level) for name, level in row["safety"].items()},
         accepts_changes=row["accepts_changes"],
+        expose=Exposure(row["expose"]),
         enabled=row["enabled"],
         version=row["version"],
         created_at=row["created_at"],

@@ -342,6 +342,54 @@ async def _wait(client: Client) -> None:
     await client.call_tool("their_wait", {})
 
 
+async def test_query_tools_show_and_call_the_tools_of_a_large_server(federation: Federation) -> None:
+    """DYN-5: exposed so, its tools are searched and called in place of being listed, under the same rules."""
+    gateway, slug = federation.replicas[0], federation.slug
+    place = f"/tenants/{slug}/live-sources/sdk"
+    async with federation.client("2026-07-28") as client:
+        try:
+            (await gateway.admin.patch(place, json={"expose": "query"})).raise_for_status()
+            await federation.lists(client, "their_add", is_gone=True)
+
+            async def is_attached() -> bool:
+                found = await client.call_tool("list_endpoints", {"source": "sdk"})
+                return "TOOL their_add" in text(found)
+
+            await until(is_attached, seconds=SEEN_S)
+            assert not {name for name in await _names(client) if name.startswith("their_")}
+            hits = (await client.call_tool("search_endpoints", {"query": "add"})).structured_content
+            assert hits is not None
+            assert hits["results"][0]["operation"] == "TOOL their_add"
+            details = (await client.call_tool("get_endpoint_details", {"operation": "their_add"})).structured_content
+            assert details is not None
+            assert set(details["inputSchema"]["properties"]) == {"a", "b"}
+            assert details["outputSchema"]["type"] == "object"
+
+            call = {"operation": "TOOL their_add", "arguments": {"a": 2, "b": 40}}
+            assert text(await client.call_tool("call_endpoint", call)) == "42"
+            assert "/a" in text(await client.call_tool("call_endpoint", {**call, "arguments": {"a": "two", "b": 1}}))
+            with pytest.raises(MCPError, match="not found"):
+                await client.call_tool("their_add", {"a": 2, "b": 40})
+
+            profile = {"name": "small", "exclude": [{"names": ["*_add"]}]}
+            (await gateway.admin.post(f"/tenants/{slug}/profiles", json=profile)).raise_for_status()
+            params = {"name": "call_endpoint", "arguments": call}
+            hidden = await gateway.rpc(f"{slug}/small", federation.key, "tools/call", params)
+            assert "Endpoint not found" in hidden.text, hidden.text
+
+            rule = {"tool": "their_add", "decision": "deny", "reason": "not today"}
+            (await gateway.admin.put(f"/tenants/{slug}/policy", json={"rules": [rule]})).raise_for_status()
+
+            async def is_denied() -> bool:
+                return "not today" in text(await client.call_tool("call_endpoint", call))
+
+            await until(is_denied, seconds=SEEN_S)
+        finally:
+            (await gateway.admin.put(f"/tenants/{slug}/policy", json={"rules": []})).raise_for_status()
+            (await gateway.admin.patch(place, json={"expose": "tools"})).raise_for_status()
+        await federation.lists(client, "their_add")
+
+
 async def _names(client: Client) -> set[str]:
     return {tool.name for tool in (await client.list_tools()).tools}
 

@@ -1,0 +1,39 @@
+"""The tools of a live source in the form in which the query tools show operations of documents."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from gateway.domain.json_access import as_object
+from gateway.domain.tools import Tool
+from gateway.openapi.query.api import DocumentIndex
+from gateway.openapi.query.outline import Outline, OutlinedOperation
+
+REMOTE_METHOD: Final = "TOOL"
+"""The method of all tools; a tool's path is its name."""
+_LONGEST_SUMMARY = 200
+_MOST_PARAMETERS = 100
+_SHOWN = ("outputSchema", "annotations")
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def index_tools(name: str, tools: Iterable[Tool]) -> DocumentIndex:
+    """Return the index of a live source's tools; it has no schemas, because each tool contains its own."""
+    endpoints = tuple(_endpoint(tool) for tool in sorted(tools, key=lambda tool: tool.name))
+    return DocumentIndex(Outline(title=name, version="", summary="Tools of a live source", endpoints=endpoints))
+
+
+def _endpoint(tool: Tool) -> OutlinedOperation:
+    definition = _decode(tool.definition)
+    description = str(definition.get("description") or "")
+    summary = str(definition.get("title") or description.strip().partition("\n")[0])
+    properties = as_object(definition["inputSchema"].get("properties")) or {}
+    return OutlinedOperation(
+        method=REMOTE_METHOD,
+        path=tool.name,
+        summary=summary[:_LONGEST_SUMMARY],
+        description=description,
+        parameters=tuple(properties)[:_MOST_PARAMETERS],
+        details=msgspec.Raw(msgspec.json.encode({key: definition[key] for key in _SHOWN if key in definition})),
+    )
