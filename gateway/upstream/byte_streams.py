@@ -10,7 +10,7 @@ import socket
 import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from gateway.upstream.egress.allow_list import AllowEntry, AllowList, write_entry
 from gateway.upstream.egress.guard import denied
@@ -29,6 +29,27 @@ Dial: TypeAlias = Callable[
 """Connects to an origin whose addresses the guard judges."""
 
 
+class _TlsStreamProtocol(asyncio.StreamReaderProtocol):
+    """A stream that begins with its TLS connection; it is told of the plain connection before."""
+
+    _plain: asyncio.WriteTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the stream, if the connection is the one with TLS."""
+        if transport.get_extra_info("sslcontext") is None:
+            self._plain = cast("asyncio.WriteTransport", transport)
+            return
+        self._plain = None
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Add bytes to the stream; bytes before TLS end the connection."""
+        if self._plain is not None:
+            self._plain.abort()
+        else:
+            super().data_received(data)
+
+
 async def dial_tcp(entry: AllowEntry, dial: Dial, permitted: AllowList, *, is_tls: bool = False) -> ByteStream:
     """Connect to the host and port of an entry, with TLS if `is_tls`.
 
@@ -45,7 +66,8 @@ async def dial_tcp(entry: AllowEntry, dial: Dial, permitted: AllowList, *, is_tl
         accepted.append((reader, writer))
 
     def make() -> asyncio.StreamReaderProtocol:
-        return asyncio.StreamReaderProtocol(asyncio.StreamReader(_BUFFERED), accept)
+        protocol = _TlsStreamProtocol if is_tls else asyncio.StreamReaderProtocol
+        return protocol(asyncio.StreamReader(_BUFFERED), accept)
 
     await dial(found[0], make, permitted)
     return accepted[-1]

@@ -10,11 +10,14 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+import anyio
 import pytest
 
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.servers import TestDatabase, TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
+
+_UNAVAILABLE = 503
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +34,16 @@ class Stand:
         for upstream in self.upstreams:
             upstream.reset()
         for tenant in await self._tenants():
-            (await self.gateway.admin.delete(f"/tenants/{tenant}")).raise_for_status()
+            await self._remove(tenant)
         assert await self._tenants() == []
         ready = await self.gateway.http.get("/readyz")
         assert ready.status_code == 200, ready.text
+
+    async def _remove(self, tenant: str) -> None:
+        with anyio.fail_after(60):
+            while (answer := await self.gateway.admin.delete(f"/tenants/{tenant}")).status_code == _UNAVAILABLE:
+                await anyio.sleep(1)  # work of the last test may still have the tenant's rows
+        answer.raise_for_status()
 
     async def _tenants(self) -> list[str]:
         answer = (await self.gateway.admin.get("/tenants", params={"limit": 200})).raise_for_status()

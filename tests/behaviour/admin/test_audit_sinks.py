@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import anyio
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from tests.support.certificates import self_signed
 from tests.support.documents import many
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.servers import TestDatabase, TestServers, execute
@@ -150,15 +152,22 @@ async def test_an_endpoint_that_fails_gets_everything_later(
 
 
 @asynccontextmanager
-async def _syslog() -> AsyncGenerator[tuple[int, bytearray]]:
+async def _syslog(certificate: Path | None = None) -> AsyncGenerator[tuple[int, bytearray]]:
     received = bytearray()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while chunk := await reader.read(65536):
-            received.extend(chunk)
-        writer.close()
+        try:
+            while chunk := await reader.read(65536):
+                received.extend(chunk)
+        except (ConnectionError, ssl.SSLError):  # the gateway may end a connection without a farewell
+            pass
+        finally:
+            writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    tls = None if certificate is None else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if tls is not None and certificate is not None:
+        tls.load_cert_chain(certificate)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     async with server:
         yield server.sockets[0].getsockname()[1], received
 
@@ -198,6 +207,40 @@ async def test_syslog_receives_messages_with_their_lengths(acme: RunningGateway)
     assert {tuple(head[2:5]) for head in heads} == {(b"-", b"mcp-gateway", b"-")}
     assert b"tenant.create" in {head[5] for head in heads}
     assert refused["delivered"] == 0
+
+
+@pytest.fixture
+def trusted(trust: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The certificate that the gateway trusts; named before it by the tests, because it reads it when it starts."""
+    del trust
+    path = self_signed(tmp_path, "siem.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    return path
+
+
+async def test_syslog_over_tls_verifies_the_receiver(
+    trusted: Path, acme: RunningGateway, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """RFC 5425 section 5.2: nothing is sent to a receiver whose certificate is not trusted (SAF-4)."""
+    stranger = self_signed(tmp_path_factory.mktemp("stranger"), "siem.test")
+    async with _syslog(trusted) as (port, received), _syslog(stranger) as (other, unsent):
+        allow = {"allow": [f"127.0.0.1:{port}", f"127.0.0.1:{other}"]}
+        (await acme.admin.put("/tenants/acme/egress", json=allow)).raise_for_status()
+        await _create(acme, "logs", "syslog", f"tls://127.0.0.1:{port}", whole=True)
+        await _create(acme, "other", "syslog", f"tls://127.0.0.1:{other}", whole=True)
+
+        async def has_all() -> bool:
+            ids = {json.loads(message.split(b" ", 7)[7])["id"] for message in _messages(bytes(received))}
+            return ids >= await _ids(acme)
+
+        async def is_refused() -> bool:
+            return "TLS" in ((await _shown(acme, "other"))["fault"] or "")
+
+        await _until(has_all)
+        await _until(is_refused)
+    assert (await _shown(acme, "logs"))["fault"] is None
+    assert (await _shown(acme, "other"))["delivered"] == 0
+    assert bytes(unsent) == b""
 
 
 async def test_a_file_is_the_operators(acme: RunningGateway, tmp_path: Path) -> None:
