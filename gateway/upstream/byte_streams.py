@@ -30,7 +30,7 @@ Dial: TypeAlias = Callable[
 
 
 class _TlsStreamProtocol(asyncio.StreamReaderProtocol):
-    """A stream that begins with its TLS connection; it is told of the plain connection before."""
+    """A stream that begins with its TLS connection; the plain connection before is no part of it."""
 
     _plain: asyncio.WriteTransport | None = None
 
