@@ -17,7 +17,7 @@ class QueriedSource:
     is_live: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Queried:
     """The operations of a source that one profile shows, by identity: `METHOD path`, or `TOOL name` of a live source.
 

@@ -1,10 +1,9 @@
 """Builtin query tools, which describe a tenant's APIs and call their operations; the same in every tenant."""
 
 import hashlib
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol, cast
-from weakref import WeakKeyDictionary
 
 import anyio.to_thread
 import msgspec
@@ -12,7 +11,7 @@ import structlog
 
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.domain.queries import Queried, QueriedSource
+from gateway.domain.queries import Queried
 from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
@@ -21,7 +20,6 @@ from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
 from gateway.openapi.query.answers import ANSWERS, Answering, QueryCall, QueryRefused, choose_views, find_named
 from gateway.openapi.query.api import ApiView, DocumentIndex
-from gateway.openapi.query.remote_tools import index_tools
 from gateway.openapi.query.tools import CALL
 from gateway.openapi.query.truncation import render
 
@@ -47,10 +45,10 @@ class CursorSigner(Protocol):
 
 
 class Outlines(Protocol):
-    """The outlines of sources."""
+    """The outlines of documents and live sources."""
 
-    async def of(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
-        """Return the outline of one version of a source, or raise NotFound."""
+    async def of(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
+        """Return the outline of one version of a source, or of the shown tools of a live source; or raise NotFound."""
         ...
 
 
@@ -61,29 +59,18 @@ class Queries:
         self._outlines = outlines
         self._cursors = cursors
         self.places = FairSlotPool("query threads", slots=_THREADS, queue=_LONGEST_QUEUE)
-        self._remote: WeakKeyDictionary[Queried, DocumentIndex] = WeakKeyDictionary()
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """Return the handler of one query tool."""
-        return QueryHandler(
-            tenant, tool, outlines=self._outlines, remote=self._remote, cursors=self._cursors, places=self.places
-        )
+        return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors, places=self.places)
 
 
 class QueryHandler:
     """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
     def __init__(
-        self,
-        tenant: TenantId,
-        tool: Tool,
-        *,
-        outlines: Outlines,
-        remote: MutableMapping[Queried, DocumentIndex],
-        cursors: CursorSigner,
-        places: FairSlotPool,
+        self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: CursorSigner, places: FairSlotPool
     ) -> None:
-        self._remote = remote
         self._tenant = tenant
         self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
         self._outlines = outlines
@@ -127,22 +114,12 @@ class QueryHandler:
         found: list[ApiView] = []
         for one in visible_sources:
             try:
-                api = await self._index_of(one)
+                api = await self._outlines.of(self._tenant, one)
             except NotFound:  # replaced since the snapshot was loaded; the other sources remain
                 log.info("outline_gone", tenant_id=self._tenant, source=one.source.name, version=one.source.version)
                 continue
             found.append(ApiView(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
         return found
-
-    async def _index_of(self, one: Queried) -> DocumentIndex:
-        if not one.source.is_live:
-            return await self._outlines.of(self._tenant, one.source)
-        known = self._remote.get(one)
-        if known is None:
-            async with self._places.hold(self._tenant):
-                known = await anyio.to_thread.run_sync(index_tools, one.source.name, one.tools.values())
-            self._remote[one] = known
-        return known
 
     def _build_query(self, arguments: Mapping[str, object], visible_sources: Sequence[Queried]) -> QueryCall:
         cursor = arguments.get("cursor")

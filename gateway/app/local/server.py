@@ -22,7 +22,7 @@ from gateway.domain.audit import CallRecord, CountedRefusal
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.overrides import LoadedOperation
-from gateway.domain.queries import QueriedSource
+from gateway.domain.queries import Queried, QueriedSource
 from gateway.domain.sources import Exposure
 from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.keys import Scope
@@ -108,9 +108,10 @@ class _Outlines:
         self._stored = {source.id: source.compilation.outline for source in sources}
         self._decoded: dict[SourceId, DocumentIndex] = {}
 
-    async def of(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
+    async def of(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
         """Return the outline, or raise NotFound."""
         del tenant
+        source = queried.source
         if source.id not in self._stored:
             raise NotFound("there is no such document")
         if source.id not in self._decoded:

@@ -1,4 +1,4 @@
-"""Cache of document outlines for the query tools: read from the database on first use, limited in bytes."""
+"""Cache of outlines for the query tools: of documents and of live tools, made on first use, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -9,16 +9,21 @@ import anyio.to_thread
 
 from gateway.domain.fairness.share import share_of
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.queries import QueriedSource
+from gateway.domain.queries import Queried
 from gateway.errors import NotFound
 from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import decode_outline
+from gateway.openapi.query.remote_tools import outline_tools
 from gateway.store import sources
 from gateway.store.engine import Store
 
 _CACHE_BYTES = 64 * 1024 * 1024
 
-_Key = tuple[TenantId, SourceId, int]
+_COPIES = 3
+"""An estimate of what the index of a live source takes, in sizes of its definitions."""
+
+_Key = tuple[TenantId, SourceId, int | Queried]
+"""Tenant, source, and the version of its document; of a live source, the tools that one view shows."""
 
 
 @dataclass(slots=True)
@@ -36,14 +41,15 @@ class OutlineCache:
         self._entries: OrderedDict[_Key, _CachedOutline] = OrderedDict()
         self.loaded = 0
 
-    async def of(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
-        """The outline of one version of a source.
+    async def of(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
+        """The outline of one version of a source, or of the shown tools of a live source.
 
         Raises:
             NotFound: that version has no outline or no longer exists.
             Unavailable: the database is unreachable.
         """
-        key = (tenant, source.id, source.version)
+        source = queried.source
+        key = (tenant, source.id, queried if source.is_live else source.version)
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _CachedOutline()
@@ -53,20 +59,25 @@ class OutlineCache:
         async with entry.loading:
             found = entry.api
             if found is None:
-                found = await self._fill(key, entry, source)
+                found = await self._fill(key, entry, queried)
             return found
 
-    async def _fill(self, key: _Key, entry: _CachedOutline, source: QueriedSource) -> DocumentIndex:
+    async def _fill(self, key: _Key, entry: _CachedOutline, queried: Queried) -> DocumentIndex:
         """Load the outline. A failed load leaves no entry behind."""
         try:
-            entry.api = loaded = await self._load(key[0], source)
+            entry.api = loaded = await self._load(key[0], queried)
         finally:
             if entry.api is None and self._entries.get(key) is entry:
                 del self._entries[key]
         self._make_room(key)
         return loaded
 
-    async def _load(self, tenant: TenantId, source: QueriedSource) -> DocumentIndex:
+    async def _load(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
+        source = queried.source
+        if source.is_live:
+            size = _COPIES * sum(len(tool.definition) for tool in queried.tools.values())  # guard: live-outline-bytes
+            self.loaded += 1
+            return DocumentIndex(await anyio.to_thread.run_sync(outline_tools, source.name, queried.tools), size)
         async with self._store.reading(tenant) as db:
             stored = await sources.outline(tenant, db, source.id, source.version)
         if stored is None:

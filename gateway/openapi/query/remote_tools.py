@@ -1,13 +1,12 @@
 """The tools of a live source in the form in which the query tools show operations of documents."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from gateway.domain.json_access import as_object
 from gateway.domain.tools import Tool
-from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import Outline, OutlinedOperation
 
 REMOTE_METHOD: Final = "TOOL"
@@ -18,10 +17,10 @@ _SHOWN = ("outputSchema", "annotations")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def index_tools(name: str, tools: Iterable[Tool]) -> DocumentIndex:
-    """Return the index of a live source's tools; it has no schemas, because each tool contains its own."""
-    endpoints = tuple(_endpoint(tool) for tool in sorted(tools, key=lambda tool: tool.name))
-    return DocumentIndex(Outline(title=name, version="", summary="Tools of a live source", endpoints=endpoints))
+def outline_tools(name: str, tools: Mapping[str, Tool]) -> Outline:
+    """Return the outline of a live source's tools; it has no schemas, because each tool contains its own."""
+    endpoints = tuple(_endpoint(tool) for tool in sorted(tools.values(), key=lambda tool: tool.name))
+    return Outline(title=name, version="", summary="Tools of a live source", endpoints=endpoints)
 
 
 def _endpoint(tool: Tool) -> OutlinedOperation:
