@@ -70,9 +70,10 @@ class TrailExporter:
                 yield text.add(part) + text.seal()
 
     async def follow(self, tenant: TenantId, since: datetime | None, *, for_s: int) -> AsyncGenerator[bytes]:
-        """Yield entries as they are committed, for these seconds: with `since`, also those that are not older.
+        """Yield entries as they are committed, for these seconds: with `since`, first those that are not older.
 
-        It ends so that a revoked key does not read on. An empty line is the first, and follows each pause of 15 s.
+        It ends so that a revoked key does not read on; a slow reader goes on at the time of the last entry. An empty
+        line is the first, and follows each pause of 15 s.
 
         Raises:
             LimitExceeded: too many audit trails are being followed.
@@ -85,6 +86,8 @@ class TrailExporter:
             if since is not None:
                 async for part in self._parts(tenant, AuditFilter(since=since)):
                     yield _as_lines([one for one, _ in part])
+                    if anyio.current_time() >= ends_at:  # guard: tail-ends-in-the-past
+                        return
             idle_s = 0.0
             while True:
                 is_last = anyio.current_time() >= ends_at

@@ -8,7 +8,7 @@ import io
 import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -347,3 +347,18 @@ async def test_a_followed_trail_ends_although_it_grows(world: TrailWorld) -> Non
             await replica.call()
 
     assert [len(_lines(chunk)) for chunk in chunks if chunk.strip()] == [1]
+
+
+async def test_a_slow_reader_of_the_past_is_not_read_to_for_longer(
+    world: TrailWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a key that is revoked during a long past reads no more of it than its time allows (SAF-8)."""
+    monkeypatch.setattr("gateway.catalog.audit_export.PART", 2)
+    exporter = TrailExporter(world.store, EnvelopeCipher([SECRET]))
+    since = datetime.now(UTC) - timedelta(days=400)
+
+    chunks = [chunk async for chunk in exporter.follow(world.tenant, since, for_s=0)]
+    later = [chunk async for chunk in exporter.follow(world.tenant, since, for_s=1)]
+
+    assert [len(_lines(chunk)) for chunk in chunks if chunk.strip()] == [2]
+    assert sum(len(_lines(chunk)) for chunk in later if chunk.strip()) > 2

@@ -94,7 +94,7 @@ def follow_audit(context: AdminContext, since: str | None) -> None:
     """
     seen: deque[str] = deque(maxlen=_REMEMBERED)
     while True:
-        latest = datetime.now(UTC).isoformat()
+        connected_at, latest = datetime.now(UTC).isoformat(), ""
         try:
             for entry in _followed(context, since):
                 latest = max(latest, text_at(entry, "at"))
@@ -104,7 +104,7 @@ def follow_audit(context: AdminContext, since: str | None) -> None:
         except Failure as failure:
             if failure.exit_code is not ExitCode.UNREACHABLE or (since is None and not seen):
                 raise
-        since = (datetime.fromisoformat(latest) - _OVERLAP).isoformat()
+        since = (datetime.fromisoformat(latest or connected_at) - _OVERLAP).isoformat()
         time.sleep(1.0)
 
 
