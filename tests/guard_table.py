@@ -19,6 +19,64 @@ class Guard:
 
 
 _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
+    "tests/attacks/test_access_tokens.py": {
+        "key-size": (NEVER, "test_a_key_that_is_weak_or_costly_verifies_nothing"),
+        "key-use": (NEVER, "test_a_key_that_is_weak_or_costly_verifies_nothing"),
+        "person-no-key": (without(2), "test_a_person_takes_over_nothing_of_a_key"),
+        "token-audience": (
+            swap(
+                "audience=list(audiences)", "audience=jwt.decode(text, options={'verify_signature': False}).get('aud')"
+            ),
+            "test_a_token_for_one_tenant_is_none_at_another",
+        ),
+        "token-bound-elsewhere": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
+        "token-issuer": (value("found.issuers[0]"), "test_a_refused_token_is_explained_in_the_trail"),
+        "token-lifetime": (
+            swap('min(float(claims["exp"]), ', 'max(float(claims["exp"]), '),
+            "test_a_token_that_is_none_is_refused_like_a_wrong_key",
+        ),
+        "token-subject-form": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
+        "token-times": (
+            swap('"verify_exp": True', '"verify_exp": False'),
+            "test_a_refused_token_is_explained_in_the_trail",
+        ),
+        "token-type": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
+    },
+    "tests/behaviour/people/test_sign_in.py": {
+        "issuer-audiences-operator": (NEVER, "test_an_admin_of_a_tenant_names_no_audience"),
+        "issuer-author-grants": (NEVER, "test_an_admin_of_a_tenant_names_no_audience"),
+        "issuer-metadata-own": (NEVER, "test_an_issuer_that_cannot_work_is_refused"),
+        "issuer-rule-profiles": (
+            swap("profile in self.profiles", "True"),
+            "test_a_rule_admits_to_the_profiles_that_it_names",
+        ),
+        "issuer-rules": (ALWAYS, "test_a_token_without_the_scope_is_told_which_one"),
+        "metadata-failures-counted": (SKIP, "test_metadata_of_made_up_tenants_counts_as_failures"),
+        "person-denied": (NEVER, "test_a_denied_person_is_refused_and_so_are_the_persons_keys"),
+    },
+    "tests/integration/catalog/test_people.py": {
+        "issuer-change-ends": (SKIP, "test_a_change_of_an_issuer_ends_what_its_people_opened"),
+        "issuer-tls": (SKIP, "test_issuers_are_bounded_and_need_tls"),
+        "issuers-bounded": (NEVER, "test_issuers_are_bounded_and_need_tls"),
+        "people-bounded": (NEVER, "test_people_are_bounded_and_old_ones_make_room"),
+    },
+    "tests/integration/upstream/auth/test_key_sets.py": {
+        "key-set-rate": (ALWAYS, "test_unknown_key_ids_fetch_at_a_bounded_rate"),
+        "key-set-waiting": (NEVER, "test_requests_that_wait_for_a_set_are_bounded"),
+    },
+    "tests/unit/identity/test_people.py": {
+        "issuer-lookups-batched": (NEVER, "test_suspects_look_up_issuers_in_batches"),
+        "person-taken-along-changed": (NEVER, "test_a_person_who_changed_is_signed_in_again"),
+        "remembered-by-resource": (SKIP, "test_a_cached_token_is_for_the_resource_that_it_was_checked_for"),
+        "resource-path": (
+            swap(
+                "_PATH.fullmatch(target.path)",
+                "re.fullmatch('(?P<place>/t/(?P<slug>.*?)(?P<profile>)?)/(?P<door>mcp)', target.path, re.S)",
+            ),
+            "test_only_names_of_tenants_reach_a_header",
+        ),
+        "token-algorithm": (NEVER, "test_an_algorithm_that_the_issuer_does_not_use_is_refused"),
+    },
     "tests/attacks/test_tasks.py": {
         "task-answer-form": (NEVER, "test_answers_that_are_none_change_nothing"),
         "task-id-form": (ALWAYS, "test_an_id_of_any_form_is_only_unknown"),
@@ -198,6 +256,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "approval-expires": (SKIP, "test_time_runs_out_before_and_after_the_decision"),
         "approval-intent-first": (SKIP, "test_a_decision_without_its_entry_is_not_made"),
         "approval-key-valid": (NEVER, "test_a_revoked_key_runs_nothing"),
+        "approval-person-denied": (NEVER, "test_a_denied_person_runs_nothing"),
         "approval-lease": (value("is_running"), "test_a_run_whose_lease_is_past_is_unknown_for_good"),
         "approval-subject-spelling": (value("subject"), "test_another_spelling_is_no_other_person"),
         "approval-once": (SKIP, "test_of_many_callers_one_runs_the_call"),

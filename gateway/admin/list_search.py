@@ -21,6 +21,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.guardrails import Guardrail
+from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key, KeyState
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.tenants import Tenant
@@ -163,6 +164,13 @@ KEYS: ListRules[Key] = ListRules(
     keyed="id",
     texts=lambda one: (one.name, one.subject),
     facts={"scope": lambda one: one.scopes, "state": _state},
+)
+ISSUERS: ListRules[Issuer] = ListRules(name="issuers", texts=lambda one: (one.name, one.url))
+PEOPLE: ListRules[Key] = ListRules(
+    name="people",
+    keyed="id",
+    texts=lambda one: (one.name, one.subject),
+    facts={"denied": lambda one: one.revoked_at is not None},
 )
 SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
 LIVE_SOURCES: ListRules[LiveSource] = ListRules(

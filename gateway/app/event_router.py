@@ -122,6 +122,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
             caches=(
                 lambda event: snapshots.note(event.tenant, event.revision),
                 lambda event: secrets.forget(event.tenant),
+                lambda event: credentials.forget_issuers(event.tenant),
                 lambda event: connections.refresh(event.tenant, event.revision),
             ),
             publisher=(lambda event: infrastructure.unsigned_tenants.note(event.tenant, CATALOG),),

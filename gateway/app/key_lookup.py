@@ -1,12 +1,14 @@
-"""Key lookup for authentication, which runs before the tenant is known."""
+"""Lookups for authentication, which run before the tenant is known: keys, issuers, people."""
 
 from collections.abc import Collection, Mapping
 
+from gateway.catalog.identity.people import enter_person
 from gateway.domain.identifiers import KeyId
+from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key
-from gateway.store import keys
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
+from gateway.store.identity import issuers, keys
 
 
 class KeyLookup:
@@ -19,3 +21,16 @@ class KeyLookup:
         """Return the wanted keys that exist, each with the slug of its tenant."""
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
             return await keys.find(db, wanted)
+
+    async def find_issuers(self, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
+        """Return the enabled issuers of the tenants of these slugs, where a tenant has any."""
+        async with self._store.unscoped() as db:
+            return await issuers.find(db, slugs)
+
+    async def enter(self, person: Key) -> Key:
+        """Return the stored person, after storing one who is new.
+
+        Raises:
+            LimitExceeded: the tenant has too many people.
+        """
+        return await enter_person(self._store, person)

@@ -28,6 +28,7 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
+from gateway.identity.people import IssuerDirectory, People
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.limits.call_limiter import CallLimiter
@@ -36,6 +37,7 @@ from gateway.registry.cursors import Cursors
 from gateway.registry.views import ViewCache
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
+from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.web.providers.open_providers import OpenProviders
 
@@ -111,12 +113,21 @@ def build_runtime(
 
 
 def _build_authenticator(infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings) -> Authenticator:
+    lookup, failures = KeyLookup(infrastructure.store), FailureLimit(settings.auth_failure_rate)
+    people = People(
+        IssuerDirectory(lookup.find_issuers, interval_s=failures.interval_s),
+        KeySets(infrastructure.upstream),
+        lookup,
+        public_url=settings.public_url,
+        refusals=infrastructure.refusals,
+    )
     return Authenticator(
-        KeyLookup(infrastructure.store),
+        lookup,
         peppers=infrastructure.cipher.derive_all(PEPPER_PURPOSE),
         operator_key=keys.operator_key,
-        failures=FailureLimit(settings.auth_failure_rate),
+        failures=failures,
         refusals=infrastructure.refusals,
+        people=people,
     )
 
 

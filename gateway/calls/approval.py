@@ -37,7 +37,7 @@ from gateway.catalog.calls.approvals import (
     renew_claims,
     state_of,
 )
-from gateway.catalog.keys import has_approver
+from gateway.catalog.identity.keys import has_approver
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.approvals import Approval, ApprovalState
 from gateway.domain.audit import AuditKind

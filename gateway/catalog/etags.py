@@ -11,6 +11,7 @@ from gateway.domain.sources import Source
 from gateway.domain.tenancy.ceilings import BoundedPolicy, Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.guardrails import Guardrail
+from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.tenants import Tenant
@@ -28,6 +29,7 @@ ANY = "*"
 Versioned = (
     Tenant
     | Key
+    | Issuer
     | Source
     | BoundedPolicy
     | Ceilings

@@ -9,8 +9,9 @@ from gateway.domain.identifiers import ProfileId, TenantId
 from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
 from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken, NotFound
-from gateway.store import keys, profiles
+from gateway.store import profiles
 from gateway.store.engine import Db
+from gateway.store.identity import keys
 
 MOST_PROFILES = 200
 """Limit on the profiles of one tenant."""

@@ -22,7 +22,12 @@ _COMMANDS = {
         "gateway.cli.commands.tenants:tenant",
         "List, show, create, rename and delete tenants; permit upstreams.",
     ),
-    "key": ("gateway.cli.commands.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
+    "key": ("gateway.cli.commands.identity.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
+    "issuer": (
+        "gateway.cli.commands.identity.issuers:issuer",
+        "Accept the access tokens of authorization servers.",
+    ),
+    "person": ("gateway.cli.commands.identity.people:person", "List, deny and allow people who signed in."),
     "source": ("gateway.cli.commands.sources:source", "Import OpenAPI documents and read their reports."),
     "live-source": (
         "gateway.cli.commands.live_sources:live_source",

@@ -22,6 +22,7 @@ TaskId = NewType("TaskId", str)
 WebhookEndpointId = NewType("WebhookEndpointId", str)
 DeliveryId = NewType("DeliveryId", str)
 AuditSinkId = NewType("AuditSinkId", str)
+IssuerId = NewType("IssuerId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
@@ -30,6 +31,16 @@ _LENGTH = 20
 def mint(prefix: str) -> str:
     """Return a new id such as `src_4k…`: the prefix and 100 random bits in Crockford's base 32."""
     return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))}"
+
+
+def crockford(data: bytes) -> str:
+    """Return the last part of an id that follows from a digest of at least 13 bytes."""
+    number = int.from_bytes(data[:13])
+    return "".join(_ALPHABET[number >> 5 * place & 31] for place in range(_LENGTH))
+
+
+def new_issuer_id() -> IssuerId:
+    return IssuerId(mint("iss"))
 
 
 def new_tenant_id() -> TenantId:

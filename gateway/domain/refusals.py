@@ -1,4 +1,4 @@
-"""Errors of idempotent requests, approvals, source changes, guardrails and live sources; see `gateway.errors`.
+"""Errors of idempotency, sign-in, approvals, source changes, guardrails and live sources; see `gateway.errors`.
 
 BadInput
 └── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
@@ -6,6 +6,8 @@ Conflict
 ├── RequestInProgress       the request with this Idempotency-Key is running
 ├── AnswerNotKept           the request was done, and its response cannot be repeated
 └── RemovalsRefused         a change that would remove tools, without the permission to
+Forbidden
+└── ScopeMissing            the access token is valid, but no rule of its issuer admits the person here
 PolicyDenied
 ├── ApprovalRequired        another person has to approve the call, or has denied it
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
@@ -15,9 +17,9 @@ UpstreamError
     └── LiveSourceDetached  the live source is not attached, or its attachment ended before the result
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from gateway.errors import BadInput, Conflict, PolicyDenied, UpstreamError
+from gateway.errors import BadInput, Conflict, Forbidden, PolicyDenied, UpstreamError
 
 
 class IdempotencyKeyReused(BadInput):
@@ -76,3 +78,13 @@ class LiveSourceDetached(LiveSourceFailed):
     """The live source is not attached, or its attachment ended before the result."""
 
     code = "live_source.detached"
+
+
+class ScopeMissing(Forbidden):
+    """The access token is valid, but does not permit this; `scopes` are those that would."""
+
+    code = "auth.scope_missing"
+
+    def __init__(self, message: str, *, scopes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.scopes = scopes

@@ -1,4 +1,4 @@
-"""Authentication: the caller that a credential identifies.
+"""Authentication: the caller that a credential identifies. `gateway.identity.people` checks access tokens.
 
 Well-formed keys are refused with the same message after the same work, so a refusal does not reveal if a key is
 unknown, wrong, expired or revoked. A positive result is cached for three seconds under a keyed digest, never under the
@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
@@ -30,8 +29,12 @@ from gateway.errors import (
     GatewayError,
     LimitExceeded,
     Unauthenticated,
+    Unavailable,
 )
-from gateway.identity.failure_limit import BatchedLookups, FailureLimit
+from gateway.identity.access_tokens import is_jwt
+from gateway.identity.failure_limit import BatchedLookups, FailureLimit, RefusalCounter
+from gateway.identity.people import People, Resource, Target
+from gateway.identity.principals import STALE_S, is_same, key_of, lifetime_of, principal_of, renewed, shared, tenant_of
 from gateway.identity.single_flight import SingleFlight
 
 OPERATOR = Operator()
@@ -51,10 +54,10 @@ lookup."""
 _TAKEN_ALONG_S = _REMEMBERED_S / 2
 """The age from which a cached result is renewed together with another one."""
 
-_STALE_S = 60.0
 _MAX_REMEMBERED = 20_000
 _MOST_ALONG = 256
-_MAX_HEADER = 1024
+_MAX_HEADER = 8192
+"""Bytes; access tokens with many groups have several thousand."""
 _MIN_OPERATOR_KEY = 32
 _NO_DIGEST = bytes(32)
 
@@ -64,14 +67,6 @@ class KeyFinder(Protocol):
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
         """Return the keys that exist, each with its tenant's slug; a `hurried` caller has a cached result instead."""
-        ...
-
-
-class RefusalCounter(Protocol):
-    """The audit trail of refused requests."""
-
-    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
-        """Count a refusal of a key of this tenant."""
         ...
 
 
@@ -101,6 +96,7 @@ class Authenticator:
         operator_key: str,
         failures: FailureLimit | None = None,
         refusals: RefusalCounter | None = None,
+        people: People | None = None,
     ) -> None:
         if len(operator_key) < _MIN_OPERATOR_KEY:  # guard: operator-key-length
             raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
@@ -117,30 +113,38 @@ class Authenticator:
         self._batched = BatchedLookups(lookup.find, interval_s=self._failures.interval_s)
         self._changes = 0
         self._refusals = refusals
+        self.people = people
+        """The sign-in with access tokens; None: only keys are accepted."""
 
     @property
     def remembered(self) -> int:
         """Number of cached credentials."""
         return len(self._known)
 
-    async def authenticate(self, authorization: str | None, *, address: str = "") -> Caller:
+    async def authenticate(
+        self, authorization: str | None, *, address: str = "", target: Target | None = None
+    ) -> Caller:
         """Return the caller that the header identifies; `address` is the client's.
+
+        Access tokens are accepted for the resource at `target` only, without one not at all.
 
         Raises:
             Unauthenticated: the credential is missing or invalid; the error does not reveal which.
+            ScopeMissing: the access token is valid, but no rule admits the person.
             LimitExceeded: the address has too many failures, or its batch of credentials to check is full.
             DatabaseUnavailable: the key cannot be checked now.
         """
         token = _token_of(authorization)
+        resource = None if token is None or target is None or not is_jwt(token) else self._resource_of(target)
         if token is not None:
-            known = self._known.get(self._mark_of(token))  # guard: remembered-by-token
+            known = self._known.get(self._mark_of(token, resource))  # guard: remembered-by-token
             if known is not None and known.until > time.monotonic():
                 known.is_used = True
                 return known.caller
         client = client_network(address)
         suspect = client if self._failures.is_suspect(client) else None  # guard: failures-batched
         try:
-            return await self._check(token, suspect)
+            return await self._check(token, resource, suspect)
         except Unauthenticated:
             is_exceeded = self._failures.is_exceeded(client)
             self._failures.count(client)
@@ -153,13 +157,27 @@ class Authenticator:
         token = _token_of(authorization)
         return token is not None and self._is_operator_key(token)
 
-    async def _check(self, token: bytes | None, suspect: str | None) -> Caller:
+    def is_suspect(self, address: str) -> str | None:
+        """Return the client at an address if it has failed too often, so that its lookups wait for a batch."""
+        client = client_network(address)
+        return client if self._failures.is_suspect(client) else None
+
+    def count_failure(self, address: str) -> None:
+        """Count a request of this address that asked for something that does not exist."""
+        self._failures.count(client_network(address))
+
+    def _resource_of(self, target: Target) -> Resource | None:
+        return None if self.people is None else self.people.resource_of(target)
+
+    async def _check(self, token: bytes | None, resource: Resource | None, suspect: str | None) -> Caller:
         """Return the caller of a token without a fresh result; `suspect` is the client if it uses batches."""
         if token is not None:
-            mark = self._mark_of(token)
+            mark = self._mark_of(token, resource)
             if self._is_operator_key(token):
                 self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
                 return OPERATOR
+            if resource is not None:
+                return await self._sign_in(token, resource, mark, suspect)
             # guard: failures-known-keys
             if suspect is None or mark in self._known:  # a token that was valid lately does not wait for a batch
                 return await self._look_up(token, mark)
@@ -176,8 +194,33 @@ class Authenticator:
                 raise
             return kept.caller
 
-    def _mark_of(self, token: bytes) -> bytes:
-        """The cache key of a token; not of the header, whose many spellings would fill the cache."""
+    async def _sign_in(self, token: bytes, resource: Resource, mark: bytes, suspect: str | None) -> Principal:
+        """Return the person whom an access token names; cached like a key, at most until the token's end."""
+        assert self.people is not None  # there is no resource without it
+        kept, changes, asked_at = self._known.get(mark), self._changes, time.monotonic()
+        text = token.decode("ascii", "replace")
+        try:
+            found = await self.people.sign_in(text, resource, None if kept is not None else suspect)
+        except Unavailable:
+            if kept is None or not isinstance(kept.caller, Principal) or kept.kept_until <= time.monotonic():
+                raise
+            return kept.caller
+        except Unauthenticated:
+            self._known.pop(mark, None)
+            raise _refusal() from None
+        principal = shared(None if kept is None else kept.caller, found.principal)
+        lifetime = lifetime_of(found.person, principal.expires_at)
+        if changes == self._changes:
+            self._remember(mark, principal, found.person.digest, lifetime, asked_at=asked_at)
+        return principal
+
+    def _mark_of(self, token: bytes, resource: Resource | None = None) -> bytes:
+        """The cache key of a token; not of the header, whose many spellings would fill the cache.
+
+        An access token is valid for one resource, so the resource is part of its cache key.
+        """
+        if resource is not None:
+            token = b"%b %b" % (token, resource.url.encode())  # guard: remembered-by-resource
         return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
 
     def _is_operator_key(self, token: bytes) -> bool:
@@ -186,11 +229,17 @@ class Authenticator:
     def forget(self, key: KeyId) -> None:
         """Drop the cached results of this key, so that it is looked up again."""
         # guard: key-change-received
-        self._drop({mark for mark, known in self._known.items() if _key_of(known.caller) == key})
+        self._drop({mark for mark, known in self._known.items() if key_of(known.caller) == key})
 
     def forget_tenant(self, tenant: TenantId) -> None:
         """Drop the cached results of all keys of this tenant, so that they are looked up again."""
-        self._drop({mark for mark, known in self._known.items() if _tenant_of(known.caller) == tenant})
+        self.forget_issuers(tenant)
+        self._drop({mark for mark, known in self._known.items() if tenant_of(known.caller) == tenant})
+
+    def forget_issuers(self, tenant: TenantId) -> None:
+        """Drop the cached issuers of a tenant whose catalog has changed."""
+        if self.people is not None:
+            self.people.directory.forget(tenant)
 
     def forget_all(self) -> None:
         """Drop all cached results, because a change may have been missed."""
@@ -203,7 +252,7 @@ class Authenticator:
             DatabaseUnavailable: the key cannot be looked up now.
         """
         found = (await self._finder.find([principal.key])).get(principal.key)
-        if found is not None and _lifetime_of(found[0]) > 0 and _principal_of(*found) == principal:
+        if found is not None and lifetime_of(found[0], principal.expires_at) > 0 and is_same(principal, *found):
             return True
         self.forget(principal.key)
         return False
@@ -215,7 +264,7 @@ class Authenticator:
             DatabaseUnavailable: the key cannot be looked up now.
         """
         found = (await self._finder.find([key])).get(key)
-        return None if found is None or _lifetime_of(found[0]) <= 0 else _principal_of(*found)
+        return None if found is None or lifetime_of(found[0]) <= 0 else principal_of(*found)
 
     async def has_ended(self, key: KeyId) -> bool:
         """True if this key is deleted, expired or revoked, rather than changed.
@@ -224,7 +273,7 @@ class Authenticator:
             DatabaseUnavailable: the key cannot be looked up now.
         """
         found = (await self._finder.find([key])).get(key)
-        return found is None or _lifetime_of(found[0]) <= 0
+        return found is None or lifetime_of(found[0]) <= 0
 
     async def _find(self, token: bytes, mark: bytes) -> Caller:
         text = token.decode("ascii", "replace")
@@ -260,11 +309,11 @@ class Authenticator:
             self._count(found, "wrong")
             raise _refusal()
         key, slug = found
-        lifetime = _lifetime_of(key)
+        lifetime = lifetime_of(key)
         if lifetime <= 0:
             self._count(found, "ended")
             raise _refusal()  # guard: key-constant-answer
-        principal = _known_as(kept, _principal_of(key, slug))
+        principal = shared(None if kept is None else kept.caller, principal_of(key, slug))
         if changes == self._changes:  # no result was dropped while the key was being read
             self._remember(mark, principal, stored, lifetime, asked_at=asked_at)
         return principal
@@ -297,7 +346,7 @@ class Authenticator:
             known = self._known.get(mark)
             if known is None or known.asked_at != asked_at or not known.is_used or known.kept_until <= now:
                 continue
-            if (key := _key_of(known.caller)) is not None:
+            if (key := key_of(known.caller)) is not None:
                 along[mark] = key
         return along
 
@@ -309,16 +358,19 @@ class Authenticator:
         if found is None or not hmac.compare_digest(known.digest, found[0].digest):  # guard: key-taken-along-replaced
             del self._known[mark]
             return
-        principal, lifetime = _known_as(known, _principal_of(*found)), _lifetime_of(found[0])  # <= 0 for an ended key
+        principal, lifetime = renewed(known.caller, *found)
+        if principal is None:  # guard: person-taken-along-changed
+            del self._known[mark]
+            return
         self._remember(mark, principal, known.digest, lifetime, asked_at=asked_at)
 
     def _remember(
-        self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = _STALE_S, *, asked_at: float
+        self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = STALE_S, *, asked_at: float
     ) -> None:
         self._known.pop(mark, None)  # keeps the results in the order of their lookups
         while len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
-        until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, _STALE_S)
+        until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, STALE_S)
         self._known[mark] = _Known(caller, asked_at, until, kept_until, digest)
         self._renewable.append((asked_at, mark))
 
@@ -327,24 +379,6 @@ class Authenticator:
         self._turns.forget()  # what is being read may be older  # guard: key-lookups-after-a-change
         for mark in marks:
             del self._known[mark]
-
-
-def _principal_of(key: Key, slug: str) -> Principal:
-    return Principal(
-        tenant=key.tenant,
-        slug=slug,
-        key=key.id,
-        subject=key.subject,
-        scopes=key.scopes,
-        profile=key.profile,
-        version=key.version,
-    )
-
-
-def _known_as(known: _Known | None, principal: Principal) -> Principal:
-    """Return the cached principal if it is equal, so that one object is shared; else the new principal."""
-    caller = None if known is None else known.caller
-    return caller if isinstance(caller, Principal) and caller == principal else principal
 
 
 def _refusal() -> Unauthenticated:
@@ -361,19 +395,3 @@ def _token_of(authorization: str | None) -> bytes | None:
         return None
     token = token.strip(b" ")
     return token if scheme.lower() == b"bearer" and token else None
-
-
-def _lifetime_of(key: Key) -> float:
-    """Return the seconds for which the key remains valid, at most 60; zero or less when it is invalid."""
-    now = datetime.now(UTC)
-    # guard: key-expiry, key-revocation
-    ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
-    return min([_STALE_S, *ends])
-
-
-def _key_of(caller: Caller) -> KeyId | None:
-    return caller.key if isinstance(caller, Principal) else None
-
-
-def _tenant_of(caller: Caller) -> TenantId | None:
-    return caller.tenant if isinstance(caller, Principal) else None

@@ -8,14 +8,15 @@ the limit, the response to a failure is 429 instead of 401. Each replica counts 
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from random import random
+from typing import Generic, Protocol, TypeVar
 
 import anyio
 import structlog
 
-from gateway.domain.identifiers import KeyId
-from gateway.domain.tenancy.keys import Key
+from gateway.domain.audit import CountedRefusal
+from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError, LimitExceeded
 from gateway.identity.local_token_buckets import TokenBuckets
 
@@ -34,7 +35,15 @@ _LOG_EVERY_S = 10.0
 
 _CROWDED = "too many credentials from this address wait to be checked; retry later"
 
-Found = Mapping[KeyId, tuple[Key, str]]
+_Id = TypeVar("_Id", bound=Hashable)
+_Item = TypeVar("_Item")
+
+
+class RefusalCounter(Protocol):
+    """The audit trail of refused requests."""
+
+    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
+        """Count a refusal of a key or token of this tenant."""
 
 
 class FailureLimit:
@@ -78,25 +87,25 @@ class FailureLimit:
         )
 
 
-class _Batch:
+class _Batch(Generic[_Id, _Item]):
     """Ids that are looked up together; one of the waiting callers makes the query for all."""
 
     def __init__(self, closes_at: float) -> None:
         self.closes_at = closes_at
         self.lock = anyio.Lock()
-        self.wanted: set[KeyId] = set()
+        self.wanted: set[_Id] = set()
         self.size = 0
         self.by_address: Counter[str] = Counter()
-        self.found: Found | None = None
+        self.found: Mapping[_Id, _Item] | None = None
         self.failure: GatewayError | None = None
 
 
-class BatchedLookups:
-    """Lookups of keys, with one query for all lookups of an interval."""
+class BatchedLookups(Generic[_Id, _Item]):
+    """Lookups of keys, or of other items, with one query for all lookups of an interval."""
 
     def __init__(
         self,
-        find: Callable[[Collection[KeyId]], Awaitable[Found]],
+        find: Callable[[Collection[_Id]], Awaitable[Mapping[_Id, _Item]]],
         *,
         interval_s: float = INTERVAL_S,
         most: int = 1024,
@@ -108,10 +117,10 @@ class BatchedLookups:
         self._most = most
         self._most_each = most_each
         self._free = most_held
-        self._open: _Batch | None = None
+        self._open: _Batch[_Id, _Item] | None = None
 
-    async def find(self, wanted: KeyId | None, address: str) -> tuple[Key, str] | None:
-        """Return the key of this id, or None, after the lookup of the batch. A call without an id waits equally long.
+    async def find(self, wanted: _Id | None, address: str) -> _Item | None:
+        """Return the item of this id, or None, after the lookup of the batch. A call without an id waits equally long.
 
         Raises:
             LimitExceeded: the batch is full, in all or for this address.
@@ -138,11 +147,11 @@ class BatchedLookups:
         finally:
             self._free += 1
 
-    def _join(self, wanted: KeyId | None, address: str) -> _Batch | None:
+    def _join(self, wanted: _Id | None, address: str) -> _Batch[_Id, _Item] | None:
         """Add the id to the open batch and return the batch; None if it is full, in all or for this address."""
         batch = self._open
         if batch is None:
-            batch = self._open = _Batch(time.monotonic() + self._interval_s)
+            batch = self._open = _Batch[_Id, _Item](time.monotonic() + self._interval_s)
         if batch.size >= self._most or batch.by_address[address] >= self._most_each:  # guard: failures-batch-bounded
             return None
         batch.size += 1
@@ -151,7 +160,7 @@ class BatchedLookups:
             batch.wanted.add(wanted)
         return batch
 
-    async def _look_up(self, batch: _Batch) -> None:
+    async def _look_up(self, batch: _Batch[_Id, _Item]) -> None:
         await anyio.sleep(max(0.0, batch.closes_at - time.monotonic()))
         if self._open is batch:
             self._open = None

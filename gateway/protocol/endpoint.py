@@ -30,7 +30,6 @@ from gateway.errors import (
     GatewayError,
     InvalidBody,
     NotFound,
-    Unauthenticated,
 )
 from gateway.identity.authenticator import Authenticator
 from gateway.protocol.http.request import McpRequest
@@ -48,6 +47,7 @@ from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.problems import status_of
+from gateway.web.protected_resources import challenge
 
 BODY_DEADLINE_S = 30.0
 _MAX_USERS = 10_000
@@ -110,7 +110,7 @@ class McpEndpoint:
                     self.in_flight.release(principal)
         except GatewayError as error:
             self._credentials.note_refusal(scope.get("caller"), error)
-            await _refuse(request, error, correlation_id)
+            await self._refuse(request, error, correlation_id)
 
     async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
         """Return the principal of the request, and the profile and the path suffix that its URL names."""
@@ -181,7 +181,7 @@ class McpEndpoint:
                 else:
                     await self._choose(traced_request, message, raw, context)
             except GatewayError as error:
-                await _refuse(traced_request, error, context.correlation_id, request_id=id_of(message))
+                await self._refuse(traced_request, error, context.correlation_id, request_id=id_of(message))
 
     def _choose(
         self, request: McpRequest, message: dict[str, Any], raw: bytes, context: RequestContext
@@ -195,6 +195,22 @@ class McpEndpoint:
         if has_envelope and (refused := envelope_error(message, request, context)) is not None:
             return request.respond(400, refused)
         return self._handshake.post(request, message, context)
+
+    async def _refuse(
+        self, request: McpRequest, error: GatewayError, correlation_id: str, *, request_id: str | int | None = None
+    ) -> None:
+        code = None
+        if isinstance(error, InvalidBody):
+            code = PARSE_ERROR
+        elif isinstance(error, BadInput) and not isinstance(error, DocumentTooLarge):
+            code = INVALID_REQUEST
+        headers: list[tuple[bytes, bytes]] = []
+        if (asked := challenge(request.scope, self._credentials, error)) is not None:
+            headers.append((b"www-authenticate", asked))
+        if error.retry_after_s is not None:
+            headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
+        body = refusal(error, correlation_id, code=code, request_id=request_id)
+        await request.respond(status_of(error), body, headers=tuple(headers))
 
 
 def _is_modern(request: McpRequest) -> bool:
@@ -231,21 +247,3 @@ def _has_envelope(message: dict[str, Any]) -> bool:
     """True if the message's `_meta` names its revision, as in 2026-07-28."""
     params = _one_object(message.get("params")) or {}
     return PROTOCOL_VERSION_META_KEY in (_one_object(params.get("_meta")) or {})
-
-
-async def _refuse(
-    request: McpRequest, error: GatewayError, correlation_id: str, *, request_id: str | int | None = None
-) -> None:
-    status = status_of(error)
-    code = None
-    if isinstance(error, InvalidBody):
-        code = PARSE_ERROR
-    elif isinstance(error, BadInput) and not isinstance(error, DocumentTooLarge):
-        code = INVALID_REQUEST
-    headers: list[tuple[bytes, bytes]] = []
-    if isinstance(error, Unauthenticated):
-        headers.append((b"www-authenticate", b"Bearer"))
-    if error.retry_after_s is not None:
-        headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
-    body = refusal(error, correlation_id, code=code, request_id=request_id)
-    await request.respond(status, body, headers=tuple(headers))

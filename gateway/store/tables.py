@@ -31,6 +31,7 @@ keys = Table(
     Column("expires_at", _timestamp),
     Column("revoked_at", _timestamp),
     Column("version", BigInteger, nullable=False),
+    Column("issuer_id", Text),
 )
 
 sources = Table(

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import Unauthenticated
 from gateway.identity.authenticator import REFUSED, Authenticator
+from gateway.identity.people import Target
 from gateway.telemetry.log_context import LABELS
 from gateway.web.headers import headers_of
 
@@ -32,13 +33,22 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
         LimitExceeded: the credential is missing or invalid, and the address has too many such failures.
         DatabaseUnavailable: the key cannot be checked now.
     """
-    caller = await credentials.authenticate(authorization_of(scope), address=address_of(scope))
+    authorization = authorization_of(scope)
+    # keys have no dot, and a target costs more than their check
+    target = None if authorization is None or "." not in authorization else target_of(scope)
+    caller = await credentials.authenticate(authorization, address=address_of(scope), target=target)
     scope["caller"] = caller
     labels = LABELS.get()
     if labels is not None:
         labels.principal = caller.name
         labels.tenant = caller.slug if isinstance(caller, Principal) else None
     return caller
+
+
+def target_of(scope: Mapping[str, Any]) -> Target:
+    """Return the URL of a request; the edge has checked its host."""
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    return Target(f"{scope['scheme']}://{host.decode('latin-1').lower()}", scope["path"])
 
 
 def caller_of(scope: Mapping[str, Any]) -> Caller:

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _UNAUTHORIZED = 401
-_INVALID_TOKEN = b'Bearer error="invalid_token"'
+_INVALID_TOKEN = b' error="invalid_token"'
 _STREAM = b"text/event-stream"
 _LONGEST_LOGGED_PATH = 200
 _NAME_DIGITS = 24
@@ -297,7 +297,7 @@ class _Answer:
                 is_cached = True
             elif name == b"connection":
                 is_closing = True
-            completed.append((name, _INVALID_TOKEN if self._is_wrong_key(name) else value))
+            completed.append((name, _with_error(value) if self._is_wrong_key(name) else value))
         completed.append((b"x-request-id", self._scope["correlation_id"].encode()))
         completed.append((b"x-content-type-options", b"nosniff"))
         if self._page is not None:
@@ -322,6 +322,14 @@ class _Answer:
         if content_type.startswith(_STREAM) and not self._is_stream:
             self._is_stream = True
             self._around.metrics.streams.now += 1
+
+
+def _with_error(asked: bytes) -> bytes:
+    """Add the error code of a wrong credential to a challenge that has no other code."""
+    scheme, _, parameters = asked.partition(b" ")
+    if b"error=" in parameters:
+        return asked
+    return scheme + _INVALID_TOKEN + (b", " + parameters if parameters else b"")
 
 
 def client_of(scope: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,7 @@ from itertools import combinations
 import httpx
 import pytest
 
-from gateway.catalog import keys as catalog_keys
+from gateway.catalog.identity import keys as catalog_keys
 from gateway.domain.tenancy.keys import Scope
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.servers import TestServers

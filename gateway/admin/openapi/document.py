@@ -90,6 +90,8 @@ _TAGS: Mapping[str, str] = {
     "tools": "Tools that clients can call.",
     "guardrails": "Checks of calls and results, built in or behind an HTTP hook.",
     "watches": "URLs that the gateway polls to detect changed resources.",
+    "issuers": "Authorization servers whose access tokens the tenant accepts in place of keys.",
+    "people": "People who signed in with an access token.",
     "webhook-endpoints": "URLs of the tenant's own systems to which the gateway sends signed events.",
     "webhooks": "URLs at which a tenant's own systems report changed resources.",
 }

@@ -124,6 +124,13 @@ _BODIES: Mapping[str, Json] = {
     "WatchCreate": {"uri": "note://1", "url": "https://api.example/notes/1", "interval_s": 60},
     "WatchUpdate": {"interval_s": 3600},
     "WebhookCreate": {"name": "cms"},
+    "IssuerCreate": {
+        "name": "corp",
+        "url": "https://login.example",
+        "rules": [{"group": "engineers"}, {"scope": "tools", "profiles": ["default"]}],
+        "enabled": False,
+    },
+    "IssuerUpdate": {"rules": [{"group": "engineers"}], "max_lifetime_s": 900},
     "WebhookEndpointCreate": {
         "name": "chat",
         "url": "https://hooks.example/gateway",

@@ -18,7 +18,7 @@ from gateway.admin.responses.models import FaultShown
 from gateway.admin.routes.try_calls import show_request, stand_in
 from gateway.calls.explanation import Explanation, explain
 from gateway.calls.guardrails.chain import GuardrailFinding
-from gateway.catalog.keys import get_key
+from gateway.catalog.identity.keys import get_key
 from gateway.catalog.primitives.hidden_tools import explain_absence
 from gateway.catalog.primitives.queries import explain_level
 from gateway.domain.identifiers import KeyId

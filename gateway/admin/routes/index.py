@@ -22,7 +22,6 @@ from gateway.admin.routes import (
     explanations,
     guardrails,
     json_schemas,
-    keys,
     live_sources,
     overrides,
     policies,
@@ -36,11 +35,14 @@ from gateway.admin.routes import (
     webhook_endpoints,
     webhooks,
 )
+from gateway.admin.routes.identity import issuers, keys, people
 
 ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
     *tenants.ENDPOINTS,
     *keys.ENDPOINTS,
+    *issuers.ENDPOINTS,
+    *people.ENDPOINTS,
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
     *live_sources.ENDPOINTS,

@@ -22,10 +22,11 @@ from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Forbidden, LimitExceeded
-from gateway.store import idempotency, jobs, keys, tenants
+from gateway.store import idempotency, jobs, tenants
 from gateway.store.calls import approvals
 from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.engine import Db
+from gateway.store.identity import keys, people
 from gateway.store.jobs import Job
 
 KIND = "approvals"
@@ -347,4 +348,6 @@ async def _may_call(tenant: TenantId, db: Db, key: KeyId) -> bool:
     found = None if key == OPERATOR else await keys.get(tenant, db, key)
     if found is None or Scope.MCP not in found.scopes:  # guard: approval-key-calls
         return key == OPERATOR
+    if await people.is_denied(tenant, db, found.subject):  # guard: approval-person-denied
+        return False
     return found.revoked_at is None and (found.expires_at is None or found.expires_at > datetime.now(UTC))

@@ -9,9 +9,9 @@ from gateway.domain.findings import Finding, fine, listed, warning
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import PROTECTING, Decision, Policy, Safety, weaker_levels
 from gateway.errors import GatewayError
-from gateway.store import keys
 from gateway.store.calls import policies
 from gateway.store.engine import Store
+from gateway.store.identity import keys
 
 _PATIENCE_S = 15.0
 _MOST_NAMED = 5

@@ -44,6 +44,10 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         _choice("state", list(KeyState), "Only keys in this state."),
         click.option("--profile", help="Only keys that are bound to this profile."),
     ),
+    "issuers": (
+        click.option("--enabled/--disabled", default=None, help="Only issuers whose tokens are accepted, or are not."),
+    ),
+    "people": (click.option("--denied/--not-denied", default=None, help="Only people who are denied, or are not."),),
     "sources": (_choice("expose", list(Exposure), "Only sources whose operations are reached so."),),
     "live-sources": (
         _choice("kind", list(LiveKind), "Only live sources of this kind."),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from gateway.domain.identifiers import KeyId, TenantId, mint
+from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
 
 PEPPER_PURPOSE = "pepper"
 """Purpose of the derived key under which the texts of API keys are digested."""
@@ -42,7 +42,11 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A tenant's API key as stored; `digest` is a digest of the key text, which is not stored."""
+    """A tenant's API key as stored; `digest` is a digest of the key text, which is not stored.
+
+    A person who signs in with an access token is stored in the same form, with the issuer that names the person. No
+    text has the digest of such a key.
+    """
 
     tenant: TenantId
     id: KeyId
@@ -55,6 +59,7 @@ class Key:
     expires_at: datetime | None
     revoked_at: datetime | None
     version: int
+    issuer: IssuerId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Principals: a tenant's client or an operator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
@@ -19,10 +20,15 @@ class Principal:
     version: int = 0
     """Version of the key. Sessions and sealed state of an older secret are not valid for the current secret."""
 
+    is_person: bool = False
+    """True for a person who signed in with an access token; `key` is then the person's id."""
+    expires_at: datetime | None = field(default=None, compare=False)
+    """The end of the access token; None for a key, whose end may be moved."""
+
     @property
     def name(self) -> str:
         """The name in logs and audit entries."""
-        return f"key:{self.key}"
+        return f"user:{self.subject}" if self.is_person else f"key:{self.key}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

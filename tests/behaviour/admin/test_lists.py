@@ -24,6 +24,8 @@ async def acme(gateway: RunningGateway) -> RunningGateway:
 REQUIRED: dict[str, dict[str, Any]] = {
     "live-sources": {"kind": "agent"},
     "webhook-endpoints": {"url": URL, "kinds": ["approval.requested"]},
+    "credentials": {"place": "bearer", "value": "v", "origins": [URL]},
+    "issuers": {"rules": [{}], "enabled": False},
     "guardrails": {"check": "secrets", "phases": ["call"], "action": "log"},
     "audit-sinks": {"kind": "https", "target": URL, "enabled": False},
 }
@@ -46,15 +48,18 @@ async def _fill(gateway: RunningGateway, noun: str) -> list[str]:
             bodies = [template(f"docs://{name}/{{id}}", TEXT) for name in PLAIN]
         case "sources":
             bodies = [{"name": name, "document": pets(URL), "prefix": f"{name}_"} for name in PLAIN]
-        case "credentials":
-            bodies = [{"name": name, "place": "bearer", "value": "v", "origins": [URL]} for name in PLAIN]
         case "watches":
             for name in PLAIN:
                 await add(gateway, "acme", "resources", text_resource(f"docs://{name}"))
             bodies = [{"uri": f"docs://{name}", "url": f"{URL}/{name}"} for name in PLAIN]
         case _:
-            bodies = [{"name": name, **REQUIRED.get(noun, {})} for name in PLAIN]
+            bodies = [{"name": name, **REQUIRED.get(noun, {}), **_own(noun, name)} for name in PLAIN]
     return [_named(await add(gateway, "acme", noun, body)) for body in bodies]
+
+
+def _own(noun: str, name: str) -> dict[str, Any]:
+    """What no two items of a noun may share."""
+    return {"url": f"{URL}/{name}"} if noun == "issuers" else {}
 
 
 def _named(item: dict[str, Any]) -> str:
@@ -86,6 +91,7 @@ NOUNS = {
     "credentials": ("name", "created_at"),
     "webhooks": ("name", "created_at"),
     "webhook-endpoints": ("name", "created_at"),
+    "issuers": ("name", "created_at"),
     "guardrails": ("name", "created_at"),
     "watches": ("uri", "created_at"),
     "audit-sinks": ("name", "created_at"),

@@ -1,7 +1,7 @@
 """Requests whose answers have to be what the admin API's own OpenAPI document says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
@@ -27,6 +27,12 @@ class Walk:
         self._check(responses[str(status)], answer)
         self.seen.add((method, template, status))
         return answer
+
+    async def sign_in(self, token: Callable[[str], str]) -> None:
+        """A request with an access token for the tenant `acme`."""
+        url = str(self._client.base_url.copy_with(path="/t/acme/mcp"))
+        answer = await self._client.get(url, headers={"authorization": f"Bearer {token(url)}"})
+        assert answer.status_code not in {401, 403}, answer.text
 
     def _template(self, path: str) -> str:
         paths: list[str] = list(self._document["paths"])

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.behaviour.admin.walk import Walk
+from tests.support.issuer import new_issuer
 from tests.support.primitives import (
     NAMED,
     prompt,
@@ -32,6 +33,7 @@ async def walk_primitives(walk: Walk, upstream: RecordingUpstream) -> None:
     await _walk_profiles(walk)
     await _walk_webhooks(walk)
     await _walk_webhook_endpoints(walk, upstream)
+    await _walk_issuers(walk, upstream)
     await _walk_guardrails(walk)
     await _walk_watches(walk, upstream)
     await _walk_live_sources(walk)
@@ -238,6 +240,42 @@ async def _walk_webhooks(walk: Walk) -> None:
     await walk.ask("POST", f"{path}/cms/rotate", 412, headers={"if-match": made.headers["etag"]})
     await walk.ask("GET", f"{path}/none", 404)
     await walk.ask("DELETE", f"{path}/cms", 204)
+
+
+async def _walk_issuers(walk: Walk, upstream: RecordingUpstream) -> None:
+    path, people, before = f"{ACME}/issuers", f"{ACME}/people", upstream.body
+    issuer = new_issuer(upstream)
+    body: dict[str, Any] = {"name": "corp", "url": issuer.url, "rules": [{"group": "a"}, {"profiles": ["default"]}]}
+    made = await walk.ask("POST", path, 201, json=body)
+    assert made.headers["location"] == f"/admin/v1{path}/corp"
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("POST", path, 400, json={**body, "name": "plain", "url": "http://login.example"})
+    await walk.ask("POST", path, 400, json={**body, "rules": []})
+    await walk.ask(
+        "POST",
+        path,
+        422,
+        json={**body, "name": "x", "url": f"{issuer.url}/x", "enabled": False, "rules": [{"profiles": ["none"]}]},
+    )
+    listed = await walk.ask("GET", path, 200)
+    shown = await walk.ask("GET", f"{path}/{made.json()['id']}", 200)
+    assert listed.json()["items"] == [shown.json()]
+    tag = {"if-match": made.headers["etag"]}
+    changed = await walk.ask("PATCH", f"{path}/corp", 200, json={"max_lifetime_s": 900}, headers=tag)
+    assert changed.json()["max_lifetime_s"] == 900
+    await walk.ask("PATCH", f"{path}/corp", 412, json={"enabled": False}, headers=tag)
+    await walk.ask("PATCH", f"{path}/none", 404, json={"enabled": False})
+    await walk.sign_in(issuer.token)
+    [person] = (await walk.ask("GET", people, 200)).json()["items"]
+    denied = await walk.ask("POST", f"{people}/{person['id']}/deny", 200)
+    assert denied.json()["denied_at"] is not None
+    await walk.ask("POST", f"{people}/{person['id']}/deny", 412, headers={"if-match": '"none"'})
+    allowed = await walk.ask("POST", f"{people}/{person['id']}/allow", 200)
+    assert allowed.json() == (await walk.ask("GET", f"{people}/{person['id']}", 200)).json() == person
+    await walk.ask("GET", f"{people}/none", 404)
+    await walk.ask("POST", f"{people}/none/allow", 404)
+    await walk.ask("DELETE", f"{path}/corp", 204)
+    upstream.body = before
 
 
 async def _walk_webhook_endpoints(walk: Walk, upstream: RecordingUpstream) -> None:

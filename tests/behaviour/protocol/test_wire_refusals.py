@@ -119,5 +119,8 @@ async def test_every_401_says_how_to_give_a_key(acme: Acme, path: str, credentia
     answer = await acme.gateway.http.get(path, headers=headers)
 
     said = answer.json().get("detail") or answer.json()["error"]["message"]
+    if path.startswith("/t/"):  # RFC 9728 §5.1
+        metadata = f"{acme.gateway.url}/.well-known/oauth-protected-resource{path}"
+        challenge += f'{"," if "=" in challenge else ""} resource_metadata="{metadata}"'
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, challenge)
     assert "send the header `Authorization: Bearer KEY`" in said

@@ -27,7 +27,7 @@ from gateway.catalog.calls.approvals import (
     renew_claims,
     sweep,
 )
-from gateway.catalog.keys import KeyDraft, create_key, revoke_key
+from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown
 from gateway.domain.audit import AuditKind, CallRecord
@@ -40,7 +40,9 @@ from gateway.store import jobs
 from gateway.store.calls import approvals as stored
 from gateway.store.calls.approvals import CredentialUse
 from gateway.store.engine import Store
+from gateway.store.identity import issuers, people
 from tests.integration.catalog.conftest import Changes
+from tests.integration.store.samples import NOW, make_issuer, make_person
 from tests.support.household import Desk
 from tests.support.peers import TalkingPeer
 
@@ -438,6 +440,23 @@ async def test_a_revoked_key_runs_nothing(office: Office) -> None:
 
     assert await office.claim(asked) is None
     assert await office.state(asked) is ApprovalState.APPROVED
+
+
+async def test_a_denied_person_runs_nothing(office: Office) -> None:
+    """Ours: a denial reaches the keys of the same subject, and calls that were approved before (TEN-2)."""
+    asked = await office.open()
+    await office.approve(asked)
+    async with office.catalog.store.transaction(office.tenant) as db:
+        issuer = replace(make_issuer("acme"), name=office.agent.subject)
+        await issuers.insert(office.tenant, db, issuer)
+        person = replace(make_person(office.tenant, issuer), subject=office.agent.subject)
+        await people.enter(office.tenant, db, person)
+        await people.set_denied(office.tenant, db, person.id, at=NOW)
+
+    assert await office.claim(asked) is None
+    async with office.catalog.store.transaction(office.tenant) as db:
+        await people.set_denied(office.tenant, db, person.id, at=None)
+    assert await office.claim(asked) is not None
 
 
 async def test_a_call_that_waited_runs_only_in_the_catalog_it_was_prepared_in(office: Office) -> None:

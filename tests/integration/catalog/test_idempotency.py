@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.catalog import idempotency, keys
+from gateway.catalog import idempotency
 from gateway.catalog.idempotency import KeyedRequest, clean_up, keep, release, reserve
-from gateway.catalog.keys import KeyDraft
+from gateway.catalog.identity import keys
+from gateway.catalog.identity.keys import KeyDraft
 from gateway.domain.idempotency import Attempt, KeptAnswer
 from gateway.domain.identifiers import KeyId
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress

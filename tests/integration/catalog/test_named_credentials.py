@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import audit, credentials, keys, profiles
+from gateway.catalog import audit, credentials, profiles
 from gateway.catalog.credentials import CredentialDraft
-from gateway.catalog.keys import KeyDraft
+from gateway.catalog.identity import keys
+from gateway.catalog.identity.keys import KeyDraft
 from gateway.catalog.primitives import primitives
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.validation import PrimitiveDraft

@@ -1,7 +1,7 @@
 """Rows to store: one tenant with something of everything, every text of it marked with the tenant's name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from gateway.domain.approvals import Approval, ApprovalState, RequestShown
@@ -19,6 +19,7 @@ from gateway.domain.identifiers import (
     new_audit_sink_id,
     new_credential_id,
     new_guardrail_id,
+    new_issuer_id,
     new_live_source_id,
     new_operation_id,
     new_override_id,
@@ -45,6 +46,7 @@ from gateway.domain.tenancy.guardrails import (
     GuardrailRule,
     HookSettings,
 )
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
 from gateway.domain.tenancy.keys import Key, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
@@ -58,7 +60,6 @@ from gateway.store import (
     egress,
     idempotency,
     jobs,
-    keys,
     operations,
     overrides,
     primitives,
@@ -80,6 +81,7 @@ from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
+from gateway.store.identity import issuers, keys, people
 from gateway.store.jobs import Job
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
@@ -109,6 +111,30 @@ def make_key(tenant: TenantId, *, name: str = "laptop") -> Key:
         revoked_at=None,
         version=1,
     )
+
+
+def make_issuer(name: str) -> Issuer:
+    return Issuer(
+        id=new_issuer_id(),
+        name=f"{name}-corp",
+        url=f"https://{name}.example",
+        jwks_url=f"https://{name}.example/keys",
+        audiences=(f"{name} audience",),
+        algorithms=("RS256",),
+        subject_claim="sub",
+        groups_claim=f"{name}_groups",
+        rules=(AdmissionRule(group=f"{name} group", profiles=("default",)), AdmissionRule()),
+        max_lifetime_s=3600,
+        enabled=True,
+        version=1,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def make_person(tenant: TenantId, issuer: Issuer) -> Key:
+    person = make_key(tenant, name=f"{issuer.name} person")
+    return replace(person, id=person_id(tenant, issuer.id, "ada"), expires_at=NOW + timedelta(days=1), issuer=issuer.id)
 
 
 def make_source(tenant: TenantId, *, name: str = "petstore", expose: Exposure = Exposure.TOOLS) -> Source:
@@ -371,6 +397,8 @@ class Stored:
 
     tenant: Tenant
     key: Key
+    issuer: Issuer
+    person: Key
     source: Source
     operation: OperationId
     override: Override
@@ -392,14 +420,18 @@ class Stored:
     delivery: OutboundDelivery
 
 
+async def _sign_in(tenant: TenantId, db: Db, issuer: Issuer) -> Key:
+    await issuers.insert(tenant, db, issuer)
+    return await people.enter(tenant, db, make_person(tenant, issuer))
+
+
 async def store_everything(store: Store, slug: str) -> Stored:
     """A tenant with a row in every table."""
     tenant = make_tenant(slug)
-    key = make_key(tenant.id, name=f"{slug} key")
+    key, issuer = make_key(tenant.id, name=f"{slug} key"), make_issuer(slug)
     source = make_source(tenant.id, name=f"{slug} source")
     operation = make_operation(source.id, f"{slug}_tool")
-    override = make_override(source.id, f"{slug}_gone")
-    credential = make_credential(f"{slug} named")
+    override, credential = make_override(source.id, f"{slug}_gone"), make_credential(f"{slug} named")
     primitive = make_primitive(f"{slug}_own", refers=(f"credential:{credential.name}", f"tool:{slug}_tool"))
     profile = make_profile(f"{slug} profile")
     webhook, watch, sink = make_webhook(f"{slug} hook"), make_watch(slug), make_sink(slug)
@@ -440,6 +472,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
+        person = await _sign_in(tenant.id, db, issuer)
         await webhook_endpoints.insert(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
         await deliveries.insert(tenant.id, db, delivery)
         await jobs.remove(tenant.id, db, endpoint.id)
@@ -455,6 +488,8 @@ async def store_everything(store: Store, slug: str) -> Stored:
     return Stored(
         tenant=tenant,
         key=key,
+        issuer=issuer,
+        person=person,
         source=source,
         operation=operation.id,
         override=override,

@@ -9,9 +9,10 @@ from gateway.domain.identifiers import TenantId, new_primitive_id
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import credentials, keys, operations, primitives, profiles, tenants
+from gateway.store import credentials, operations, primitives, profiles, tenants
 from gateway.store.calls import policies
 from gateway.store.engine import Store
+from gateway.store.identity import keys
 from tests.integration.store.samples import (
     SEALER,
     make_credential,

@@ -15,7 +15,9 @@ from gateway.cli.commands.approvals import approval
 from gateway.cli.commands.audit import audit
 from gateway.cli.commands.credentials import credential
 from gateway.cli.commands.guardrails import guardrail
-from gateway.cli.commands.keys import key
+from gateway.cli.commands.identity.issuers import issuer
+from gateway.cli.commands.identity.keys import key
+from gateway.cli.commands.identity.people import person
 from gateway.cli.commands.live_sources import live_source
 from gateway.cli.commands.policies import parse_limits, policy
 from gateway.cli.commands.profiles import profile
@@ -34,6 +36,8 @@ from gateway.cli.main import gateway
 _GROUPS = {
     "tenant": tenant,
     "key": key,
+    "issuer": issuer,
+    "person": person,
     "source": source,
     "live-source": live_source,
     "tool": tool,
@@ -65,6 +69,8 @@ def test_every_noun_has_its_verbs() -> None:
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
         "tenant": ["ceilings", "create", "delete", "egress", "list", "rename", "show"],
         "key": ["create", "delete", "list", "revoke", "rotate", "show"],
+        "issuer": ["create", "delete", "list", "show", "update"],
+        "person": ["allow", "deny", "list", "show"],
         "source": ["add", "delete", "list", "overrides", "report", "set", "show", "status", "update"],
         "live-source": [
             "accept",

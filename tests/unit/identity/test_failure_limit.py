@@ -1,19 +1,20 @@
 """The limit on failed authentications, and lookups in batches beyond it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import anyio
 import pytest
 import structlog.testing
 
 from gateway.domain.identifiers import KeyId
-from gateway.domain.tenancy.keys import mint_key
+from gateway.domain.tenancy.keys import Key, mint_key
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import DatabaseUnavailable, LimitExceeded, Unauthenticated
 from gateway.identity.authenticator import Authenticator
-from gateway.identity.failure_limit import BatchedLookups, FailureLimit, Found
+from gateway.identity.failure_limit import BatchedLookups, FailureLimit
 from tests.unit.identity.test_authenticator import OPERATOR_KEY, PEPPERS, Keys
 
+Found = Mapping[KeyId, tuple[Key, str]]
 HERE, THERE = "192.0.2.1", "198.51.100.1"
 SLOW = 1e-6
 """A rate at which no test waits for a token."""

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.catalog import audit, egress, keys, policies, tenants
-from gateway.catalog.keys import KeyDraft
+from gateway.catalog import audit, egress, policies, tenants
+from gateway.catalog.identity import keys
+from gateway.catalog.identity.keys import KeyDraft
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author, CatalogContext

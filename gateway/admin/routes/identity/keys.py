@@ -9,9 +9,9 @@ from gateway.admin.list_search import KEYS
 from gateway.admin.requests.lists import KeyListQuery
 from gateway.admin.requests.models import KeyCreate, KeyUpdate, NoQuery
 from gateway.admin.responses.models import KeyMinted, KeyPage, KeyShown
-from gateway.catalog import keys
 from gateway.catalog.etags import tag_of
-from gateway.catalog.keys import KeyDraft
+from gateway.catalog.identity import keys
+from gateway.catalog.identity.keys import KeyDraft
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key, MintedKey
 

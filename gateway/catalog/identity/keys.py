@@ -16,8 +16,8 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
-from gateway.store import keys
 from gateway.store.engine import Db
+from gateway.store.identity import keys
 
 MOST_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
@@ -213,7 +213,7 @@ def _digest(catalog: CatalogContext, minted: MintedKey) -> bytes:
 
 async def _get(tenant: TenantId, db: Db, key: KeyId) -> Key:
     found = await keys.get(tenant, db, key)
-    if found is None:
+    if found is None or found.issuer is not None:  # guard: person-no-key
         raise NotFound("no such key")
     return found
 

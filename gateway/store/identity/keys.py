@@ -1,4 +1,4 @@
-"""A tenant's API keys. Only `find` reads keys without knowing their tenant."""
+"""A tenant's API keys. Only `find` reads keys without knowing their tenant; `find` and `get` also return people."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlalchemy import ARRAY, RowMapping, Text, any_, bindparam, delete, func, literal, or_, select, true, update
 from sqlalchemy import insert as insert_into
 
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.keys import Key, Scope
 from gateway.errors import NotFound
@@ -24,7 +24,7 @@ _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
 async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
     """The existing keys among these ids, each with its tenant's slug; sees past row-level security."""
     rows = await db.execute(_FIND, {"wanted": list(wanted)})
-    return {KeyId(row["id"]): (_key(row), str(row["slug"])) for row in rows.mappings()}
+    return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
 
 
 async def insert(key: Key, db: Db) -> None:
@@ -46,6 +46,7 @@ async def insert(key: Key, db: Db) -> None:
             expires_at=key.expires_at,
             revoked_at=key.revoked_at,
             version=key.version,
+            issuer_id=key.issuer,
         )
     )
 
@@ -54,21 +55,20 @@ async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
     """The tenant's key of this id."""
     rows = await db.execute(select(keys).where(keys.c.tenant_id == tenant, keys.c.id == key))
     row = rows.mappings().one_or_none()
-    return _key(row) if row else None
+    return read_key(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
     """One page of the tenant's keys, by default in order of ids."""
-    wanted = select_page(
-        select(keys).where(keys.c.tenant_id == tenant), keys.c, "id", after=after, limit=limit, order=order
-    )
-    return [_key(row) for row in (await db.execute(wanted)).mappings()]
+    own = select(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_(None))
+    wanted = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
+    return [read_key(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
     """Number of keys of the tenant, expired and revoked ones included."""
-    rows = await db.execute(select(func.count()).select_from(keys).where(keys.c.tenant_id == tenant))
-    return int(rows.scalar_one())
+    counted = select(func.count()).select_from(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_(None))
+    return int((await db.execute(counted)).scalar_one())
 
 
 async def is_granted(tenant: TenantId, db: Db, scope: Scope) -> bool:
@@ -123,7 +123,8 @@ def _scopes(key: Key) -> list[str]:
     return sorted(scope.value for scope in key.scopes)
 
 
-def _key(row: RowMapping) -> Key:
+def read_key(row: RowMapping) -> Key:
+    """The key in a row of the table."""
     return Key(
         tenant=TenantId(row["tenant_id"]),
         id=KeyId(row["id"]),
@@ -136,4 +137,5 @@ def _key(row: RowMapping) -> Key:
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],
         version=row["version"],
+        issuer=None if row["issuer_id"] is None else IssuerId(row["issuer_id"]),
     )

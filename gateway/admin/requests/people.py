@@ -1,0 +1,90 @@
+"""Request models of issuers and of the people whom they name."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gateway.admin.openapi.formats import LABEL, NAME, PRINTABLE
+from gateway.admin.requests.lists import ByNameOrTime, ListQuery
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
+from gateway.domain.tenancy.issuers import ALGORITHMS
+
+Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
+Condition = Annotated[str | Absent, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+
+IssuerName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant; subjects begin with it.")]
+IssuerUrl = Annotated[Url, Field(description="The issuer identifier: the `iss` of its tokens.")]
+KeySetUrl = Annotated[Url, Field(description="The URL of its signing keys; else the `jwks_uri` of its metadata.")]
+Algorithms = Annotated[
+    list[Algorithm],
+    Field(min_length=1, max_length=len(ALGORITHMS), description="The signature algorithms that it may use."),
+]
+Audiences = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE)]],
+    Field(max_length=10, description="Audiences besides the URL of the tenant; only the operator names them."),
+]
+SubjectClaim = Annotated[Claim, Field(description="The claim that names the person: a name or a JSON Pointer.")]
+GroupsClaim = Annotated[Claim, Field(description="The claim with the person's groups: a name or a JSON Pointer.")]
+Lifetime = Annotated[int, Field(ge=60, le=86_400, description="Seconds for which a token is accepted, from its `iat`.")]
+Enabled = Annotated[bool, Field(description="False: its tokens are not accepted.")]
+
+
+class AdmissionRuleGiven(BodyModel):
+    """A rule that admits people: those to whom every given condition applies; without a condition, all."""
+
+    group: Annotated[Condition, Field(description="A group of the person.")] = None
+    scope: Annotated[Condition, Field(description="A scope of the token.")] = None
+    subject: Annotated[Condition, Field(description="The person, as the issuer names it.")] = None
+    profiles: Annotated[
+        list[Annotated[str, Field(pattern=LABEL)]] | Absent,
+        Field(min_length=1, max_length=100, description="The profiles at which they are admitted; without it, all."),
+    ] = None
+
+
+Rules = Annotated[
+    list[AdmissionRuleGiven],
+    Field(min_length=1, max_length=100, description="Whom of its users the tenant admits: those of any rule."),
+]
+
+
+class IssuerCreate(BodyModel):
+    """An authorization server whose access tokens the tenant accepts."""
+
+    name: IssuerName
+    url: IssuerUrl
+    rules: Rules
+    jwks_url: Annotated[KeySetUrl | Absent, GIVEN] = None
+    audiences: Audiences = Field(default_factory=list)
+    algorithms: Algorithms = Field(default_factory=lambda: list[Algorithm](["RS256", "PS256", "ES256", "EdDSA"]))
+    subject_claim: SubjectClaim = "sub"
+    groups_claim: GroupsClaim = "groups"
+    max_lifetime_s: Lifetime = 3600
+    enabled: Enabled = True
+
+
+class IssuerUpdate(BodyModel):
+    """Changes of an issuer; absent fields keep their value. Sessions of its people end."""
+
+    rules: Annotated[Rules | Absent, GIVEN] = None
+    jwks_url: Annotated[KeySetUrl | Absent, GIVEN] = None
+    audiences: Annotated[Audiences | Absent, GIVEN] = None
+    algorithms: Annotated[Algorithms | Absent, GIVEN] = None
+    subject_claim: Annotated[SubjectClaim | Absent, GIVEN] = None
+    groups_claim: Annotated[GroupsClaim | Absent, GIVEN] = None
+    max_lifetime_s: Annotated[Lifetime | Absent, GIVEN] = None
+    enabled: Annotated[Enabled | Absent, GIVEN] = None
+
+
+class IssuerListQuery(ListQuery):
+    """Search, filters and order of issuers."""
+
+    enabled: Annotated[bool | Absent, Field(description="Only issuers whose tokens are accepted, or are not.")] = None
+    sort: ByNameOrTime = None
+
+
+class PersonListQuery(ListQuery):
+    """Search, filters and order of people; without `sort` they are ordered by id."""
+
+    denied: Annotated[bool | Absent, Field(description="Only people who are denied, or are not.")] = None
+    sort: ByNameOrTime = None

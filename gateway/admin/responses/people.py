@@ -1,0 +1,71 @@
+"""Response models of issuers and of the people whom they name."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
+from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
+from gateway.domain.tenancy.keys import Key
+
+
+class AdmissionRuleShown(CopiedModel):
+    """A rule that admits people: those to whom every condition applies that is not null."""
+
+    group: Annotated[str | None, Field(description="A group of the person.")]
+    scope: Annotated[str | None, Field(description="A scope of the token.")]
+    subject: Annotated[str | None, Field(description="The person, as the issuer names it.")]
+    profiles: Annotated[Sequence[str] | None, Field(description="Where they are admitted; null: at all profiles.")]
+
+
+class IssuerShown(CopiedModel):
+    """An authorization server whose access tokens the tenant accepts."""
+
+    id: Id
+    name: Name
+    url: Annotated[str, Field(description="The issuer identifier: the `iss` of its tokens.")]
+    jwks_url: Annotated[str, Field(description="The URL of its signing keys; empty until it is enabled.")]
+    audiences: Annotated[Sequence[str], Field(description="Audiences besides the URL of the tenant.")]
+    algorithms: Annotated[Sequence[str], Field(description="The signature algorithms that it may use.")]
+    subject_claim: Annotated[str, Field(description="The claim that names the person.")]
+    groups_claim: Annotated[str, Field(description="The claim with the person's groups.")]
+    rules: Annotated[Sequence[AdmissionRuleShown], Field(description="Whom of its users the tenant admits.")]
+    max_lifetime_s: Annotated[int, Field(description="Seconds for which a token is accepted, from its `iat`.")]
+    enabled: Annotated[bool, Field(description="False: its tokens are not accepted.")]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+
+
+class IssuerPage(Page[IssuerShown]):
+    """One page of a tenant's issuers."""
+
+
+class PersonShown(ResponseModel):
+    """A person who signed in with an access token."""
+
+    id: Id
+    name: Annotated[str, Field(description="The person, as the issuer names it.")]
+    subject: Annotated[str, Field(description="The person's subject in the tenant: the issuer's name and `name`.")]
+    issuer: Annotated[str, Field(description="The id of the issuer.")]
+    created_at: Annotated[datetime, Field(description="The first sign-in.")]
+    active_until: Annotated[datetime | None, Field(description="Until when tasks of the person go on without a token.")]
+    denied_at: Annotated[datetime | None, Field(description="When the person was denied; null: is not.")]
+
+    @classmethod
+    def of(cls, person: Key) -> Self:
+        """Build the response from a person."""
+        return cls(
+            id=person.id,
+            name=person.name,
+            subject=person.subject,
+            issuer=person.issuer or "",
+            created_at=person.created_at,
+            active_until=person.expires_at,
+            denied_at=person.revoked_at,
+        )
+
+
+class PersonPage(Page[PersonShown]):
+    """One page of a tenant's people."""

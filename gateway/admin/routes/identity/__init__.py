@@ -1,0 +1,1 @@
+"""Endpoints of keys, of issuers, and of the people whom they name."""

@@ -1,0 +1,82 @@
+"""Endpoints of issuers of access tokens."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from gateway.admin.crud import Noun, each
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.limits import WorkKind
+from gateway.admin.list_search import ISSUERS
+from gateway.admin.requests.models import NoQuery
+from gateway.admin.requests.people import AdmissionRuleGiven, IssuerCreate, IssuerListQuery, IssuerUpdate
+from gateway.admin.responses.people import IssuerPage, IssuerShown
+from gateway.catalog.etags import tag_of
+from gateway.catalog.identity import issuers
+from gateway.catalog.identity.issuers import IssuerDraft
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
+
+_NOUN: Noun[Issuer] = Noun(
+    one="issuer", path="/tenants/{t}/issuers", key="name", shown=IssuerShown, show=each(IssuerShown.of)
+)
+
+
+async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreate, NoQuery]) -> AdminResponse:
+    """Accept the access tokens of an authorization server; if enabled, its metadata and keys are fetched first."""
+    body = call.body
+    draft = IssuerDraft(
+        name=body.name,
+        url=body.url,
+        rules=_rules(body.rules),
+        jwks_url=body.jwks_url,
+        audiences=tuple(body.audiences),
+        algorithms=tuple(body.algorithms),
+        subject_claim=body.subject_claim,
+        groups_claim=body.groups_claim,
+        max_lifetime_s=body.max_lifetime_s,
+        enabled=body.enabled,
+    )
+    made = await issuers.create_issuer(call.tenant, admin.catalog, draft, by=call.by)
+    return _NOUN.created(call, made, AdminResponse(content=IssuerShown.of(made), tag=tag_of(made)))
+
+
+async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdate, NoQuery]) -> AdminResponse:
+    """Change an issuer; sessions and streams of its people end."""
+
+    def revise(draft: IssuerDraft) -> IssuerDraft:
+        sent = dict(call.body.sent())
+        if call.body.rules is not None:
+            sent["rules"] = _rules(call.body.rules)
+        for name in sent.keys() & {"audiences", "algorithms"}:
+            sent[name] = tuple(sent[name])
+        return replace(draft, **sent)
+
+    update = partial(issuers.update_issuer, call.tenant, admin.catalog, call.path["name"], revise)
+    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+
+
+def _rules(given: Sequence[AdmissionRuleGiven]) -> tuple[AdmissionRule, ...]:
+    return tuple(
+        AdmissionRule(
+            group=rule.group,
+            scope=rule.scope,
+            subject=rule.subject,
+            profiles=None if rule.profiles is None else tuple(rule.profiles),
+        )
+        for rule in given
+    )
+
+
+ENDPOINTS = (
+    _NOUN.lists(
+        "List the issuers whose access tokens the tenant accepts.",
+        issuers.page_issuers,
+        ISSUERS,
+        IssuerListQuery,
+        IssuerPage,
+    ),
+    _NOUN.creates(create_issuer, IssuerCreate, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
+    _NOUN.shows("Show an issuer.", issuers.get_issuer),
+    _NOUN.updates(update_issuer, IssuerUpdate, problems={422}, work=WorkKind.OUTBOUND),
+    _NOUN.deletes("Delete an issuer with its people; their sessions end.", issuers.remove_issuer),
+)

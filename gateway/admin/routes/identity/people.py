@@ -1,0 +1,38 @@
+"""Endpoints of people who signed in with an access token."""
+
+from functools import partial
+
+from gateway.admin.crud import Noun, each
+from gateway.admin.endpoint import AdminDependencies, AdminResponse, Plain
+from gateway.admin.list_search import PEOPLE
+from gateway.admin.requests.people import PersonListQuery
+from gateway.admin.responses.people import PersonPage, PersonShown
+from gateway.catalog.identity import people
+
+_NOUN = Noun(one="person", path="/tenants/{t}/people", key="id", shown=PersonShown, show=each(PersonShown.of))
+
+
+async def deny_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """Refuse a person from now on, with every token and every key of the same subject."""
+    deny = partial(people.deny_person, call.tenant, admin.catalog, call.path["id"])
+    return await _NOUN.answer(admin, call, await deny(by=call.by, expected=call.expected))
+
+
+async def allow_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """Admit a denied person again, and the keys of the same subject."""
+    allow = partial(people.allow_person, call.tenant, admin.catalog, call.path["id"])
+    return await _NOUN.answer(admin, call, await allow(by=call.by, expected=call.expected))
+
+
+ENDPOINTS = (
+    _NOUN.lists(
+        "List the people who signed in with an access token.",
+        people.page_people,
+        PEOPLE,
+        PersonListQuery,
+        PersonPage,
+    ),
+    _NOUN.shows("Show a person who signed in with an access token.", people.get_person),
+    _NOUN.acts("deny", deny_person),
+    _NOUN.acts("allow", allow_person),
+)

@@ -1,0 +1,266 @@
+"""Issuers of a tenant: creation, changes and removal.
+
+When an issuer is created, enabled, or gets another URL of its keys, metadata and keys are fetched: a typing error is
+found at once, and not at the first sign-in. A disabled issuer is not fetched.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
+from gateway.domain.events import KeyChanged
+from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import (
+    EgressDenied,
+    Fault,
+    Forbidden,
+    GatewayError,
+    InvalidBody,
+    LimitExceeded,
+    NameConflict,
+    NameTaken,
+    NotFound,
+    ReferenceMissing,
+)
+from gateway.store import profiles
+from gateway.store.engine import Db
+from gateway.store.identity import issuers, people
+from gateway.upstream.auth.key_sets import check_key_set, discover
+from gateway.upstream.egress.addresses import read_address
+
+MOST_ISSUERS = 10
+"""Limit on the issuers of one tenant."""
+_MOST_ANNOUNCED = 1000
+"""People whose sessions end at once when their issuer is changed or removed; those of others end within seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuerDraft:
+    """A requested issuer; without `jwks_url`, the issuer's metadata names the place of its keys."""
+
+    name: str
+    url: str
+    rules: tuple[AdmissionRule, ...]
+    algorithms: tuple[str, ...]
+    subject_claim: str
+    groups_claim: str
+    max_lifetime_s: int
+    enabled: bool = True
+    jwks_url: str | None = None
+    audiences: tuple[str, ...] = ()
+
+
+async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, *, by: Author) -> Issuer:
+    """Create an issuer.
+
+    Raises:
+        InvalidBody: a URL is not https and not permitted, or metadata or keys cannot be read.
+        ReferenceMissing: the tenant has no profile that a rule names.
+        Forbidden: the author may not admit people, or names audiences without being the operator.
+        NameTaken: the tenant has an issuer of this name or URL.
+        LimitExceeded: the tenant has reached its limit of issuers.
+    """
+    _check_author(by, draft.audiences)
+    place = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
+    now = datetime.now(UTC)
+    made = Issuer(
+        id=new_issuer_id(), version=1, created_at=now, updated_at=now, **{**_members(draft), "jwks_url": place}
+    )
+    entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(made))
+    async with change(tenant, catalog, entry, by=by) as db:
+        if await issuers.count(tenant, db) >= MOST_ISSUERS:  # guard: issuers-bounded
+            raise LimitExceeded(f"the tenant has {MOST_ISSUERS} issuers (the limit); delete unused ones")
+        await _check_free(tenant, db, draft)
+        await _check_profiles(tenant, db, draft.rules)
+        await issuers.insert(tenant, db, made)
+    return made
+
+
+async def update_issuer(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    name: str,
+    revise: Callable[[IssuerDraft], IssuerDraft],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Issuer:
+    """Replace an issuer with the one that `revise` returns, with the same name and URL; read its metadata again.
+
+    The sessions and streams of its people end; they are admitted again by the new rules.
+
+    Raises:
+        NotFound: the tenant has no such issuer.
+        InvalidBody, ReferenceMissing, Forbidden: as for a new issuer.
+        PreconditionFailed: the current version matches no expected tag.
+    """
+    before = await get_issuer(tenant, catalog, name)
+    revised = revise(_draft_of(before))
+    _check_author(by, frozenset(revised.audiences) - frozenset(before.audiences))
+    place = before.jwks_url
+    if not revised.enabled:
+        place = revised.jwks_url or ""
+    elif not (before.enabled and revised.jwks_url == before.jwks_url):
+        place = await _find_keys(tenant, catalog, revised)
+    entry = CatalogChange(action="issuer.update", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _find(tenant, db, name, locked=True)
+        check_version(current, expected)
+        if current.version != before.version:
+            revised = revise(_draft_of(current))
+            _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
+        await _check_profiles(tenant, db, revised.rules)
+        members = {**_members(revised), "jwks_url": place}
+        saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
+        entry.target, entry.detail = saved.name, _detail(saved)
+        await issuers.save(tenant, db, saved)
+        affected = await people.ids_of_issuer(tenant, db, saved.id, most=_MOST_ANNOUNCED)
+    await _announce(tenant, catalog, affected)
+    return saved
+
+
+async def get_issuer(tenant: TenantId, catalog: CatalogContext, name: str) -> Issuer:
+    """The issuer of this name or id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await _find(tenant, db, name)
+
+
+async def page_issuers(
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Issuer]:
+    """One page of the tenant's issuers, by default in order of names."""
+    async with catalog.store.transaction(tenant) as db:
+        return await issuers.page(tenant, db, after=after, limit=limit, order=order)
+
+
+async def remove_issuer(
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
+) -> None:
+    """Delete an issuer with its people, the denied ones included; their sessions end.
+
+    Raises:
+        NotFound: the tenant has none.
+        PreconditionFailed: the current version matches no expected tag.
+    """
+    entry = CatalogChange(action="issuer.delete", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _find(tenant, db, name, locked=True)
+        check_version(current, expected)
+        entry.target, entry.detail = current.name, {"id": current.id, "url": current.url}
+        affected = await people.ids_of_issuer(tenant, db, current.id, most=_MOST_ANNOUNCED)
+        await issuers.remove(tenant, db, current.id)
+    await _announce(tenant, catalog, affected, is_ended=True)
+
+
+async def _announce(
+    tenant: TenantId, catalog: CatalogContext, affected: Sequence[KeyId], *, is_ended: bool = False
+) -> None:
+    for person in affected:
+        await announce(catalog, KeyChanged(tenant=tenant, key=person, is_ended=is_ended))
+
+
+async def _find(tenant: TenantId, db: Db, name: str, *, locked: bool = False) -> Issuer:
+    found = await issuers.get(tenant, db, name, locked=locked)
+    if found is None:
+        raise NotFound("no such issuer")
+    return found
+
+
+def _check_author(by: Author, audiences: Sequence[str] | frozenset[str]) -> None:
+    """Only the operator names audiences: tokens of another resource would be valid here, and could be of others."""
+    caller = by.caller
+    if not isinstance(caller, Principal):
+        return
+    if Scope.MCP not in caller.scopes:  # guard: issuer-author-grants
+        raise Forbidden("the key lacks the scope mcp and cannot admit people; ask the operator")
+    if audiences:  # guard: issuer-audiences-operator
+        raise Forbidden("only the operator names audiences")
+
+
+async def _find_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft) -> str:
+    """Return the URL of the issuer's keys, after fetching them."""
+    await _check_url(tenant, catalog, draft.url, "/url")
+    place, pointer = draft.jwks_url, "/jwks_url"
+    try:
+        if place is None:
+            pointer = "/url"
+            place = await discover(catalog.upstream, tenant, draft.url)
+        await _check_url(tenant, catalog, place, pointer)
+        await check_key_set(catalog.upstream, tenant, place)
+    except InvalidBody:
+        raise
+    except GatewayError as error:
+        raise _unusable(pointer, error.message) from None
+    return place
+
+
+async def _check_url(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:
+    """Refuse a URL without TLS, unless the operator's or the tenant's list has its host and port."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        raise _unusable(pointer, "must be an absolute https URL") from None
+    if parts.query or parts.fragment or not host or parts.scheme not in {"http", "https"}:
+        raise _unusable(pointer, "must be an absolute https URL without a query (RFC 8414 section 2)")
+    if parts.scheme == "https":
+        return
+    try:
+        entry = (read_address(host) or host, port or 80)
+        await catalog.upstream.check_listed(entry, tenant=tenant)  # guard: issuer-tls
+    except EgressDenied:
+        raise _unusable(pointer, "must be https; http is for hosts that the operator permits") from None
+
+
+async def _check_free(tenant: TenantId, db: Db, draft: IssuerDraft) -> None:
+    for pointer, value, found in (
+        ("name", draft.name, await issuers.get(tenant, db, draft.name)),
+        ("url", draft.url, await issuers.find_url(tenant, db, draft.url)),
+    ):
+        if found is not None:
+            conflict = NameConflict(name=value, owner=f"issuer:{found.name}")
+            raise NameTaken(f"there is an issuer with this {pointer} already", conflicts=[conflict])
+
+
+async def _check_profiles(tenant: TenantId, db: Db, rules: Sequence[AdmissionRule]) -> None:
+    for index, rule in enumerate(rules):
+        for place, profile in enumerate(rule.profiles or ()):
+            if profile != "default" and await profiles.get(tenant, db, profile) is None:
+                fault = Fault(pointer=f"/rules/{index}/profiles/{place}", reason="the tenant has no such profile")
+                raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
+
+
+def _unusable(pointer: str, reason: str) -> InvalidBody:
+    return InvalidBody(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
+
+
+def _members(draft: IssuerDraft) -> dict[str, Any]:
+    return {name: getattr(draft, name) for name in IssuerDraft.__slots__}
+
+
+def _draft_of(issuer: Issuer) -> IssuerDraft:
+    members = {name: getattr(issuer, name) for name in IssuerDraft.__slots__}
+    return IssuerDraft(**{**members, "jwks_url": issuer.jwks_url or None})
+
+
+def _detail(issuer: Issuer) -> dict[str, object]:
+    return {
+        "id": issuer.id,
+        "url": issuer.url,
+        "jwks_url": issuer.jwks_url,
+        "audiences": list(issuer.audiences),
+        "enabled": issuer.enabled,
+        "rules": len(issuer.rules),
+    }

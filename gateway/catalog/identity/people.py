@@ -1,0 +1,109 @@
+"""People whom the issuers of a tenant name: read, denied, and admitted again."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
+from gateway.domain.events import KeyChanged
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.keys import Key
+from gateway.errors import LimitExceeded, NotFound
+from gateway.store.engine import Db, Store
+from gateway.store.identity import keys, people
+
+MOST_PEOPLE = 10_000
+"""Limit on the people of one tenant, denied ones included."""
+_KEPT = timedelta(days=30)
+_SPARE = timedelta(hours=12)
+
+
+async def enter_person(store: Store, person: Key) -> Key:
+    """Return the stored person, after storing one who is new or whose end is half a day later.
+
+    Raises:
+        LimitExceeded: the tenant has reached its limit of people.
+        DatabaseUnavailable: it cannot be stored now.
+    """
+    async with store.unscoped() as db:
+        found = (await keys.find(db, [person.id])).get(person.id)
+    if found is not None and _is_recent(found[0], person):
+        return found[0]
+    async with store.transaction(person.tenant) as db:
+        if found is None and await people.count(person.tenant, db) >= MOST_PEOPLE:  # guard: people-bounded
+            now = datetime.now(UTC)
+            if not await people.forget_ended(person.tenant, db, now=now, kept=_KEPT):
+                raise LimitExceeded(f"the tenant has {MOST_PEOPLE} people (the limit)", retry_after_s=60.0)
+        return await people.enter(person.tenant, db, person)
+
+
+async def get_person(tenant: TenantId, catalog: CatalogContext, person: str) -> Key:
+    """The person of this id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await _get(tenant, db, person)
+
+
+async def page_people(
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Key]:
+    """One page of the tenant's people, by default in order of ids."""
+    async with catalog.store.transaction(tenant) as db:
+        return await people.page(tenant, db, after=after, limit=limit, order=order)
+
+
+async def deny_person(
+    tenant: TenantId, catalog: CatalogContext, person: str, *, by: Author, expected: Expected = None
+) -> Key:
+    """Refuse a person from now on, with every token, and every key of the same subject.
+
+    Raises:
+        NotFound: the tenant has no such person.
+        PreconditionFailed: the current version matches no expected tag.
+    """
+    return await _set(tenant, catalog, CatalogChange(action="person.deny", target=person), by=by, expected=expected)
+
+
+async def allow_person(
+    tenant: TenantId, catalog: CatalogContext, person: str, *, by: Author, expected: Expected = None
+) -> Key:
+    """Admit a denied person again, and the keys of the same subject.
+
+    Raises:
+        NotFound: the tenant has no such person.
+        PreconditionFailed: the current version matches no expected tag.
+    """
+    return await _set(tenant, catalog, CatalogChange(action="person.allow", target=person), by=by, expected=expected)
+
+
+async def _set(
+    tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, by: Author, expected: Expected
+) -> Key:
+    is_denial = entry.action == "person.deny"
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _get(tenant, db, entry.target)
+        check_version(current, expected)
+        entry.detail = {"subject": current.subject}
+        at = (current.revoked_at or datetime.now(UTC)) if is_denial else None
+        saved = await people.set_denied(tenant, db, current.id, at=at)
+        affected = await people.ids_of_subject(tenant, db, current.subject)
+    for key in affected:
+        await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=is_denial))
+    return saved
+
+
+async def _get(tenant: TenantId, db: Db, person: str) -> Key:
+    found = await people.get(tenant, db, KeyId(person))
+    if found is None:
+        raise NotFound("no such person")
+    return found
+
+
+def _is_recent(stored: Key, person: Key) -> bool:
+    if stored.expires_at is None or person.expires_at is None:
+        return False
+    return stored.expires_at > person.expires_at - _SPARE

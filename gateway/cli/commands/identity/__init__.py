@@ -1,0 +1,1 @@
+"""Commands about keys, issuers, and the people whom they name."""

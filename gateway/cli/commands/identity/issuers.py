@@ -1,0 +1,119 @@
+"""`gateway issuer`: authorization servers whose access tokens a tenant accepts."""
+
+from collections.abc import Sequence
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.input.declared_items import delete_one
+from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.list_options import ListArguments, list_options
+from gateway.cli.input.options import confirm_option
+from gateway.cli.output.tables import render_pairs, render_table
+
+_NOUN = "issuers"
+_admit_option = click.option(
+    "--admit",
+    "admitted",
+    metavar="everyone|group=NAME|scope=NAME|subject=NAME",
+    multiple=True,
+    help="Whom the tenant admits; may be repeated.",
+)
+_profile_option = click.option(
+    "--profile", "profiles", multiple=True, help="Admit them at this profile only; may be repeated."
+)
+
+
+@click.group("issuer", cls=Commands)
+def issuer() -> None:
+    """List, show, create, change and delete the issuers whose access tokens a tenant accepts."""
+
+
+@issuer.command("list")
+@list_options(_NOUN)
+@with_tenant
+def list_issuers(context: AdminContext, wanted: ListArguments) -> None:
+    """List a tenant's issuers."""
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    names = ("name", "id", "url", "enabled")
+    context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
+
+
+@issuer.command("show")
+@click.argument("name")
+@with_tenant
+def show_issuer(context: AdminContext, name: str) -> None:
+    """Show an issuer."""
+    found = context.admin.get(context.tenant_path(_NOUN, name))
+    context.show(found, lambda: _describe(found))
+
+
+@issuer.command("create")
+@click.argument("name")
+@click.argument("issuer_url", metavar="URL")
+@_admit_option
+@_profile_option
+@click.option("--jwks-url", help="Where the signing keys are, if the issuer has no metadata.")
+@click.option("--audience", "audiences", multiple=True, help="Another accepted audience (operator only).")
+@click.option("--groups-claim", help="The claim with the groups: a name or a JSON Pointer (groups).")
+@click.option("--subject-claim", help="The claim that names the person (sub).")
+@with_tenant
+def create_issuer(
+    context: AdminContext,
+    /,
+    name: str,
+    issuer_url: str,
+    admitted: Sequence[str],
+    profiles: Sequence[str],
+    **more: object,
+) -> None:
+    """Accept the access tokens of the authorization server at URL, for the people whom --admit names."""
+    rules = _rules(admitted, profiles)
+    if not rules:
+        raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
+    named = {field: list(value) if isinstance(value, tuple) else value for field, value in more.items() if value}
+    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **named}
+    made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
+    context.show(made, lambda: _describe(made))
+
+
+@issuer.command("update")
+@click.argument("name")
+@_admit_option
+@_profile_option
+@click.option("--enable/--disable", "enabled", default=None, help="Accept its tokens, or do not.")
+@with_tenant
+def update_issuer(
+    context: AdminContext, name: str, admitted: Sequence[str], profiles: Sequence[str], enabled: bool | None
+) -> None:
+    """Replace the rules of an issuer, or switch it; sessions of its people end."""
+    given: JsonObject = {"rules": _rules(admitted, profiles) or None, "enabled": enabled}
+    wanted = {field: value for field, value in given.items() if value is not None}
+    changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
+    context.show(changed, lambda: _describe(changed))
+
+
+@issuer.command("delete")
+@click.argument("name")
+@confirm_option
+@with_tenant
+def delete_issuer(context: AdminContext, name: str, yes: bool) -> None:
+    """Delete an issuer with its people; their sessions end."""
+    delete_one(context, _NOUN, name, is_sure=yes)
+
+
+def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]:
+    """Return one rule for each value of --admit."""
+    where: JsonObject = {"profiles": list(profiles)} if profiles else {}
+    rules: list[JsonObject] = []
+    for value in admitted:
+        kind, _, named = value.partition("=")
+        if value != "everyone" and (kind not in {"group", "scope", "subject"} or not named):
+            raise click.UsageError(f"--admit {value}: must be everyone, group=NAME, scope=NAME or subject=NAME")
+        rules.append({**({kind: named} if named else {}), **where})
+    return rules
+
+
+def _describe(found: JsonObject) -> str:
+    return render_pairs([(name.replace("_", " "), text_at(found, name)) for name in found])

@@ -1,0 +1,200 @@
+"""Verification of access tokens: JWTs (RFC 7519) that an issuer of the tenant signed for one resource (RFC 9068).
+
+PyJWT verifies signature and registered claims. What is decided here: which issuer, which algorithms and keys, which
+audience, how long, and who the person is.
+"""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol, cast
+
+import jwt
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.issuers import ALGORITHMS, Issuer, TenantIssuers
+
+CLOCK_SKEW_S = 60
+"""Seconds by which an issuer's clock may differ from ours."""
+LONGEST_SUBJECT = 200
+_MOST_GROUPS = 1000
+_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+_MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
+_REQUIRED = ("iss", "sub", "aud", "exp", "iat")
+_BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
+
+
+class TokenRejected(Exception):
+    """The token is not accepted; `reason` is for the tenant's audit trail, never for the client."""
+
+    def __init__(self, reason: str, issuer: Issuer | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.issuer = issuer
+
+
+class KeySource(Protocol):
+    """The signing keys of issuers."""
+
+    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
+        """Return the JWKs of this id, or all of the set; raises `Unavailable` if the set cannot be fetched."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedToken:
+    """The contents of an accepted token."""
+
+    issuer: Issuer
+    subject: str
+    """The subject as the issuer names it."""
+    groups: frozenset[str]
+    scopes: frozenset[str]
+    expires_at: datetime
+
+
+async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: str) -> VerifiedToken:
+    """Return the contents of a token for this audience.
+
+    Raises:
+        TokenRejected: the token is not valid here.
+        Unavailable: the issuer's keys cannot be fetched now.
+    """
+    header, claimed = _read_unverified(text)
+    issuer = next((each for each in found.issuers if each.url == claimed), None)  # guard: token-issuer
+    if issuer is None:
+        raise TokenRejected("issuer")
+    algorithm, kid = header.get("alg"), header.get("kid")
+    if algorithm not in issuer.algorithms or algorithm not in ALGORITHMS:  # guard: token-algorithm
+        raise TokenRejected("algorithm", issuer)
+    if str(header.get("typ", "jwt")).lower() not in _TYPES:  # guard: token-type
+        raise TokenRejected("type", issuer)
+    if kid is not None and not isinstance(kid, str):
+        raise TokenRejected("key", issuer)
+    published = await keys.find(found.tenant, issuer.jwks_url, kid)
+    usable = [key for jwk in published if (key := read_key(jwk, algorithm)) is not None]
+    if len(usable) != 1:  # without an id, the set must have one key for the algorithm
+        raise TokenRejected("key", issuer)
+    claims = _verify_claims(text, usable[0], issuer, (audience, *issuer.audiences))
+    if "cnf" in claims:  # guard: token-bound-elsewhere
+        raise TokenRejected("confirmation", issuer)  # it is bound to a key whose possession is not proved here
+    return VerifiedToken(
+        issuer=issuer,
+        subject=_subject_of(claims, issuer),
+        groups=_texts(_claim(claims, issuer.groups_claim)),
+        scopes=_texts(claims.get("scope")) | _texts(claims.get("scp")),
+        expires_at=_end_of(claims, issuer),
+    )
+
+
+def is_jwt(token: bytes) -> bool:
+    """True if a credential has the form of a JWT; no API key has a dot."""
+    return token.count(b".") == 2
+
+
+def read_key(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
+    """Return a published key if it may verify signatures of this algorithm; None otherwise.
+
+    A key of an extreme size is refused, because verification would occupy the event loop.
+    """
+    kind, use, operations = jwk.get("kty"), jwk.get("use", "sig"), jwk.get("key_ops")
+    if kind not in ("RSA", "EC", "OKP") or use != "sig" or jwk.get("alg", algorithm) != algorithm:  # guard: key-use
+        return None
+    if operations is not None and not (isinstance(operations, list) and "verify" in operations):
+        return None
+    if kind == "RSA" and not _is_bounded(jwk):  # guard: key-size
+        return None
+    try:
+        public = {name: jwk[name] for name in ("kty", "n", "e", "crv", "x", "y") if name in jwk}
+        return jwt.PyJWK(public, algorithm=algorithm)
+    except _BROKEN:
+        return None
+
+
+def _is_bounded(jwk: Mapping[str, Any]) -> bool:
+    modulus, exponent = jwk.get("n"), jwk.get("e")
+    if not isinstance(modulus, str) or not isinstance(exponent, str):
+        return False
+    if len(modulus) > _MAX_RSA_BITS or len(exponent) > 8:
+        return False
+    try:
+        read = jwt.utils.from_base64url_uint
+        bits, power = read(modulus).bit_length(), read(exponent)
+    except _BROKEN:
+        return False
+    return _MIN_RSA_BITS <= bits <= _MAX_RSA_BITS and 3 <= power < _MAX_EXPONENT
+
+
+def _read_unverified(text: str) -> tuple[Mapping[str, Any], object]:
+    try:
+        header = jwt.get_unverified_header(text)
+        claims = jwt.decode(text, options={"verify_signature": False})
+    except _BROKEN:
+        raise TokenRejected("form") from None
+    return header, claims.get("iss")
+
+
+def _verify_claims(text: str, key: jwt.PyJWK, issuer: Issuer, audiences: Collection[str]) -> Mapping[str, Any]:
+    try:
+        return jwt.decode(
+            text,
+            key=key,
+            algorithms=[key.algorithm_name],
+            audience=list(audiences),  # guard: token-audience
+            issuer=issuer.url,
+            leeway=CLOCK_SKEW_S,
+            options={"require": list(_REQUIRED), "verify_exp": True, "verify_nbf": True},  # guard: token-times
+        )
+    except jwt.InvalidAudienceError:
+        raise TokenRejected("audience", issuer) from None
+    except (jwt.ExpiredSignatureError, jwt.ImmatureSignatureError):
+        raise TokenRejected("time", issuer) from None
+    except jwt.MissingRequiredClaimError:
+        raise TokenRejected("claims", issuer) from None
+    except jwt.InvalidSignatureError:
+        raise TokenRejected("signature", issuer) from None
+    except _BROKEN:
+        raise TokenRejected("form", issuer) from None
+
+
+def _end_of(claims: Mapping[str, Any], issuer: Issuer) -> datetime:
+    try:
+        end = min(float(claims["exp"]), float(claims["iat"]) + issuer.max_lifetime_s)  # guard: token-lifetime
+        expires_at = datetime.fromtimestamp(end + CLOCK_SKEW_S, UTC)
+    except _BROKEN:
+        raise TokenRejected("time", issuer) from None
+    if expires_at.timestamp() <= time.time():
+        raise TokenRejected("lifetime", issuer)
+    return expires_at
+
+
+def _subject_of(claims: Mapping[str, Any], issuer: Issuer) -> str:
+    subject = _claim(claims, issuer.subject_claim)
+    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
+        raise TokenRejected("subject", issuer)
+    if not subject.isprintable() or subject != subject.strip():  # guard: token-subject-form
+        raise TokenRejected("subject", issuer)
+    return subject
+
+
+def _claim(claims: Mapping[str, Any], place: str) -> object:
+    """Return the claim of a name, or at a JSON Pointer; None if there is none."""
+    if not place.startswith("/"):
+        return claims.get(place)
+    value: object = claims
+    for part in place[1:].split("/"):
+        if not isinstance(value, dict):
+            return None
+        value = cast("dict[str, object]", value).get(part.replace("~1", "/").replace("~0", "~"))
+    return value
+
+
+def _texts(value: object) -> frozenset[str]:
+    """Return the texts of a list, or the words of a text."""
+    if isinstance(value, str):
+        return frozenset(value.split()[:_MOST_GROUPS])
+    if isinstance(value, list):
+        several = cast("list[object]", value)[:_MOST_GROUPS]
+        return frozenset(each for each in several if isinstance(each, str))
+    return frozenset()

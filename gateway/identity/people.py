@@ -1,0 +1,226 @@
+"""Sign-in with an access token: the tenant's issuers, the verified token, and the person as a principal."""
+
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Protocol
+
+from gateway.domain.audit import CountedRefusal
+from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import ScopeMissing
+from gateway.domain.tenancy.issuers import AdmissionRule, TenantIssuers, person_id
+from gateway.domain.tenancy.keys import Key, Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
+from gateway.errors import Unauthenticated
+from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, verify
+from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
+from gateway.identity.single_flight import SingleFlight
+
+_FRESH_S = 1.5
+"""Seconds for which issuers are cached. Callers are cached for three: a change is in force within five."""
+_CACHED_SLUGS = 10_000
+_KEPT = timedelta(days=1)
+"""Time for which a person's tasks and approved calls may outlast the person's last token."""
+_LABEL = "[a-z0-9-]{1,63}"
+_PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?)/(?P<door>mcp|sse|messages)")
+"""Paths of resources. They become parts of a header, so no other character is admitted. `messages` belongs to `sse`."""
+
+FindIssuers = Callable[[Collection[str]], Awaitable[Mapping[str, TenantIssuers]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The URL of a request without its query: `base` is scheme and host, as the client sees them."""
+
+    base: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A protected resource (RFC 9728): the URL that clients give, its tenant's slug, and its profile."""
+
+    url: str
+    slug: str
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A person whose token was accepted, and the person's row."""
+
+    principal: Principal
+    person: Key
+
+
+class PersonStore(Protocol):
+    """The stored people."""
+
+    async def enter(self, person: Key) -> Key:
+        """Return the stored person, after storing one who is new or whose end is later.
+
+        Raises:
+            LimitExceeded: the tenant has too many people.
+            DatabaseUnavailable: it cannot be stored now.
+        """
+        ...
+
+
+class IssuerDirectory:
+    """The issuers of tenants, by the slug in a URL."""
+
+    def __init__(self, find: FindIssuers, *, interval_s: float) -> None:
+        self._find = find
+        self._cached = BoundedCache[str, tuple[float, TenantIssuers]](_CACHED_SLUGS)
+        self._slugs = BoundedCache[TenantId, str](_CACHED_SLUGS)
+        self._turns = SingleFlight[str, TenantIssuers | None]()
+        self._batched = BatchedLookups[str, TenantIssuers](find, interval_s=interval_s)
+        self._changes = 0
+
+    async def issuers_of(self, slug: str, suspect: str | None = None) -> TenantIssuers | None:
+        """Return the enabled issuers of the tenant of this slug; None if it has none, or does not exist.
+
+        `suspect` is the client if it has failed too often: its lookups wait for a batch.
+
+        Raises:
+            LimitExceeded: the batch is full.
+            DatabaseUnavailable: they cannot be read now.
+        """
+        cached = self._cached.get(slug)
+        if cached is not None and cached[0] > time.monotonic():
+            return cached[1]
+        if suspect is not None:  # guard: issuer-lookups-batched
+            return await self._batched.find(slug, suspect)
+        return await self._turns.take(slug, partial(self._look_up, slug))
+
+    def forget(self, tenant: TenantId) -> None:
+        """Drop the cached issuers of a tenant, so that they are read again."""
+        self._changes += 1
+        self._turns.forget()
+        slug = self._slugs.pop(tenant, None)
+        if slug is not None:
+            self._cached.pop(slug, None)
+
+    async def _look_up(self, slug: str) -> TenantIssuers | None:
+        asked_at, changes = time.monotonic(), self._changes
+        found = (await self._find([slug])).get(slug)
+        self._cached.pop(slug, None)
+        if found is not None and changes == self._changes:
+            self._cached[slug] = asked_at + _FRESH_S, found
+            self._slugs[found.tenant] = slug
+        return found
+
+
+class People:
+    """Turns access tokens into principals."""
+
+    def __init__(
+        self,
+        directory: IssuerDirectory,
+        keys: KeySource,
+        store: PersonStore,
+        *,
+        public_url: str | None,
+        refusals: RefusalCounter | None = None,
+    ) -> None:
+        self.directory = directory
+        self._keys = keys
+        self._store = store
+        self._public_url = None if public_url is None else public_url.rstrip("/")
+        self._refusals = refusals
+
+    def resource_of(self, target: Target) -> Resource | None:
+        """Return the protected resource at a URL; None if the URL has another credential, or none."""
+        named = _PATH.fullmatch(target.path)  # guard: resource-path
+        if named is None:
+            return None
+        place, slug, profile, door = named["place"], named["slug"], named["profile"], named["door"]
+        url = f"{self._public_url or target.base}{place}/{'sse' if door == 'messages' else door}"
+        return Resource(url, slug, profile or DEFAULT_PROFILE)
+
+    def metadata_url(self, target: Target) -> str | None:
+        """Return the URL of the metadata (RFC 9728 section 3.1) of the resource at a URL."""
+        resource = self.resource_of(target)
+        if resource is None:
+            return None
+        base = self._public_url or target.base
+        return f"{base}/.well-known/oauth-protected-resource{resource.url.removeprefix(base)}"
+
+    async def sign_in(self, text: str, resource: Resource, suspect: str | None) -> SignedIn:
+        """Return the person whom a token names.
+
+        Raises:
+            Unauthenticated: the token is not valid here, or the person is denied.
+            ScopeMissing: the token is valid, but no rule of its issuer admits the person.
+            LimitExceeded: too many credentials of this address wait, or the tenant has too many people.
+            Unavailable: it cannot be checked now.
+        """
+        found = await self.directory.issuers_of(resource.slug, suspect)
+        if found is None:
+            raise Unauthenticated("")
+        try:
+            token = await verify(text, found, self._keys, audience=resource.url)
+        except TokenRejected as refused:
+            if refused.issuer is not None:
+                self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
+            raise Unauthenticated("") from None
+        _check_rules(token, resource.profile)
+        person = await self._store.enter(_person_of(found.tenant, token))
+        if person.revoked_at is not None:  # guard: person-denied
+            self._count(found.tenant, f"user:{person.subject}", "denied")
+            raise Unauthenticated("")
+        principal = Principal(
+            tenant=person.tenant,
+            slug=resource.slug,
+            key=person.id,
+            subject=person.subject,
+            scopes=person.scopes,
+            profile=resource.profile,
+            version=person.version,
+            is_person=True,
+            expires_at=token.expires_at,
+        )
+        return SignedIn(principal, person)
+
+    def _count(self, tenant: TenantId, name: str, reason: str) -> None:
+        if self._refusals is not None:
+            self._refusals.count(tenant, CountedRefusal(name, "sign-in", f"{Unauthenticated.code}.{reason}"))
+
+
+def _check_rules(token: VerifiedToken, profile: str) -> None:
+    """Refuse a person whom no rule of the issuer admits; scopes that a rule wants are named, so that clients ask."""
+    rules = token.issuer.rules
+    admits = partial(_admits, token, profile)
+    if any(admits(rule, token.scopes) for rule in rules):  # guard: issuer-rules
+        return
+    wanted = sorted({rule.scope for rule in rules if rule.scope is not None and admits(rule, {rule.scope})})
+    raise ScopeMissing("no rule of the issuer admits this person here; ask the tenant's administrator", scopes=wanted)
+
+
+def _admits(token: VerifiedToken, profile: str, rule: AdmissionRule, scopes: AbstractSet[str]) -> bool:
+    return rule.admits(subject=token.subject, groups=token.groups, scopes=frozenset(scopes), profile=profile)
+
+
+def _person_of(tenant: TenantId, token: VerifiedToken) -> Key:
+    now = datetime.now(UTC)
+    return Key(
+        tenant=tenant,
+        id=person_id(tenant, token.issuer.id, token.subject),
+        name=token.subject,
+        scopes=frozenset({Scope.MCP}),
+        subject=token.issuer.subject_of(token.subject),
+        profile=None,
+        digest=secrets.token_bytes(32),  # of no text, so the row is no usable key
+        created_at=now,
+        expires_at=token.expires_at + _KEPT,
+        revoked_at=None,
+        version=1,
+        issuer=token.issuer.id,
+    )

@@ -1,0 +1,99 @@
+"""The issuers of a tenant. Only `find` reads them without knowing their tenant, by the tenant's slug."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ARRAY, Text, bindparam, column, delete, func, or_, select, true, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.dialects.postgresql import JSONB
+
+from gateway.domain.identifiers import IssuerId, TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
+from gateway.errors import NotFound
+from gateway.store.engine import Db
+from gateway.store.identity.tables import issuers
+from gateway.store.pagination import select_page
+from gateway.store.tables import keys
+
+_WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("slug").render_derived("wanted")
+_EACH = func.issuers_by_slug(_WANTED.c.slug).table_valued("slug", "tenant_id", column("issuer", JSONB)).lateral()
+_FIND = select(_EACH.c.slug, _EACH.c.tenant_id, _EACH.c.issuer).select_from(_WANTED).join(_EACH, true())
+
+
+async def find(db: Db, wanted: Collection[str]) -> Mapping[str, TenantIssuers]:
+    """The enabled issuers of the tenants of these slugs, where a tenant has any; sees past row-level security."""
+    found: dict[tuple[str, str], list[Issuer]] = defaultdict(list)
+    for row in (await db.execute(_FIND, {"wanted": list(wanted)})).mappings():
+        found[row["slug"], row["tenant_id"]].append(msgspec.convert(row["issuer"], Issuer))
+    return {slug: TenantIssuers(tenant=TenantId(tenant), issuers=tuple(each)) for (slug, tenant), each in found.items()}
+
+
+async def insert(tenant: TenantId, db: Db, issuer: Issuer) -> None:
+    """Add an issuer to its tenant."""
+    await db.execute(insert_into(issuers).values(tenant_id=tenant, id=issuer.id, **_facts(issuer)))
+
+
+async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> Issuer | None:
+    """The issuer of this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
+    is_named = or_(issuers.c.id == name_or_id, issuers.c.name == name_or_id)
+    wanted = select(issuers).where(issuers.c.tenant_id == tenant, is_named)
+    wanted = wanted.order_by((issuers.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(wanted.with_for_update(key_share=True) if locked else wanted)).mappings().one_or_none()
+    return _issuer(row) if row else None
+
+
+async def find_url(tenant: TenantId, db: Db, url: str) -> Issuer | None:
+    """The tenant's issuer with this issuer identifier."""
+    wanted = select(issuers).where(issuers.c.tenant_id == tenant, issuers.c.url == url)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return _issuer(row) if row else None
+
+
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Issuer]:
+    """One page of the tenant's issuers, by default in order of names."""
+    own = select(issuers).where(issuers.c.tenant_id == tenant)
+    wanted = select_page(own, issuers.c, "name", after=after, limit=limit, order=order)
+    return [_issuer(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def count(tenant: TenantId, db: Db) -> int:
+    """Number of the tenant's issuers."""
+    counted = select(func.count()).select_from(issuers).where(issuers.c.tenant_id == tenant)
+    return int((await db.execute(counted)).scalar_one())
+
+
+async def save(tenant: TenantId, db: Db, issuer: Issuer) -> None:
+    """Store an issuer under the version that it contains. Its people have to be admitted again.
+
+    Raises:
+        NotFound: the tenant has no such issuer.
+    """
+    own = (issuers.c.tenant_id == tenant, issuers.c.id == issuer.id)
+    changed = update(issuers).where(*own).values(**_facts(issuer)).returning(issuers.c.id)
+    if (await db.execute(changed)).one_or_none() is None:
+        raise NotFound("There is no such issuer.")
+    people = (keys.c.tenant_id == tenant, keys.c.issuer_id == issuer.id)
+    await db.execute(update(keys).where(*people).values(version=keys.c.version + 1))  # guard: issuer-change-ends
+
+
+async def remove(tenant: TenantId, db: Db, issuer: IssuerId) -> bool:
+    """Delete an issuer with its people; True if it existed."""
+    gone = delete(issuers).where(issuers.c.tenant_id == tenant, issuers.c.id == issuer).returning(issuers.c.id)
+    return (await db.execute(gone)).one_or_none() is not None
+
+
+def _facts(issuer: Issuer) -> dict[str, Any]:
+    return {
+        **{name: getattr(issuer, name) for name in Issuer.__slots__ if name != "id"},
+        "audiences": list(issuer.audiences),
+        "algorithms": list(issuer.algorithms),
+        "rules": msgspec.to_builtins(issuer.rules),
+    }
+
+
+def _issuer(row: Mapping[Any, Any]) -> Issuer:
+    facts = {name: row[name] for name in Issuer.__slots__}
+    return msgspec.convert(facts, Issuer)

@@ -1,0 +1,104 @@
+"""People of a tenant: rows of `keys` with the issuer that names them."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.identifiers import IssuerId, KeyId, TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.keys import Key
+from gateway.errors import NotFound
+from gateway.store.engine import Db
+from gateway.store.identity.keys import read_key
+from gateway.store.pagination import select_page
+from gateway.store.tables import keys
+
+
+async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
+    """Store a person, or the later end of one who is stored; return the stored person.
+
+    The issuer must exist; its removal meanwhile is an error of the database.
+    """
+    new = insert_into(keys).values(
+        tenant_id=tenant,
+        id=person.id,
+        name=person.name,
+        scopes=sorted(scope.value for scope in person.scopes),
+        subject=person.subject,
+        profile=None,
+        digest=person.digest,
+        created_at=person.created_at,
+        expires_at=person.expires_at,
+        revoked_at=person.revoked_at,
+        version=person.version,
+        issuer_id=person.issuer,
+    )
+    later = {"expires_at": func.greatest(keys.c.expires_at, new.excluded.expires_at)}
+    stored = new.on_conflict_do_update(index_elements=("tenant_id", "id"), set_=later).returning(keys)
+    return read_key((await db.execute(stored)).mappings().one())
+
+
+async def get(tenant: TenantId, db: Db, person: str) -> Key | None:
+    """The person of this id."""
+    wanted = select(keys).where(keys.c.tenant_id == tenant, keys.c.id == person, keys.c.issuer_id.is_not(None))
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return read_key(row) if row else None
+
+
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
+    """One page of the tenant's people, by default in order of ids."""
+    own = select(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_not(None))
+    wanted = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
+    return [read_key(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def count(tenant: TenantId, db: Db) -> int:
+    """Number of people of the tenant."""
+    own = select(func.count()).select_from(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_not(None))
+    return int((await db.execute(own)).scalar_one())
+
+
+async def forget_ended(tenant: TenantId, db: Db, *, now: datetime, kept: timedelta) -> int:
+    """Delete people whose last token ended longer ago than `kept`, but none who is denied; return their number."""
+    is_over = (keys.c.issuer_id.is_not(None), keys.c.revoked_at.is_(None), keys.c.expires_at < now - kept)
+    gone = await db.execute(delete(keys).where(keys.c.tenant_id == tenant, *is_over).returning(keys.c.id))
+    return len(gone.all())
+
+
+async def set_denied(tenant: TenantId, db: Db, person: KeyId, *, at: datetime | None) -> Key:
+    """Deny a person from this time on, or admit the person again with None; sessions of the old version end.
+
+    Raises:
+        NotFound: the tenant has no such person.
+    """
+    own = (keys.c.tenant_id == tenant, keys.c.id == person, keys.c.issuer_id.is_not(None))
+    changed = update(keys).where(*own).values(revoked_at=at, version=keys.c.version + 1).returning(keys)
+    row = (await db.execute(changed)).mappings().one_or_none()
+    if row is None:
+        raise NotFound("There is no such person.")
+    return read_key(row)
+
+
+async def is_denied(tenant: TenantId, db: Db, subject: str) -> bool:
+    """True if the person of this subject is denied."""
+    denied = select(keys.c.id).where(
+        keys.c.tenant_id == tenant,
+        keys.c.subject == subject,
+        keys.c.issuer_id.is_not(None),
+        keys.c.revoked_at.is_not(None),
+    )
+    return (await db.execute(denied.limit(1))).one_or_none() is not None
+
+
+async def ids_of_subject(tenant: TenantId, db: Db, subject: str) -> Sequence[KeyId]:
+    """The ids of all keys of a subject, the person's own included."""
+    wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.subject == subject)
+    return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
+
+
+async def ids_of_issuer(tenant: TenantId, db: Db, issuer: IssuerId, *, most: int) -> Sequence[KeyId]:
+    """The ids of some people whom an issuer names."""
+    wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.issuer_id == issuer).limit(most)
+    return [KeyId(row) for row in (await db.execute(wanted)).scalars()]

@@ -1,0 +1,155 @@
+"""Signing keys of issuers: their JWK sets (RFC 7517) and metadata (RFC 8414, OpenID Connect Discovery 1.0).
+
+Every request goes through the guarded client. A set is cached for ten minutes. A key id that the cached set lacks, or a
+failure, causes another request, at most one per set in 30 seconds; while requests fail, a cached set is used for a day.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import anyio
+import msgspec
+
+from gateway.domain.fairness.fair_cache import FairCache
+from gateway.domain.identifiers import TenantId
+from gateway.errors import DocumentTooLarge, FetchFailed, GatewayError, Unavailable, UpstreamError
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.document_fetch import fetch_document
+
+Jwk = Mapping[str, Any]
+"""A JSON Web Key as its issuer published it; its members are not checked."""
+
+_FRESH_S = 600.0
+_RETRY_S = 30.0
+_STALE_S = 24 * 3600.0
+_FETCH_S = 10.0
+_LIMIT_BYTES = 256 * 1024
+_MOST_KEYS = 100
+_CAPACITY = 4096
+_MOST_WAITING = 64
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _Held:
+    """The last set of one URL."""
+
+    __slots__ = ("fetched_at", "keys", "lock", "tried_at")
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.keys: tuple[Jwk, ...] | None = None
+        self.fetched_at = self.tried_at = float("-inf")
+
+
+class KeySets:
+    """The JWK sets that this replica has fetched."""
+
+    def __init__(self, upstream: UpstreamClient) -> None:
+        self._upstream = upstream
+        self._held = FairCache[str, _Held](_CAPACITY)
+
+    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Jwk]:
+        """Return the keys of this id, or all keys without an id; empty if the set has no such key.
+
+        Raises:
+            Unavailable: no set could be fetched, or too many requests wait for it.
+        """
+        held = self._held.get(tenant, url)
+        if held is None:
+            self._held.put(tenant, url, held := _Held())
+        found = _select(held, kid)
+        if not found or time.monotonic() - held.fetched_at > _FRESH_S:
+            if held.lock.statistics().tasks_waiting >= _MOST_WAITING:  # guard: key-set-waiting
+                raise Unavailable("too many requests wait for the signing keys of an issuer", retry_after_s=1.0)
+            async with held.lock:
+                if time.monotonic() - held.tried_at > _RETRY_S:  # guard: key-set-rate
+                    await self._fetch(tenant, url, held)
+            found = _select(held, kid)
+        if held.keys is None or time.monotonic() - held.fetched_at > _STALE_S:
+            raise Unavailable("the signing keys of the issuer cannot be fetched now", retry_after_s=_RETRY_S)
+        return found
+
+    async def _fetch(self, tenant: TenantId, url: str, held: _Held) -> None:
+        try:
+            with anyio.fail_after(_FETCH_S):
+                held.keys = read_keys(await fetch_document(self._upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
+            held.fetched_at = time.monotonic()
+        except (GatewayError, TimeoutError):
+            pass  # the set of before, if there is one, is used
+        finally:
+            held.tried_at = time.monotonic()
+
+
+async def discover(upstream: UpstreamClient, tenant: TenantId, issuer: str) -> str:
+    """Return the `jwks_uri` of an issuer's metadata.
+
+    Raises:
+        FetchFailed: neither document can be read, or it is another issuer's (RFC 8414 section 3.3).
+    """
+    reasons: list[str] = []
+    for url in _metadata_urls(issuer):
+        try:
+            with anyio.fail_after(_FETCH_S):
+                found = _decode(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
+        except (FetchFailed, UpstreamError, DocumentTooLarge) as error:
+            reasons.append(f"{url}: {error.message}")
+            continue
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TimeoutError):
+            reasons.append(f"{url}: no JSON object arrived in time.")
+            continue
+        if found.get("issuer") != issuer:  # guard: issuer-metadata-own
+            raise FetchFailed(f"{url} is the metadata of another issuer; give the URL that its `issuer` names.")
+        place = found.get("jwks_uri")
+        if not isinstance(place, str):
+            raise FetchFailed(f"{url} has no `jwks_uri`; give the URL of the signing keys as jwks_url.")
+        return place
+    raise FetchFailed("The issuer's metadata cannot be read: " + " ".join(reasons))
+
+
+async def check_key_set(upstream: UpstreamClient, tenant: TenantId, url: str) -> int:
+    """Return the number of keys of a set.
+
+    Raises:
+        FetchFailed, UpstreamError, DocumentTooLarge: it cannot be fetched, or is no JWK set.
+    """
+    try:
+        with anyio.fail_after(_FETCH_S):
+            return len(read_keys(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant)))
+    except TimeoutError:
+        raise FetchFailed(f"{url} did not answer in time.") from None
+
+
+def read_keys(body: bytes) -> tuple[Jwk, ...]:
+    """Return the keys of a JWK set.
+
+    Raises:
+        FetchFailed: the body is no JWK set, or has more than 100 keys.
+    """
+    try:
+        keys = _decode(body).get("keys")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        keys = None
+    if not isinstance(keys, list):
+        raise FetchFailed("The document is no JWK set: it must be an object with `keys`.")
+    several = cast("list[object]", keys)
+    if len(several) > _MOST_KEYS:
+        raise FetchFailed(f"The JWK set has more than {_MOST_KEYS} keys.")
+    return tuple(cast("Jwk", key) for key in several if isinstance(key, dict))
+
+
+def _select(held: _Held, kid: str | None) -> Sequence[Jwk]:
+    keys = held.keys or ()
+    return keys if kid is None else [key for key in keys if key.get("kid") == kid]
+
+
+def _metadata_urls(issuer: str) -> Sequence[str]:
+    """Return the places of the metadata by RFC 8414 section 3.1 and OpenID Connect Discovery 1.0 section 4."""
+    parts = urlsplit(issuer)
+    path = parts.path.rstrip("/")
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return (
+        f"{origin}/.well-known/oauth-authorization-server{path}",
+        f"{origin}{path}/.well-known/openid-configuration",
+    )

@@ -1,0 +1,64 @@
+"""Protected resources: their metadata (RFC 9728) and the challenges that lead clients to it (RFC 6750, RFC 9728).
+
+The challenge is the same for existing and missing tenants. The metadata exists where a tenant has an enabled issuer.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.domain.refusals import ScopeMissing
+from gateway.errors import GatewayError, NotFound, Unauthenticated
+from gateway.identity.authenticator import Authenticator
+from gateway.identity.people import People, Target
+from gateway.web.authentication import address_of, target_of
+
+ROOT = "/.well-known/oauth-protected-resource"
+_HEADERS = {"cache-control": "no-store"}
+
+
+def metadata_route(credentials: Authenticator, people: People) -> Route:
+    """Return the route of the metadata of all protected resources."""
+
+    async def show(request: Request) -> Response:
+        url = target_of(request.scope)
+        resource = people.resource_of(Target(url.base, url.path.removeprefix(ROOT)))
+        if resource is None:
+            raise NotFound("not found")
+        address = address_of(request.scope)
+        found = await people.directory.issuers_of(resource.slug, credentials.is_suspect(address))
+        if found is None:
+            credentials.count_failure(address)  # guard: metadata-failures-counted
+            raise NotFound("not found")
+        scopes = sorted({rule.scope for each in found.issuers for rule in each.rules if rule.scope is not None})
+        content: dict[str, object] = {
+            "resource": resource.url,
+            "authorization_servers": [each.url for each in found.issuers],
+            "bearer_methods_supported": ["header"],
+            **({"scopes_supported": scopes} if scopes else {}),
+        }
+        return Response(orjson.dumps(content), media_type="application/json", headers=_HEADERS)
+
+    return Route(ROOT + "{rest:path}", show, methods=["GET"])
+
+
+def challenge(scope: Mapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:
+    """Return the `WWW-Authenticate` header of a refusal; None if the error is no matter of the credential.
+
+    The edge adds the error code if the client sent a credential.
+    """
+    if not isinstance(error, Unauthenticated | ScopeMissing):
+        return None
+    parts: list[str] = []
+    if isinstance(error, ScopeMissing):
+        parts.append('error="insufficient_scope"')
+        if error.scopes:
+            parts.append(f'scope="{" ".join(error.scopes)}"')
+    url = None if credentials.people is None else credentials.people.metadata_url(target_of(scope))
+    if url is not None:
+        parts.append(f'resource_metadata="{url}"')
+    return ("Bearer " + ", ".join(parts)).strip().encode("latin-1", "replace")

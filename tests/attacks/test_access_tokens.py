@@ -1,0 +1,234 @@
+"""Attacks with access tokens: forged, confused, foreign, too long, bound elsewhere, or with keys that cost too much."""
+
+import base64
+import hashlib
+import hmac
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jwt
+import orjson
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from gateway.identity.access_tokens import read_key
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.issuer import LocalIssuer, add_issuer, new_issuer, public_jwk
+from tests.support.servers import TestDatabase
+from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
+
+
+@pytest.fixture
+async def issuer(gateway: RunningGateway, upstream: RecordingUpstream) -> LocalIssuer:
+    """An issuer that two tenants accept, one of them under another name."""
+    issuer = new_issuer(upstream)
+    for slug, name in (("acme", "corp"), ("globex", "login")):
+        await gateway.create_tenant(slug)
+        await add_issuer(gateway, slug, issuer, name=name)
+    return issuer
+
+
+def _audience(gateway: RunningGateway, slug: str = "acme") -> str:
+    return f"{gateway.url}/t/{slug}/mcp"
+
+
+async def _status(gateway: RunningGateway, token: str, slug: str = "acme") -> int:
+    return (await gateway.rpc(slug, token, "tools/list")).status_code
+
+
+def _encoded(value: object) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(value)).decode().rstrip("=")
+
+
+def _public_pem(issuer: LocalIssuer) -> bytes:
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return issuer.keys["rsa"].public_key().public_bytes(serialization.Encoding.PEM, form)
+
+
+def _confused(issuer: LocalIssuer, audience: str) -> str:
+    """A token whose HMAC secret is the public key."""
+    signed = f"{_encoded({'alg': 'HS256', 'typ': 'JWT', 'kid': 'rsa'})}.{_encoded(issuer.claims(audience))}"
+    mac = hmac.digest(_public_pem(issuer), signed.encode(), hashlib.sha256)
+    return f"{signed}.{base64.urlsafe_b64encode(mac).decode().rstrip('=')}"
+
+
+def _own_key(issuer: LocalIssuer, audience: str, **header: object) -> str:
+    """A token signed with a key of the attacker, which the header brings along or names."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    headers = {"kid": "rsa", **header, **({"jwk": public_jwk(key, "rsa")} if "jwk" in header else {})}
+    return jwt.encode(issuer.claims(audience), key, algorithm="RS256", headers=headers)
+
+
+def _cut(token: str, part: int, value: str) -> str:
+    parts = token.split(".")
+    parts[part] = value
+    return ".".join(parts)
+
+
+FORGED: dict[str, Callable[[LocalIssuer, str], str]] = {
+    "unsigned": lambda issuer, to: f"{_encoded({'alg': 'none'})}.{_encoded(issuer.claims(to))}.",
+    "unsigned with a key id": lambda issuer, to: (
+        f"{_encoded({'alg': 'none', 'kid': 'rsa'})}.{_encoded(issuer.claims(to))}."
+    ),
+    "public key as a secret": _confused,
+    "own key": _own_key,
+    "own key in the header": lambda issuer, to: _own_key(issuer, to, jwk=True),
+    "own key by URL": lambda issuer, to: _own_key(issuer, to, jku="https://evil.example/keys"),
+    "key id as a path": lambda issuer, to: _own_key(issuer, to, kid="../../etc/passwd"),
+    "no key id, two keys": lambda issuer, to: jwt.encode(issuer.claims(to), issuer.keys["rsa"], algorithm="PS512"),
+    "no signature": lambda issuer, to: _cut(issuer.token(to), 2, ""),
+    "other claims": lambda issuer, to: _cut(issuer.token(to), 1, _encoded(issuer.claims(to, sub="root"))),
+    "nested": lambda issuer, to: _cut(issuer.token(to), 1, base64.urlsafe_b64encode(b"[" * 3000).decode()),
+    "no JSON": lambda issuer, to: _cut(issuer.token(to), 0, "e30"),
+    "elliptic key for RSA": lambda issuer, to: _cut(
+        issuer.token(to, kid="ec"), 0, _encoded({"alg": "RS256", "kid": "ec"})
+    ),
+    "critical header": lambda issuer, to: jwt.encode(
+        issuer.claims(to), issuer.keys["rsa"], algorithm="RS256", headers={"kid": "rsa", "crit": ["exp"], "exp": 1}
+    ),
+    "another issuer": lambda issuer, to: issuer.token(to, iss="https://evil.example"),
+    "issuer with a slash": lambda issuer, to: issuer.token(to, iss=issuer.url + "/"),
+    "no issuer": lambda issuer, to: issuer.token(to, iss=None),
+    "issuers": lambda issuer, to: jwt.api_jws.encode(
+        orjson.dumps(issuer.claims(to, iss=[issuer.url])), issuer.keys["rsa"], algorithm="RS256", headers={"kid": "rsa"}
+    ),
+    "expired": lambda issuer, to: issuer.token(to, exp=int(time.time()) - 120),
+    "not yet": lambda issuer, to: issuer.token(to, nbf=int(time.time()) + 3600),
+    "issued later": lambda issuer, to: issuer.token(to, iat=int(time.time()) + 3600),
+    "no end": lambda issuer, to: issuer.token(to, exp=None),
+    "no begin": lambda issuer, to: issuer.token(to, iat=None),
+    "too old for its lifetime": lambda issuer, to: issuer.token(to, iat=int(time.time()) - 7200),
+    "no audience": lambda issuer, to: issuer.token(None),
+    "the origin as audience": lambda issuer, to: issuer.token(to.removesuffix("/t/acme/mcp")),
+    "audience with a suffix": lambda issuer, to: issuer.token(to + "/x"),
+    "audience as a prefix": lambda issuer, to: issuer.token(to[:-1]),
+    "no subject": lambda issuer, to: issuer.token(to, sub=None),
+    "empty subject": lambda issuer, to: issuer.token(to, sub=""),
+    "long subject": lambda issuer, to: issuer.token(to, sub="a" * 201),
+    "subject with a line break": lambda issuer, to: issuer.token(to, sub="ada\nuser:root"),
+    "subject with a blank": lambda issuer, to: issuer.token(to, sub="ada "),
+    "numeric subject": lambda issuer, to: issuer.token(to, sub=7),
+    "ID token by its type": lambda issuer, to: jwt.encode(
+        issuer.claims(to), issuer.keys["rsa"], algorithm="RS256", headers={"kid": "rsa", "typ": "id_token+jwt"}
+    ),
+    "bound to a key": lambda issuer, to: issuer.token(to, cnf={"jkt": "0" * 43}),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+async def test_a_token_that_is_none_is_refused_like_a_wrong_key(
+    gateway: RunningGateway, issuer: LocalIssuer, kind: str
+) -> None:
+    """Ours: no forged, altered, foreign or ended token is accepted, and the response does not tell why (TEN-2)."""
+    forged = await gateway.rpc("acme", FORGED[kind](issuer, _audience(gateway)), "tools/list")
+    wrong = await gateway.rpc("acme", "wrong", "tools/list")
+
+    assert forged.status_code == 401
+    assert forged.json()["error"]["message"] == wrong.json()["error"]["message"]
+    assert forged.headers["www-authenticate"] == wrong.headers["www-authenticate"]
+    assert (await gateway.admin.get("/tenants/acme/people")).json()["items"] == []
+    assert await _status(gateway, issuer.token(_audience(gateway))) == 200
+
+
+async def test_a_token_for_one_tenant_is_none_at_another(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+    """Ours: two tenants with the same issuer do not accept each other's tokens, also when they are cached (ISO-1)."""
+    mine, theirs = issuer.token(_audience(gateway)), issuer.token(_audience(gateway, "globex"))
+    statuses = [
+        [await _status(gateway, token, slug) for slug in ("acme", "globex", "acme")] for token in (mine, theirs)
+    ]
+    elsewhere = [
+        await gateway.http.get(path, headers={"authorization": f"Bearer {mine}"})
+        for path in ("/admin/v1/tenants/acme/tools", "/metrics", "/t/acme/sse")
+    ]
+
+    assert statuses == [[200, 401, 200], [401, 200, 401]]
+    assert [answer.status_code for answer in elsewhere] == [401, 401, 401]
+
+
+async def test_a_person_takes_over_nothing_of_a_key(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+    """Ours: whatever subject an issuer signs, it is none of a key's; a person's row is no key (ISO-1)."""
+    made = await gateway.admin.post("/tenants/acme/keys", json={"name": "agent", "scopes": ["mcp"]})
+    key = made.json()["id"]
+    assert await _status(gateway, issuer.token(_audience(gateway), sub=key)) == 200
+    [person] = (await gateway.admin.get("/tenants/acme/people")).json()["items"]
+
+    path = f"/tenants/acme/keys/{person['id']}"
+    answers = [
+        await gateway.admin.get(path),
+        await gateway.admin.post(f"{path}/rotate"),
+        await gateway.admin.patch(path, json={"name": "mine"}),
+        await gateway.admin.post(f"/tenants/acme/people/{key}/deny"),
+    ]
+
+    assert person["subject"] == f"corp:{key}" != made.json()["subject"]
+    assert [answer.status_code for answer in answers] == [404, 404, 404, 404]
+
+
+async def test_a_refused_token_is_explained_in_the_trail(database: TestDatabase, redis_url: str) -> None:
+    """Ours: the tenant's administrator reads why sign-in fails; the client does not (SAF-4)."""
+    evil = "https://evil.example"  # of no issuer of the tenant: nothing to explain
+    wrong: list[dict[str, Any]] = [
+        {"iss": evil},
+        {"exp": 1},
+        {"aud": "https://other.example"},
+        {"cnf": {}},
+        {"cnf": {}},
+    ]
+    async with (
+        recording_upstream() as upstream,
+        running_gateway(database.app_url, redis_url, egress_allow=[upstream.authority]) as gateway,
+    ):
+        await gateway.create_tenant("acme")
+        issuer = new_issuer(upstream)
+        await add_issuer(gateway, "acme", issuer)
+        for claims in wrong:
+            assert await _status(gateway, issuer.token(**{"audience": _audience(gateway), **claims})) == 401
+    async with running_gateway(database.app_url, redis_url) as gateway:  # it has written what it counted
+        entries = (await gateway.admin.get("/tenants/acme/audit")).json()["items"]
+
+    refused = {
+        entry["outcome"].rpartition(".")[2]: entry["detail"]["count"]
+        for entry in entries
+        if (entry["principal"], entry["action"]) == ("issuer:corp", "sign-in")
+    }
+    assert refused == {"time": 1, "audience": 1, "confirmation": 2}
+
+
+def _rsa(bits: int, exponent: int = 65537) -> dict[str, Any]:
+    """A published RSA key of this size; that it is no product of two primes matters to no one."""
+    modulus = (1 << (bits - 1)) + 1
+
+    def encoded(number: int) -> str:
+        raw = number.to_bytes((number.bit_length() + 7) // 8)
+        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+    return {"kty": "RSA", "n": encoded(modulus), "e": encoded(exponent), "kid": "x"}
+
+
+@pytest.mark.parametrize(
+    "jwk",
+    [
+        _rsa(1024),
+        _rsa(16_384),
+        _rsa(65_536),
+        _rsa(2048, exponent=1),
+        _rsa(2048, exponent=(1 << 2000) + 1),
+        {**_rsa(2048), "use": "enc"},
+        {**_rsa(2048), "alg": "RS512"},
+        {**_rsa(2048), "key_ops": ["sign"]},
+        {**_rsa(2048), "n": 7},
+        {"kty": "oct", "k": "c2VjcmV0"},
+        {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"},
+        {"kty": ["RSA"]},
+        {},
+    ],
+)
+def test_a_key_that_is_weak_or_costly_verifies_nothing(jwk: dict[str, Any]) -> None:
+    """Ours: a published key is used only for its purpose, within sizes that do not stop the loop (ISO-6)."""
+    assert read_key(jwk, "RS256") is None
+    assert read_key({**_rsa(2048)}, "RS256") is not None

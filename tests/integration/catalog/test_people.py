@@ -1,0 +1,114 @@
+"""People and issuers in the catalog: their limits, and what a denial reaches."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gateway.catalog.identity import issuers, people
+from gateway.catalog.identity.issuers import IssuerDraft
+from gateway.domain.events import KeyChanged
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
+from gateway.domain.tenancy.keys import Key, Scope
+from gateway.errors import InvalidBody, LimitExceeded
+from tests.integration.catalog.conftest import BY, Changes
+
+DRAFT = IssuerDraft(
+    name="corp",
+    url="https://login.example",
+    jwks_url="https://login.example/keys",
+    rules=(AdmissionRule(),),
+    algorithms=("RS256",),
+    subject_claim="sub",
+    groups_claim="groups",
+    max_lifetime_s=3600,
+    enabled=False,
+)
+
+
+@pytest.fixture
+async def issuer(changes: Changes) -> Issuer:
+    """An issuer of `acme`."""
+    return await issuers.create_issuer(changes.tenant.id, changes.catalog, DRAFT, by=BY)
+
+
+def _person(changes: Changes, issuer: Issuer, name: str, *, ends: datetime | None = None) -> Key:
+    return Key(
+        tenant=changes.tenant.id,
+        id=person_id(changes.tenant.id, issuer.id, name),
+        name=name,
+        scopes=frozenset({Scope.MCP}),
+        subject=issuer.subject_of(name),
+        profile=None,
+        digest=b"d",
+        created_at=datetime.now(UTC),
+        expires_at=ends or datetime.now(UTC) + timedelta(days=1),
+        revoked_at=None,
+        version=1,
+        issuer=issuer.id,
+    )
+
+
+async def test_people_are_bounded_and_old_ones_make_room(
+    changes: Changes, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: an issuer with any number of users fills no table; whoever was denied stays denied (ISO-6, TEN-2)."""
+    monkeypatch.setattr(people, "MOST_PEOPLE", 2)
+    store = changes.catalog.store
+    old = datetime.now(UTC) - timedelta(days=31)
+    for name in ("ada", "bob"):
+        await people.enter_person(store, _person(changes, issuer, name, ends=old))
+    ada = _person(changes, issuer, "ada")
+    await people.deny_person(changes.tenant.id, changes.catalog, ada.id, by=BY)
+
+    await people.enter_person(store, _person(changes, issuer, "cid"))
+    with pytest.raises(LimitExceeded):
+        await people.enter_person(store, _person(changes, issuer, "dan"))
+
+    found = await people.page_people(changes.tenant.id, changes.catalog, after=None, limit=10)
+    assert {person.name for person in found} == {"ada", "cid"}
+    assert (await people.enter_person(store, ada)).revoked_at is not None
+
+
+async def test_a_person_is_stored_once_and_again_only_for_a_later_end(changes: Changes, issuer: Issuer) -> None:
+    """Ours: a person who calls all day costs no write per call, and keeps version and first sign-in (TEN-2)."""
+    store, ada = changes.catalog.store, _person(changes, issuer, "ada")
+    assert ada.expires_at is not None
+    first = await people.enter_person(store, ada)
+    soon = await people.enter_person(store, replace(ada, expires_at=ada.expires_at + timedelta(hours=1)))
+    later = await people.enter_person(store, replace(ada, expires_at=ada.expires_at + timedelta(hours=13), digest=b"x"))
+
+    assert soon == first
+    assert later.expires_at == ada.expires_at + timedelta(hours=13)
+    assert (later.version, later.created_at, later.digest) == (1, first.created_at, b"d")
+
+
+async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer) -> None:
+    """Ours: a tenant has few issuers, each by https but where the operator permits the host (ISO-6, TEN-2)."""
+    for index in range(issuers.MOST_ISSUERS - 1):
+        draft = replace(DRAFT, name=f"n{index}", url=f"https://login.example/{index}")
+        await issuers.create_issuer(changes.tenant.id, changes.catalog, draft, by=BY)
+    with pytest.raises(LimitExceeded):
+        draft = replace(DRAFT, name="more", url="https://login.example/more")
+        await issuers.create_issuer(changes.tenant.id, changes.catalog, draft, by=BY)
+    for url in ("http://login.example", "https://login.example?tenant=a", "ftp://login.example", "https://"):
+        draft = replace(DRAFT, name="plain", url=url, enabled=True)
+        with pytest.raises(InvalidBody, match="https"):
+            await issuers.create_issuer(changes.tenant.id, changes.catalog, draft, by=BY)
+    assert changes.upstream.seen == []
+    assert issuer.name == "corp"
+
+
+async def test_a_change_of_an_issuer_ends_what_its_people_opened(changes: Changes, issuer: Issuer) -> None:
+    """Ours: each person has another version then, which streams and cached callers are compared with (TEN-2)."""
+    tenant, ada = changes.tenant.id, _person(changes, issuer, "ada")
+    await people.enter_person(changes.catalog.store, ada)
+    changes.events.clear()
+
+    await issuers.update_issuer(tenant, changes.catalog, "corp", lambda draft: replace(draft, max_lifetime_s=60), by=BY)
+
+    assert KeyChanged(tenant=tenant, key=ada.id) in changes.events
+    assert (await people.get_person(tenant, changes.catalog, ada.id)).version == 2
+    await issuers.remove_issuer(tenant, changes.catalog, "corp", by=BY)
+    assert KeyChanged(tenant=tenant, key=ada.id, is_ended=True) in changes.events
+    assert await people.page_people(tenant, changes.catalog, after=None, limit=10) == []

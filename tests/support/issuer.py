@@ -1,0 +1,74 @@
+"""An authorization server for tests: publishes signing keys at a recording upstream, and signs access tokens."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import jwt
+import orjson
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from tests.support.gateway import RunningGateway
+from tests.support.upstream import RecordingUpstream
+
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+
+def public_jwk(key: PrivateKey, kid: str | None, **more: object) -> dict[str, Any]:
+    """The published form of a key."""
+    if isinstance(key, rsa.RSAPrivateKey):
+        found = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    else:
+        found = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    return {**found, "use": "sig", **({} if kid is None else {"kid": kid}), **more}
+
+
+@dataclass(slots=True)
+class LocalIssuer:
+    """Keys by id; the upstream answers every request with metadata and keys in one document."""
+
+    upstream: RecordingUpstream
+    keys: dict[str, PrivateKey] = field(default_factory=dict[str, PrivateKey])
+
+    @property
+    def url(self) -> str:
+        """The issuer identifier."""
+        return self.upstream.url
+
+    def publish(self, *further: object, **more: object) -> None:
+        """Answer with all keys, and with `further` ones as they are."""
+        keys = [*(public_jwk(key, kid) for kid, key in self.keys.items()), *further]
+        document = {"issuer": self.url, "jwks_uri": f"{self.url}/keys", "keys": keys, **more}
+        self.upstream.body = orjson.dumps(document)
+
+    def claims(self, audience: object, **more: object) -> dict[str, Any]:
+        """The claims of a good token; a claim of None is left out."""
+        now = int(time.time())
+        standard = {"iss": self.url, "sub": "ada", "aud": audience, "iat": now, "exp": now + 600}
+        return {name: value for name, value in {**standard, **more}.items() if value is not None}
+
+    def token(self, audience: object, *, kid: str = "rsa", **claims: object) -> str:
+        """A token signed with one of the keys."""
+        key = self.keys[kid]
+        algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
+        return jwt.encode(self.claims(audience, **claims), key, algorithm=algorithm, headers={"kid": kid})
+
+
+def new_issuer(upstream: RecordingUpstream) -> LocalIssuer:
+    """An issuer with an RSA key and an elliptic one, published."""
+    keys: dict[str, PrivateKey] = {
+        "rsa": rsa.generate_private_key(public_exponent=65537, key_size=2048),
+        "ec": ec.generate_private_key(ec.SECP256R1()),
+    }
+    issuer = LocalIssuer(upstream, keys)
+    issuer.publish()
+    return issuer
+
+
+async def add_issuer(gateway: RunningGateway, slug: str, issuer: LocalIssuer, **more: object) -> dict[str, Any]:
+    """The issuer as the tenant's; it admits everybody unless other rules are given."""
+    body = {"name": "corp", "url": issuer.url, "rules": [{}], **more}
+    answer = await gateway.admin.post(f"/tenants/{slug}/issuers", json=body)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
