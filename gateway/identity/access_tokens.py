@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, cast
 
 import jwt
+from jwt.utils import from_base64url_uint
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.issuers import ALGORITHMS, Issuer, TenantIssuers
@@ -119,8 +120,7 @@ def _is_bounded(jwk: Mapping[str, Any]) -> bool:
     if len(modulus) > _MAX_RSA_BITS or len(exponent) > 8:
         return False
     try:
-        read = jwt.utils.from_base64url_uint
-        bits, power = read(modulus).bit_length(), read(exponent)
+        bits, power = from_base64url_uint(modulus).bit_length(), from_base64url_uint(exponent)
     except _BROKEN:
         return False
     return _MIN_RSA_BITS <= bits <= _MAX_RSA_BITS and 3 <= power < _MAX_EXPONENT

@@ -21,7 +21,7 @@ URL = "https://pets.example"
 RULES = {"include": [{"names": ["x*"]}]}
 GUARDRAIL = {"check": "secrets", "phases": ["call"], "action": "log"}
 SINK = {"kind": "https", "target": URL, "enabled": False}
-ISSUER = {"url": f"{URL}/new", "rules": [{}], "enabled": False}
+ISSUER: dict[str, Any] = {"url": f"{URL}/new", "rules": [{}], "enabled": False}
 SECRET = {"place": "bearer", "value": "planted", "origins": [URL]}
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants"): {"slug": "third"},

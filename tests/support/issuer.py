@@ -7,6 +7,7 @@ from typing import Any
 import jwt
 import orjson
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from tests.support.gateway import RunningGateway
 from tests.support.upstream import RecordingUpstream
@@ -17,9 +18,9 @@ PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 def public_jwk(key: PrivateKey, kid: str | None, **more: object) -> dict[str, Any]:
     """The published form of a key."""
     if isinstance(key, rsa.RSAPrivateKey):
-        found = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        found = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
     else:
-        found = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        found = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
     return {**found, "use": "sig", **({} if kid is None else {"kid": kid}), **more}
 
 
@@ -67,7 +68,7 @@ def new_issuer(upstream: RecordingUpstream) -> LocalIssuer:
 
 async def add_issuer(gateway: RunningGateway, slug: str, issuer: LocalIssuer, **more: object) -> dict[str, Any]:
     """The issuer as the tenant's; it admits everybody unless other rules are given."""
-    body = {"name": "corp", "url": issuer.url, "rules": [{}], **more}
+    body: dict[str, Any] = {"name": "corp", "url": issuer.url, "rules": [{}], **more}
     answer = await gateway.admin.post(f"/tenants/{slug}/issuers", json=body)
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()

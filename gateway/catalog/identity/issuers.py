@@ -71,9 +71,8 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
     _check_author(by, draft.audiences)
     place = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
     now = datetime.now(UTC)
-    made = Issuer(
-        id=new_issuer_id(), version=1, created_at=now, updated_at=now, **{**_members(draft), "jwks_url": place}
-    )
+    members: dict[str, Any] = {**_members(draft), "jwks_url": place}
+    made = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
     entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         if await issuers.count(tenant, db) >= MOST_ISSUERS:  # guard: issuers-bounded
@@ -118,7 +117,7 @@ async def update_issuer(
             revised = revise(_draft_of(current))
             _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
         await _check_profiles(tenant, db, revised.rules)
-        members = {**_members(revised), "jwks_url": place}
+        members = _members(revised) | {"jwks_url": place}
         saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
         entry.target, entry.detail = saved.name, _detail(saved)
         await issuers.save(tenant, db, saved)
@@ -251,8 +250,9 @@ def _members(draft: IssuerDraft) -> dict[str, Any]:
 
 
 def _draft_of(issuer: Issuer) -> IssuerDraft:
-    members = {name: getattr(issuer, name) for name in IssuerDraft.__slots__}
-    return IssuerDraft(**{**members, "jwks_url": issuer.jwks_url or None})
+    members: dict[str, Any] = {name: getattr(issuer, name) for name in IssuerDraft.__slots__}
+    members["jwks_url"] = issuer.jwks_url or None
+    return IssuerDraft(**members)
 
 
 def _detail(issuer: Issuer) -> dict[str, object]:

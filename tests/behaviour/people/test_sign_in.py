@@ -1,5 +1,7 @@
 """Access tokens of an issuer in place of keys: who is admitted where, and when that ends."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.documents import pets
@@ -8,7 +10,7 @@ from tests.support.issuer import LocalIssuer, add_issuer, new_issuer
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream
 
-CALL = {"name": "list_pets", "arguments": {}}
+CALL: dict[str, Any] = {"name": "list_pets", "arguments": {}}
 
 
 @pytest.fixture
@@ -96,11 +98,10 @@ async def test_a_token_without_the_scope_is_told_which_one(gateway: RunningGatew
     """Ours: `insufficient_scope` names the scopes that would do, so that a client asks for them (RFC 6750, TEN-2)."""
     await add_issuer(gateway, "acme", issuer, rules=[{"scope": "pets"}, {"group": "keepers"}])
 
+    claims: list[dict[str, Any]] = [{"scope": "cats pets"}, {"scp": ["pets"]}, {"groups": ["cleaners", "keepers"]}]
+
     refused = await gateway.rpc("acme", issuer.token(_audience(gateway), scope="cats"), "tools/list")
-    admitted = [
-        await gateway.rpc("acme", issuer.token(_audience(gateway), **more), "tools/list")
-        for more in ({"scope": "cats pets"}, {"scp": ["pets"]}, {"groups": ["cleaners", "keepers"]})
-    ]
+    admitted = [await gateway.rpc("acme", issuer.token(_audience(gateway), **more), "tools/list") for more in claims]
 
     assert refused.status_code == 403
     assert refused.headers["www-authenticate"] == (
@@ -211,7 +212,7 @@ async def test_an_issuer_that_cannot_work_is_refused(
 ) -> None:
     """Ours: a typing error is found when the issuer is created, not at the first sign-in (TEN-2)."""
     issuer.publish(**document)
-    body = {"name": "corp", "url": issuer.url, "rules": [{}]}
+    body: dict[str, Any] = {"name": "corp", "url": issuer.url, "rules": [{}]}
 
     answer = await gateway.admin.post("/tenants/acme/issuers", json=body)
 
@@ -224,7 +225,7 @@ async def test_an_admin_of_a_tenant_names_no_audience(gateway: RunningGateway, i
     """Ours: with one of another tenant, tokens of that tenant's people would be valid here too (ISO-1)."""
     admin = {"authorization": f"Bearer {await gateway.create_key('acme', 'admin', 'mcp')}"}
     less = {"authorization": f"Bearer {await gateway.create_key('acme', 'admin')}"}
-    body = {"name": "corp", "url": issuer.url, "rules": [{}]}
+    body: dict[str, Any] = {"name": "corp", "url": issuer.url, "rules": [{}]}
     url = f"{gateway.url}/admin/v1/tenants/acme/issuers"
 
     refused = [

@@ -72,7 +72,7 @@ def create_issuer(
     rules = _rules(admitted, profiles)
     if not rules:
         raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
-    named = {field: list(value) if isinstance(value, tuple) else value for field, value in more.items() if value}
+    named = {field: value for field, value in more.items() if value}
     wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **named}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: _describe(made))
