@@ -56,7 +56,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/integration/catalog/test_people.py": {
         "issuer-change-ends": (SKIP, "test_a_change_of_an_issuer_ends_what_its_people_opened"),
-        "issuer-tls": (SKIP, "test_issuers_are_bounded_and_need_tls"),
         "issuers-bounded": (NEVER, "test_issuers_are_bounded_and_need_tls"),
         "people-bounded": (NEVER, "test_people_are_bounded_and_old_ones_make_room"),
     },
@@ -677,7 +676,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "webhook-endpoint-origin": (NEVER, "test_a_policy_that_names_origins_holds_for_webhooks"),
         "webhook-outcome-of-this-version": (NEVER, "test_what_is_gone_elsewhere_disables_no_changed_endpoint"),
         "webhook-endpoint-held": (value("False"), "test_a_held_endpoint_gets_no_attempt"),
-        "webhook-endpoint-tls": (SKIP, "test_a_url_without_tls_is_refused"),
+        "url-tls": (SKIP, "test_a_url_without_tls_is_refused"),
         "webhook-endpoints-bounded": (NEVER, "test_endpoints_and_queues_are_bounded"),
         "webhook-queue-bounded": (ALWAYS, "test_endpoints_and_queues_are_bounded"),
     },

@@ -170,7 +170,7 @@ PEOPLE: ListRules[Key] = ListRules(
     name="people",
     keyed="id",
     texts=lambda one: (one.name, one.subject),
-    facts={"denied": lambda one: one.revoked_at is not None},
+    facts={"denied": lambda one: one.revoked_at is not None, "issuer": lambda one: one.subject.partition(":")[0]},
 )
 SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
 LIVE_SOURCES: ListRules[LiveSource] = ListRules(

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.origins import read_origins
+from gateway.catalog.origins import read_origins, refusal
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.credentials import AUTHORIZATION, CredentialLocation, StoredCredential
 from gateway.domain.http.headers import is_private
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
-from gateway.errors import Conflict, Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound
+from gateway.errors import Conflict, Fault, LimitExceeded, NameConflict, NameTaken, NotFound
 from gateway.store import credentials, primitives
 from gateway.store.audit import sinks
 from gateway.store.calls import guardrails
@@ -176,12 +176,12 @@ def _compose(draft: CredentialDraft) -> tuple[StoredCredential, Credential]:
 def _field(draft: CredentialDraft) -> str:
     if draft.place not in _WITH_FIELD:
         if draft.field is not None:
-            raise _refuse("/field", f"a {draft.place} credential goes into the header {AUTHORIZATION}; leave it out")
+            raise refusal("/field", f"a {draft.place} credential goes into the header {AUTHORIZATION}; leave it out")
         return AUTHORIZATION
     if draft.field is None:
-        raise _refuse("/field", f"required: the name of the {draft.place} that the credential fills")
+        raise refusal("/field", f"required: the name of the {draft.place} that the credential fills")
     if draft.place is CredentialLocation.HEADER and not _is_sendable(draft.field):
-        raise _refuse("/field", "must be the name of a header that requests of the gateway may carry")
+        raise refusal("/field", "must be the name of a header that requests of the gateway may carry")
     return draft.field
 
 
@@ -193,19 +193,15 @@ def _secret(draft: CredentialDraft) -> Credential:
     is_login = draft.username is not None and draft.password is not None
     if draft.place is CredentialLocation.BASIC:
         if draft.value is not None or not is_login:
-            raise _refuse("", "a basic credential has username and password, and no value")
+            raise refusal("", "a basic credential has username and password, and no value")
         if ":" in (draft.username or ""):
-            raise _refuse("/username", "must not contain a colon (RFC 7617)")
+            raise refusal("/username", "must not contain a colon (RFC 7617)")
         return Credential(username=draft.username, value=draft.password or "")
     if draft.value is None or draft.username is not None or draft.password is not None:
-        raise _refuse("", f"a {draft.place} credential has a value, and no username and password")
+        raise refusal("", f"a {draft.place} credential has a value, and no username and password")
     if draft.place is not CredentialLocation.QUERY and not is_header_value(draft.value):
-        raise _refuse("/value", "must be visible ASCII to go into a header")
+        raise refusal("/value", "must be visible ASCII to go into a header")
     return Credential(value=draft.value)
-
-
-def _refuse(pointer: str, reason: str) -> InvalidBody:
-    return InvalidBody(f"{pointer or 'the body'}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
 def _detail(made: StoredCredential) -> dict[str, object]:

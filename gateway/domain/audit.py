@@ -11,6 +11,9 @@ import msgspec
 from gateway.domain.identifiers import AuditId, AuditSinkId, TenantId
 from gateway.domain.tenancy.policy import Levels
 
+SIGN_IN = "sign-in"
+"""Action of the entries of failed sign-ins."""
+
 
 class CountedRefusal(NamedTuple):
     """A refusal that is counted: equal ones of a minute become one entry of the audit trail."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from gateway.domain.audit import CountedRefusal
+from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, digest_key, key_id_of
@@ -38,9 +38,6 @@ from gateway.identity.principals import STALE_S, is_same, key_of, lifetime_of, p
 from gateway.identity.single_flight import SingleFlight
 
 OPERATOR = Operator()
-SIGN_IN = "sign-in"
-"""Action of the entries of failed sign-ins."""
-
 REFUSED = (
     "the credential is missing or not valid; send the header `Authorization: Bearer KEY` with a key that is neither"
     " expired nor revoked"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from gateway.domain.audit import CountedRefusal
+from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ScopeMissing
@@ -18,7 +18,7 @@ from gateway.domain.tenancy.issuers import AdmissionRule, TenantIssuers, person_
 from gateway.domain.tenancy.keys import Key, Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
-from gateway.errors import Unauthenticated
+from gateway.errors import NotFound, Unauthenticated
 from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, verify
 from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
 from gateway.identity.single_flight import SingleFlight
@@ -172,7 +172,10 @@ class People:
                 self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
             raise Unauthenticated("") from None
         _check_rules(token, resource.profile)
-        person = await self._store.enter(_person_of(found.tenant, token))
+        try:
+            person = await self._store.enter(_person_of(found.tenant, token))
+        except NotFound:  # the issuer was deleted while it was cached
+            raise Unauthenticated("") from None
         if person.revoked_at is not None:  # guard: person-denied
             self._count(found.tenant, f"user:{person.subject}", "denied")
             raise Unauthenticated("")
@@ -191,7 +194,7 @@ class People:
 
     def _count(self, tenant: TenantId, name: str, reason: str) -> None:
         if self._refusals is not None:
-            self._refusals.count(tenant, CountedRefusal(name, "sign-in", f"{Unauthenticated.code}.{reason}"))
+            self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, f"{Unauthenticated.code}.{reason}"))
 
 
 def _check_rules(token: VerifiedToken, profile: str) -> None:

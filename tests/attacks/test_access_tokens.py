@@ -1,5 +1,6 @@
 """Attacks with access tokens: forged, confused, foreign, too long, bound elsewhere, or with keys that cost too much."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -148,6 +149,33 @@ async def test_a_token_for_one_tenant_is_none_at_another(gateway: RunningGateway
 
     assert statuses == [[200, 401, 200], [401, 200, 401]]
     assert [answer.status_code for answer in elsewhere] == [401, 401, 401]
+
+
+async def test_an_issuer_that_hangs_holds_up_its_own_tenant_only(
+    gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream
+) -> None:
+    """Ours: while one tenant's issuer sends no keys, people of another and keys of this one are served (ISO-2)."""
+    key = await gateway.create_key("acme", "mcp")
+    async with recording_upstream() as other:
+        theirs = new_issuer(other)
+        await gateway.create_tenant("initech")
+        await gateway.admin.put("/tenants/initech/egress", json={"allow": [other.authority]})
+        await add_issuer(gateway, "initech", theirs)
+        upstream.arrived.clear()
+        upstream.gate = asyncio.Event()
+        tokens = [issuer.token(_audience(gateway), sub=f"person-{number}") for number in range(12)]
+        hung = [asyncio.create_task(_status(gateway, token)) for token in tokens]
+        try:
+            await asyncio.wait_for(upstream.arrived.wait(), 20)
+            async with asyncio.timeout(20):
+                served = await _status(gateway, theirs.token(_audience(gateway, "initech")), "initech")
+                keyed = await _status(gateway, key)
+        finally:
+            upstream.gate.set()
+        statuses = await asyncio.gather(*hung)
+
+    assert (served, keyed) == (200, 200)
+    assert set(statuses) == {200}
 
 
 async def test_a_person_takes_over_nothing_of_a_key(gateway: RunningGateway, issuer: LocalIssuer) -> None:

@@ -87,4 +87,5 @@ class PersonListQuery(ListQuery):
     """Search, filters and order of people; without `sort` they are ordered by id."""
 
     denied: Annotated[bool | Absent, Field(description="Only people who are denied, or are not.")] = None
+    issuer: Annotated[IssuerName | Absent, Field(description="Only people of the issuer of this name.")] = None
     sort: ByNameOrTime = None

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.origins import refusal, require_tls
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
@@ -19,7 +19,6 @@ from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
-    EgressDenied,
     Fault,
     Forbidden,
     GatewayError,
@@ -34,7 +33,6 @@ from gateway.store import profiles
 from gateway.store.engine import Db
 from gateway.store.identity import issuers, people
 from gateway.upstream.auth.key_sets import check_key_set, discover
-from gateway.upstream.egress.addresses import read_address
 
 MOST_ISSUERS = 10
 """Limit on the issuers of one tenant."""
@@ -201,26 +199,14 @@ async def _find_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDra
     except InvalidBody:
         raise
     except GatewayError as error:
-        raise _unusable(pointer, error.message) from None
+        raise refusal(pointer, error.message) from None
     return place
 
 
 async def _check_url(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:
-    """Refuse a URL without TLS, unless the operator's or the tenant's list has its host and port."""
-    try:
-        parts = urlsplit(url)
-        host, port = (parts.hostname or "").lower(), parts.port
-    except ValueError:
-        raise _unusable(pointer, "must be an absolute https URL") from None
-    if parts.query or parts.fragment or not host or parts.scheme not in {"http", "https"}:
-        raise _unusable(pointer, "must be an absolute https URL without a query (RFC 8414 section 2)")
-    if parts.scheme == "https":
-        return
-    try:
-        entry = (read_address(host) or host, port or 80)
-        await catalog.upstream.check_listed(entry, tenant=tenant)  # guard: issuer-tls
-    except EgressDenied:
-        raise _unusable(pointer, "must be https; http is for hosts that the operator permits") from None
+    if "?" in url or "#" in url:
+        raise refusal(pointer, "must be an absolute https URL without a query (RFC 8414 section 2)")
+    await require_tls(tenant, catalog, url, pointer)
 
 
 async def _check_free(tenant: TenantId, db: Db, draft: IssuerDraft) -> None:
@@ -239,10 +225,6 @@ async def _check_profiles(tenant: TenantId, db: Db, rules: Sequence[AdmissionRul
             if profile != "default" and await profiles.get(tenant, db, profile) is None:
                 fault = Fault(pointer=f"/rules/{index}/profiles/{place}", reason="the tenant has no such profile")
                 raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
-
-
-def _unusable(pointer: str, reason: str) -> InvalidBody:
-    return InvalidBody(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
 def _members(draft: IssuerDraft) -> dict[str, Any]:

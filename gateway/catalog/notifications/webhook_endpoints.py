@@ -7,10 +7,9 @@ no new events; a delivery that waits goes on when the endpoint is enabled in tim
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlsplit
 
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.origins import find_origin
+from gateway.catalog.origins import find_origin, require_tls
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.catalog.updates.signatures import new_secret
 from gateway.domain.identifiers import TenantId, new_webhook_endpoint_id
@@ -18,9 +17,7 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.updates.webhook_endpoints import OutboundWebhook
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import (
-    EgressDenied,
     Fault,
-    InvalidBody,
     LimitExceeded,
     NameConflict,
     NameTaken,
@@ -32,8 +29,6 @@ from gateway.store import jobs
 from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.notifications import deliveries, webhook_endpoints
-from gateway.upstream.egress.addresses import read_address
-from gateway.upstream.egress.allow_list import AllowEntry
 
 MOST_ENDPOINTS = 10
 """Limit on the outbound webhook endpoints of one tenant."""
@@ -63,7 +58,7 @@ async def create_endpoint(
         NameTaken: the tenant has an endpoint of this name.
         LimitExceeded: the tenant has reached its limit of endpoints.
     """
-    await _check_url(tenant, catalog, draft.url)
+    await require_tls(tenant, catalog, draft.url, "/url")
     now, secret = datetime.now(UTC), new_secret()
     made = OutboundWebhook(
         id=new_webhook_endpoint_id(),
@@ -102,7 +97,7 @@ async def update_endpoint(
         InvalidBody, ReferenceMissing, NameTaken: as for a new endpoint.
         PreconditionFailed: the current version matches no expected tag.
     """
-    await _check_url(tenant, catalog, revise(_draft_of(await get_endpoint(tenant, catalog, name))).url)
+    await require_tls(tenant, catalog, revise(_draft_of(await get_endpoint(tenant, catalog, name))).url, "/url")
     entry = CatalogChange(action="webhook_endpoint.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_endpoint(tenant, db, name, locked=True)
@@ -225,32 +220,10 @@ async def _check_policy(tenant: TenantId, db: Db, url: str) -> None:
         raise ReferenceMissing(f"/url: {reason}", faults=[Fault(pointer="/url", reason=reason)])
 
 
-async def _check_url(tenant: TenantId, catalog: CatalogContext, url: str) -> None:
-    """Refuse a URL without TLS, unless the operator's or the tenant's list has its host and port."""
-    if find_origin(url) is None:
-        raise _unusable("must be an absolute https URL")
-    if urlsplit(url).scheme == "https":
-        return
-    try:
-        await catalog.upstream.check_listed(_entry_of(url), tenant=tenant)  # guard: webhook-endpoint-tls
-    except EgressDenied:
-        raise _unusable("must be https; http is for hosts that the operator permits") from None
-
-
-def _entry_of(url: str) -> AllowEntry:
-    parts = urlsplit(url)
-    host = (parts.hostname or "").lower()
-    return read_address(host) or host, parts.port or 80
-
-
 async def _check_name(tenant: TenantId, db: Db, name: str) -> None:
     if await webhook_endpoints.get(tenant, db, name) is not None:
         conflict = NameConflict(name=name, owner=f"webhook_endpoint:{name}")
         raise NameTaken(f"there is a webhook endpoint {name} already", conflicts=[conflict])
-
-
-def _unusable(reason: str) -> InvalidBody:
-    return InvalidBody(f"/url: {reason}", faults=[Fault(pointer="/url", reason=reason)])
 
 
 def _draft_of(endpoint: OutboundWebhook) -> EndpointDraft:

@@ -47,7 +47,10 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     "issuers": (
         click.option("--enabled/--disabled", default=None, help="Only issuers whose tokens are accepted, or are not."),
     ),
-    "people": (click.option("--denied/--not-denied", default=None, help="Only people who are denied, or are not."),),
+    "people": (
+        click.option("--denied/--not-denied", default=None, help="Only people who are denied, or are not."),
+        click.option("--issuer", help="Only people of the issuer of this name."),
+    ),
     "sources": (_choice("expose", list(Exposure), "Only sources whose operations are reached so."),),
     "live-sources": (
         _choice("kind", list(LiveKind), "Only live sources of this kind."),

@@ -27,8 +27,13 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
     changed: Any = (await terminal.do("issuer", "update", "corp", "--admit", "everyone", "--disable", "--json")).value
     assert (changed["enabled"], [rule["group"] for rule in changed["rules"]]) == (False, [None])
     assert "corp" not in (await terminal.do("issuer", "list", "--enabled")).out
+    lifetime = ("--max-lifetime", "600", "--algorithm", "ES256", "--groups-claim", "groups")
+    changed = (await terminal.do("issuer", "update", "corp", *lifetime, "--json")).value
+    assert (changed["max_lifetime_s"], changed["algorithms"], changed["enabled"]) == (600, ["ES256"], False)
+    assert [rule["group"] for rule in changed["rules"]] == [None]
+    await terminal.do("issuer", "update", "corp", "--groups-claim", "/realm/roles")
     assert "/realm/roles" in (await terminal.do("issuer", "show", "corp")).out
-    assert (await terminal.do("person", "list", "--denied", "--json")).value == []
+    assert (await terminal.do("person", "list", "--denied", "--issuer", "corp", "--json")).value == []
     for verb in ("show", "deny", "allow"):
         assert (await terminal.run("person", verb, "key_none")).code == 5
     assert (await terminal.do("issuer", "delete", "corp", "--yes")).out == "deleted corp\n"

@@ -634,7 +634,8 @@ async def _rows_of(superuser: PostgresConnection, tenant: TenantId) -> dict[str,
     found: dict[str, list[dict[str, object]]] = {}
     for name, table in metadata.tables.items():
         query = f"select {_columns(table)} from {name} where {'id' if name == 'tenants' else 'tenant_id'} = $1"
-        found[name] = [dict(row) for row in await superuser.fetch(query, tenant)]
+        rows = [dict(row) for row in await superuser.fetch(query, tenant)]
+        found[name] = sorted(rows, key=repr)  # the server orders no rows by itself
     return found
 
 

@@ -15,7 +15,7 @@ from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, TenantIssuers
 from gateway.domain.tenancy.keys import Key, mint_key
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import DatabaseUnavailable, LimitExceeded, Unauthenticated
+from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
 from gateway.identity.people import IssuerDirectory, People, Target
@@ -100,6 +100,18 @@ async def test_a_cached_token_is_for_the_resource_that_it_was_checked_for() -> N
         await credentials.authenticate(token, target=_at("/t/acme/dogs/mcp"))
     with pytest.raises(Unauthenticated):
         await credentials.authenticate(token)
+
+
+async def test_a_person_of_an_issuer_that_was_just_deleted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a cached issuer whose row is gone is no issuer, and no missing page (TEN-2)."""
+    stored = Stored()
+
+    async def enter(person: Key) -> Key:
+        raise NotFound(f"no such issuer {person.issuer}")
+
+    monkeypatch.setattr(stored, "enter", enter)
+    with pytest.raises(Unauthenticated):
+        await _credentials(stored).authenticate(_token(), target=_at())
 
 
 async def test_a_person_who_changed_is_signed_in_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """`gateway issuer`: authorization servers whose access tokens a tenant accepts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 
@@ -23,6 +23,21 @@ _admit_option = click.option(
 _profile_option = click.option(
     "--profile", "profiles", multiple=True, help="Admit them at this profile only; may be repeated."
 )
+_OPTIONS = (
+    click.option("--jwks-url", help="Where the signing keys are, if the issuer has no metadata."),
+    click.option("--audience", "audiences", multiple=True, help="Another accepted audience (operator only)."),
+    click.option("--algorithm", "algorithms", multiple=True, help="A signature algorithm that it uses."),
+    click.option("--groups-claim", help="The claim with the groups: a name or a JSON Pointer (groups)."),
+    click.option("--subject-claim", help="The claim that names the person (sub)."),
+    click.option("--max-lifetime", "max_lifetime_s", type=int, help="Seconds for which a token is accepted (3600)."),
+    click.option("--enable/--disable", "enabled", default=None, help="Accept its tokens, or do not."),
+)
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
 
 
 @click.group("issuer", cls=Commands)
@@ -54,10 +69,7 @@ def show_issuer(context: AdminContext, name: str) -> None:
 @click.argument("issuer_url", metavar="URL")
 @_admit_option
 @_profile_option
-@click.option("--jwks-url", help="Where the signing keys are, if the issuer has no metadata.")
-@click.option("--audience", "audiences", multiple=True, help="Another accepted audience (operator only).")
-@click.option("--groups-claim", help="The claim with the groups: a name or a JSON Pointer (groups).")
-@click.option("--subject-claim", help="The claim that names the person (sub).")
+@_with_options
 @with_tenant
 def create_issuer(
     context: AdminContext,
@@ -72,8 +84,7 @@ def create_issuer(
     rules = _rules(admitted, profiles)
     if not rules:
         raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
-    named = {field: value for field, value in more.items() if value}
-    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **named}
+    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_given(more)}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: _describe(made))
 
@@ -82,14 +93,13 @@ def create_issuer(
 @click.argument("name")
 @_admit_option
 @_profile_option
-@click.option("--enable/--disable", "enabled", default=None, help="Accept its tokens, or do not.")
+@_with_options
 @with_tenant
 def update_issuer(
-    context: AdminContext, name: str, admitted: Sequence[str], profiles: Sequence[str], enabled: bool | None
+    context: AdminContext, /, name: str, admitted: Sequence[str], profiles: Sequence[str], **more: object
 ) -> None:
-    """Replace the rules of an issuer, or switch it; sessions of its people end."""
-    given: JsonObject = {"rules": _rules(admitted, profiles) or None, "enabled": enabled}
-    wanted = {field: value for field, value in given.items() if value is not None}
+    """Replace the named members of an issuer, all its rules with --admit; sessions of its people end."""
+    wanted = _given({"rules": _rules(admitted, profiles), **more})
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
     context.show(changed, lambda: _describe(changed))
 
@@ -101,6 +111,10 @@ def update_issuer(
 def delete_issuer(context: AdminContext, name: str, yes: bool) -> None:
     """Delete an issuer with its people; their sessions end."""
     delete_one(context, _NOUN, name, is_sure=yes)
+
+
+def _given(options: Mapping[str, object]) -> JsonObject:
+    return {field: value for field, value in options.items() if value not in (None, (), [])}
 
 
 def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]:
