@@ -33,7 +33,7 @@ from gateway.web.hosts import default_hosts
 from gateway.web.metrics import MonitoringKeys, metrics_routes
 from gateway.web.prefix_router import PrefixRouter
 from gateway.web.problems import problem_handlers
-from gateway.web.protected_resources import metadata_route
+from gateway.web.protected_resources import key_set_route, metadata_route
 from gateway.web.proxies import Proxies
 
 
@@ -90,13 +90,13 @@ def build_admin(
 def build_probes(
     infrastructure: Infrastructure, runtime: Runtime, readiness: Readiness, settings: Settings
 ) -> list[BaseRoute]:
-    """Build `/healthz`, `/readyz`, the error page and metadata of resources, which every listener serves."""
+    """Build `/healthz`, `/readyz`, the error page, metadata of resources, and keys, which every listener serves."""
     checks = (("database", infrastructure.store.check), ("redis", infrastructure.bus.check))
     readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
     people = runtime.credentials.people
     metadata = [] if people is None else [metadata_route(runtime.credentials, people)]
-    return [*probes, error_page_route(), *metadata]
+    return [*probes, error_page_route(), *metadata, key_set_route(runtime.signer.key_set)]
 
 
 def build_metrics(metrics: Metrics, runtime: Runtime, settings: Settings) -> list[BaseRoute]:

@@ -37,6 +37,8 @@ from gateway.registry.cursors import Cursors
 from gateway.registry.views import ViewCache
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
+from gateway.upstream.auth.assertions import AssertionSigner
+from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.web.providers.open_providers import OpenProviders
@@ -58,6 +60,7 @@ class Runtime:
     orphans: OrphanedSessions
     live: LiveParts
     providers: OpenProviders
+    signer: AssertionSigner
 
 
 def build_runtime(
@@ -73,13 +76,14 @@ def build_runtime(
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
     infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
     secrets = CredentialCache(infrastructure.store, infrastructure.cipher)
-    tokens = Tokens(
-        infrastructure.upstream, SharedTokens(infrastructure.bus, secret=infrastructure.cipher.derive("access tokens"))
-    )
+    tokens = _build_tokens(infrastructure)
     cursors = Cursors(infrastructure.cipher.derive("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors)
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets))
-    dependencies = HandlerDependencies(code=code, tokens=tokens, queries=queries, live=live.requests)
+    signer = AssertionSigner(infrastructure.cipher.derive_all, public_url=settings.public_url)
+    dependencies = HandlerDependencies(
+        code=code, tokens=tokens, queries=queries, live=live.requests, delegations=Delegations(tokens, signer)
+    )
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
     credentials = _build_authenticator(infrastructure, keys, settings)
     spawn = infrastructure.tasks.spawn
@@ -88,14 +92,13 @@ def build_runtime(
     limiter = CallLimiter(infrastructure.bus, spawn=spawn)
     approvals = ApprovalStation(_catalog_of_calls(infrastructure, settings), spawn=spawn)
     guardrails = Guardrails(infrastructure.refusals, metrics, HookClient(infrastructure.upstream, secrets))
+    connections = Connections(snapshots, views, cursors, still_valid=credentials.still_valid, dismissed=orphans.check)
     return Runtime(
         snapshots=snapshots,
         secrets=secrets,
         views=views,
         credentials=credentials,
-        connections=Connections(
-            snapshots, views, cursors, still_valid=credentials.still_valid, dismissed=orphans.check
-        ),
+        connections=connections,
         calls=CallPipeline(
             limiter,
             infrastructure.refusals,
@@ -109,7 +112,13 @@ def build_runtime(
         orphans=orphans,
         live=live,
         providers=OpenProviders(credentials),
+        signer=signer,
     )
+
+
+def _build_tokens(infrastructure: Infrastructure) -> Tokens:
+    secret = infrastructure.cipher.derive("access tokens")
+    return Tokens(infrastructure.upstream, SharedTokens(infrastructure.bus, secret=secret))
 
 
 def _build_authenticator(infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings) -> Authenticator:

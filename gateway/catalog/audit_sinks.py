@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from gateway.catalog.credentials import find_credential
+from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -246,8 +246,9 @@ async def _check(tenant: TenantId, db: Db, sink: TrailSink) -> None:
             allowed = (await policies.get(tenant, db)).http_origins
             if allowed is not None and origin not in allowed:
                 raise _missing("/target", "the tenant's policy does not allow requests to this origin")
-            if sink.credential is not None:
-                await _check_credential(tenant, db, sink.credential, origin)
+            obstacle = None if sink.credential is None else await find_obstacle(tenant, db, sink.credential, origin)
+            if obstacle is not None:
+                raise _missing("/credential", obstacle)
             return
         case SinkKind.SYSLOG:
             if read_syslog_target(sink.target) is None:
@@ -257,15 +258,6 @@ async def _check(tenant: TenantId, db: Db, sink: TrailSink) -> None:
                 raise _invalid("must be a file name of letters, digits, - and _")  # guard: sink-file-name
     if sink.credential is not None:
         raise _missing("/credential", f"a sink of the kind {sink.kind} has no credential")
-
-
-async def _check_credential(tenant: TenantId, db: Db, name: str, origin: str) -> None:
-    try:
-        found = await find_credential(tenant, db, name)
-    except NotFound:
-        raise _missing("/credential", "the tenant has no such credential") from None
-    if found.name != name or origin not in found.origins:
-        raise _missing("/credential", "the credential was not stored for this origin")
 
 
 def _invalid(reason: str) -> InvalidBody:

@@ -4,45 +4,81 @@ The allowed origins are written together with the secret. A caller that may chan
 secret cannot redirect it to another origin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.origins import read_origins, refusal
+from gateway.catalog.origins import read_origins
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
-from gateway.domain.credentials import AUTHORIZATION, CredentialLocation, StoredCredential
+from gateway.domain.credentials import (
+    AUTHORIZATION,
+    CredentialKind,
+    CredentialLocation,
+    Delegation,
+    SignedAssertion,
+    StoredCredential,
+    TokenExchange,
+)
 from gateway.domain.http.headers import is_private
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
-from gateway.errors import Conflict, Fault, LimitExceeded, NameConflict, NameTaken, NotFound
+from gateway.errors import (
+    Conflict,
+    CredentialMissing,
+    Fault,
+    GatewayError,
+    LimitExceeded,
+    NameConflict,
+    NameTaken,
+    NotFound,
+    ReferenceMissing,
+)
 from gateway.store import credentials, primitives
 from gateway.store.audit import sinks
 from gateway.store.calls import guardrails
 from gateway.store.engine import Db
+from gateway.store.identity import issuers
 from gateway.store.live import live_sources
 from gateway.store.updates import watches
+from gateway.upstream.auth.assertions import check_audience
+from gateway.upstream.auth.key_sets import discover
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
 MOST_CREDENTIALS = 1_000
 """Limit on the credentials of one tenant."""
 _MOST_USERS_SHOWN = 20
 _NEVER_FILLED = frozenset({"accept", "content-type"})
+_MEMBERS_OF: Mapping[CredentialKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    CredentialKind.SHARED: ((), ()),
+    CredentialKind.EXCHANGE: (("issuer", "client_id", "value"), ("issuer", "client_id", "audience", "scopes")),
+    CredentialKind.ASSERTION: (("audience",), ("audience",)),
+}
+"""Required and possible members of a kind, besides those of all credentials."""
 _WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialDraft:
-    """A requested credential: it contains either a value, or a user name and a password."""
+    """A requested credential: a value; user name and password; or what its delegation needs.
+
+    An exchange has the name of the issuer, a client id and the client's secret as value. An assertion has no secret.
+    """
 
     name: str
     place: CredentialLocation
     origins: Sequence[str]
+    kind: CredentialKind = CredentialKind.SHARED
     value: str | None = field(default=None, repr=False)
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     field: str | None = None
+    audience: str | None = None
+    issuer: str | None = None
+    client_id: str | None = None
+    scopes: tuple[str, ...] = ()
 
 
 async def create_credential(
@@ -51,11 +87,12 @@ async def create_credential(
     """Create a credential.
 
     Raises:
-        InvalidBody: members of the draft do not fit together.
+        InvalidBody: members of the draft do not fit together, or the issuer has no token endpoint.
+        ReferenceMissing: the tenant has no such issuer.
         NameTaken: the tenant has a credential of this name.
         LimitExceeded: the tenant has reached its limit of credentials.
     """
-    made, secret = _compose(draft)
+    made, secret = _compose(draft, await _delegation(tenant, catalog, draft))
     entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         if await credentials.get(tenant, db, draft.name) is not None:
@@ -74,10 +111,10 @@ async def replace_credential(
 
     Raises:
         NotFound: the tenant has no such credential.
-        InvalidBody: members of the draft do not fit together.
+        InvalidBody, ReferenceMissing: as for a new credential.
         PreconditionFailed: the current version matches no expected tag.
     """
-    made, secret = _compose(draft)
+    made, secret = _compose(draft, await _delegation(tenant, catalog, draft))
     entry = CatalogChange(action="credential.update", target=draft.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_credential(tenant, db, draft.name)
@@ -115,7 +152,7 @@ async def remove_credential(
 
     Raises:
         NotFound: the tenant has none.
-        Conflict: handlers, watches, live sources, guardrails or sinks name it; the faults list the first 20 of them.
+        Conflict: handlers, sources, watches, live sources, guardrails or sinks name it; the faults list the first 20.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="credential.delete", target=name)
@@ -128,6 +165,7 @@ async def remove_credential(
         users += [("live_source", live) for live in await live_sources.of_credential(tenant, db, current.name)]
         users += [("guardrail", used) for used in await guardrails.of_credential(tenant, db, current.name)]
         users += [("audit_sink", used) for used in await sinks.of_credential(tenant, db, current.name)]
+        users += [("source", source) for source in await credentials.schemes_of(tenant, db, current.name)]
         refuse_in_use("credential", current.name, users)
         await credentials.remove(tenant, db, current.id)
 
@@ -144,6 +182,21 @@ async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredenti
     return found
 
 
+async def find_obstacle(tenant: TenantId, db: Db, name: str, origin: str | None) -> str | None:
+    """Return the reason why requests of the gateway itself to an origin cannot have this credential; None if they can.
+
+    A request of a call is different: it has a caller whom the credential can name.
+    """
+    found = await credentials.get(tenant, db, name)
+    if found is None:
+        return "the tenant has no such credential"
+    if found.name != name or origin not in found.origins:
+        return "the credential was not stored for this origin"
+    if found.delegation is not None:  # guard: delegation-without-caller-declared
+        return f"the credential names the caller ({found.kind}), and these requests have none; store a shared one"
+    return None
+
+
 def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> None:
     """Refuse the removal of an object that has users.
 
@@ -158,7 +211,58 @@ def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> Non
     raise Conflict(f"the {noun} {name} is used by {shown[0]}{more}", faults=faults)
 
 
-def _compose(draft: CredentialDraft) -> tuple[StoredCredential, Credential]:
+async def _delegation(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:
+    _check_members(draft)
+    if draft.kind is CredentialKind.ASSERTION:
+        audience = draft.audience or ""
+        try:
+            check_audience(audience, catalog.public_url)
+        except CredentialMissing as missing:
+            raise refusal("/audience", missing.message) from None
+        return SignedAssertion(audience=audience)
+    if draft.kind is CredentialKind.EXCHANGE:
+        return await _exchange(tenant, catalog, draft)
+    return None
+
+
+async def _exchange(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> TokenExchange:
+    async with catalog.store.transaction(tenant) as db:
+        issuer = await issuers.get(tenant, db, draft.issuer or "")
+    if issuer is None:
+        reason = "the tenant has no such issuer"
+        raise ReferenceMissing(f"/issuer: {reason}", faults=[Fault(pointer="/issuer", reason=reason)])
+    try:
+        token_url = await discover(catalog.upstream, tenant, issuer.url, "token_endpoint")
+    except GatewayError as error:
+        raise refusal("/issuer", error.message) from None
+    await require_tls(tenant, catalog, token_url, "/issuer")
+    return TokenExchange(
+        issuer=issuer.id,
+        issuer_name=issuer.name,
+        token_url=token_url,
+        client_id=draft.client_id or "",
+        audience=draft.audience,
+        scopes=draft.scopes,
+    )
+
+
+def _check_members(draft: CredentialDraft) -> None:
+    """Refuse members that another kind has, and places where a token cannot be."""
+    wanted, possible = _MEMBERS_OF[draft.kind]
+    for name in ("audience", "issuer", "client_id", "scopes"):
+        if getattr(draft, name) and name not in possible:
+            raise refusal(f"/{name}", f"a credential of the kind {draft.kind} has none; leave it out")
+    for name in wanted:
+        if not getattr(draft, name):
+            raise refusal(f"/{name}", f"required for the kind {draft.kind}")
+    is_delegated = draft.kind is not CredentialKind.SHARED
+    if is_delegated and draft.place not in {CredentialLocation.BEARER, CredentialLocation.HEADER}:
+        raise refusal("/place", "a token of the caller goes into a header: bearer or header")
+    if draft.kind is CredentialKind.ASSERTION and (draft.value or draft.username or draft.password):
+        raise refusal("/value", "an assertion has no secret; leave it out")
+
+
+def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[StoredCredential, Credential]:
     now = datetime.now(UTC)
     made = StoredCredential(
         id=new_credential_id(),
@@ -169,8 +273,9 @@ def _compose(draft: CredentialDraft) -> tuple[StoredCredential, Credential]:
         version=1,
         created_at=now,
         updated_at=now,
+        delegation=delegation,
     )
-    return made, _secret(draft)
+    return made, Credential(value="") if draft.kind is CredentialKind.ASSERTION else _secret(draft)
 
 
 def _field(draft: CredentialDraft) -> str:
@@ -205,4 +310,10 @@ def _secret(draft: CredentialDraft) -> Credential:
 
 
 def _detail(made: StoredCredential) -> dict[str, object]:
-    return {"id": made.id, "place": made.place.value, "field": made.field, "origins": list(made.origins)}
+    return {
+        "id": made.id,
+        "kind": made.kind.value,
+        "place": made.place.value,
+        "field": made.field,
+        "origins": list(made.origins),
+    }

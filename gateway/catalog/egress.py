@@ -1,19 +1,22 @@
-"""Allow-lists of private upstreams that the operator sets per tenant, and their reader for the egress guard.
+"""Allow-lists of private upstreams that the operator sets per tenant, their reader, and the check of URLs for TLS.
 
 Like the policy, the list belongs to a catalog revision: each snapshot contains the list of its revision.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.origins import find_origin
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.egress import Egress
-from gateway.errors import Fault, InvalidBody, NotFound
+from gateway.errors import EgressDenied, Fault, InvalidBody, NotFound
 from gateway.store import egress
 from gateway.store.engine import Store
+from gateway.upstream.egress.addresses import read_address
 from gateway.upstream.egress.allow_list import FORM, NOTHING, AllowList, read_entry, read_stored, write_entry
 
 
@@ -86,3 +89,27 @@ class StoredAllowLists:
         # While the database is unreachable, an outdated snapshot stays in use. Its withdrawn permissions must not.
         # guard: egress-outdated-list
         return snapshot.egress if snapshot.revision >= self.snapshots.newest(tenant) else NOTHING
+
+
+async def require_tls(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:
+    """Refuse a URL without TLS, unless the operator's or the tenant's list has its host and port.
+
+    Raises:
+        InvalidBody: it is no absolute URL, or neither https nor permitted; the fault has this pointer.
+    """
+    if find_origin(url) is None:
+        raise refusal(pointer, "must be an absolute https URL")
+    parts = urlsplit(url)
+    if parts.scheme == "https":
+        return
+    host = (parts.hostname or "").lower()
+    try:
+        entry = (read_address(host) or host, parts.port or 80)
+        await catalog.upstream.check_listed(entry, tenant=tenant)  # guard: url-tls
+    except EgressDenied:
+        raise refusal(pointer, "must be https; http is for hosts that the operator permits") from None
+
+
+def refusal(pointer: str, reason: str) -> InvalidBody:
+    """Return the error for one invalid member."""
+    return InvalidBody(f"{pointer or 'the body'}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])

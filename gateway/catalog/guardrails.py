@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from gateway.catalog.credentials import find_credential
+from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -150,14 +150,11 @@ async def _check_hook(tenant: TenantId, catalog: CatalogContext, db: Db, hook: H
     allowed = (await policies.get(tenant, db)).http_origins
     if allowed is not None and origin not in allowed:
         raise _missing("/hook/url", "the tenant's policy does not allow requests to this origin")
-    try:
-        named = await find_credential(tenant, db, hook.credential)
-    except NotFound:
-        raise _missing("/hook/credential", "the tenant has no such credential") from None
+    obstacle = await find_obstacle(tenant, db, hook.credential, origin)
+    if obstacle is not None:
+        raise _missing("/hook/credential", obstacle)
     opened = await credentials.open_named(tenant, db, catalog.sealer, hook.credential)
-    if opened is None or named.name != hook.credential or origin not in named.origins:
-        raise _missing("/hook/credential", "the credential was not stored for this origin")
-    if not is_secret(opened.credential.value):
+    if opened is None or not is_secret(opened.credential.value):
         raise _missing("/hook/credential", "its value must be a Standard Webhooks secret: whsec_ and base64")
 
 

@@ -1,14 +1,11 @@
-"""Origins in requests: scheme, host and port, normalised to the form in which they are compared; and URLs with TLS."""
+"""Origins in requests: scheme, host and port, normalised to the form in which they are compared."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from gateway.catalog.transaction import CatalogContext
-from gateway.domain.identifiers import TenantId
-from gateway.errors import EgressDenied, Fault, InvalidBody
+from gateway.errors import Fault, InvalidBody
 from gateway.openapi.document.json_access import Unusable
 from gateway.openapi.operation.servers import parse_server
-from gateway.upstream.egress.addresses import read_address
 
 
 def read_origins(given: Sequence[str], *, pointer: str) -> tuple[str, ...]:
@@ -37,27 +34,3 @@ def find_origin(url: str) -> str | None:
         return parse_server(url).origin
     except Unusable:
         return None
-
-
-async def require_tls(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:
-    """Refuse a URL without TLS, unless the operator's or the tenant's list has its host and port.
-
-    Raises:
-        InvalidBody: it is no absolute URL, or neither https nor permitted; the fault has this pointer.
-    """
-    if find_origin(url) is None:
-        raise refusal(pointer, "must be an absolute https URL")
-    parts = urlsplit(url)
-    if parts.scheme == "https":
-        return
-    host = (parts.hostname or "").lower()
-    try:
-        entry = (read_address(host) or host, parts.port or 80)
-        await catalog.upstream.check_listed(entry, tenant=tenant)  # guard: url-tls
-    except EgressDenied:
-        raise refusal(pointer, "must be https; http is for hosts that the operator permits") from None
-
-
-def refusal(pointer: str, reason: str) -> InvalidBody:
-    """Return the error for one invalid member."""
-    return InvalidBody(f"{pointer or 'the body'}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])

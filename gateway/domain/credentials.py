@@ -1,10 +1,12 @@
-"""Named credentials of a tenant without their secrets."""
+"""Named credentials of a tenant without their secrets, and how a request with one names the caller."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from gateway.domain.identifiers import CredentialId
+import msgspec
+
+from gateway.domain.identifiers import CredentialId, IssuerId
 
 
 class CredentialLocation(StrEnum):
@@ -15,6 +17,37 @@ class CredentialLocation(StrEnum):
     BEARER = "bearer"
     BASIC = "basic"
 
+
+class CredentialKind(StrEnum):
+    """Kind of the identity that an upstream gets: one for all callers, or the caller's, by exchange or assertion."""
+
+    SHARED = "shared"
+    EXCHANGE = "exchange"
+    ASSERTION = "assertion"
+
+
+class SignedAssertion(msgspec.Struct, frozen=True, kw_only=True, tag="assertion"):
+    """Each request has a JWT of the gateway (RFC 7519) for this audience, which names tenant, subject and tool."""
+
+    audience: str
+
+
+class TokenExchange(msgspec.Struct, frozen=True, kw_only=True, tag="exchange"):
+    """Each request has a token for which the caller's access token was exchanged at its own issuer (RFC 8693).
+
+    `token_url` is the token endpoint in that issuer's metadata. The secret of the client is the credential's value.
+    """
+
+    issuer: IssuerId
+    issuer_name: str
+    token_url: str
+    client_id: str
+    audience: str | None = None
+    scopes: tuple[str, ...] = ()
+
+
+Delegation = SignedAssertion | TokenExchange
+"""The way in which a credential names the caller."""
 
 AUTHORIZATION = "Authorization"
 
@@ -34,3 +67,12 @@ class StoredCredential:
     version: int
     created_at: datetime
     updated_at: datetime
+    delegation: Delegation | None = None
+    """None for a shared credential."""
+
+    @property
+    def kind(self) -> CredentialKind:
+        """The kind."""
+        if self.delegation is None:
+            return CredentialKind.SHARED
+        return CredentialKind.ASSERTION if isinstance(self.delegation, SignedAssertion) else CredentialKind.EXCHANGE

@@ -41,7 +41,7 @@ class DeclaredCompleter:
             case FetchedValues(http=http):
                 requester = HttpRequester(http, self.way)
                 with call.within(_COMPLETION_S):
-                    return await _fetch(requester, value, chosen)
+                    return await _fetch(requester, value, chosen, call)
             case None:
                 return Completions(values=())
 
@@ -67,8 +67,8 @@ class PythonCompleter:
             return await completions(self.function, completing, self.threads, is_async=is_async)
 
 
-async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str]) -> Completions:
-    answer = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}))
+async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
+    answer = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}), call)
     if answer.status >= _FIRST_ERROR:
         raise UpstreamError(f"The upstream answered with status {answer.status}.")
     found = read_json(answer)

@@ -44,6 +44,7 @@ from gateway.handlers.python.runner import PythonAction
 from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.result_forms import ResultForm
 from gateway.handlers.steps import StepsAction
+from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 
@@ -106,7 +107,7 @@ class ResolvedHandler:
                 return broken
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HandlerDependencies:
     """Optional dependencies. Without `code`, `queries` or `live` such handlers are unavailable."""
 
@@ -114,6 +115,7 @@ class HandlerDependencies:
     tokens: Tokens | None = None
     queries: Queries | None = None
     live: LiveRequests | None = None
+    delegations: Delegations | None = None
 
 
 class HandlerFactory:
@@ -134,6 +136,7 @@ class HandlerFactory:
         self._queries = parts.queries
         self._live = parts.live
         self._tokens = parts.tokens or Tokens(upstream)
+        self._delegations = parts.delegations
         self._threads = ThreadPool()
 
     def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
@@ -142,7 +145,14 @@ class HandlerFactory:
         Raises:
             NotYetSupported: this version cannot write the requests of the operation.
         """
-        handler = OperationHandler(tenant, tool, upstream=self._upstream, secrets=self._secrets, tokens=self._tokens)
+        handler = OperationHandler(
+            tenant,
+            tool,
+            upstream=self._upstream,
+            secrets=self._secrets,
+            tokens=self._tokens,
+            delegations=self._delegations,
+        )
         return OverriddenHandler(tool, handler) if tool.pinned or tool.result else handler
 
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
@@ -158,7 +168,11 @@ class HandlerFactory:
             NotYetSupported: this version cannot write the requests of the operation.
         """
         way = EgressContext(
-            tenant=snapshot.tenant, upstream=self._upstream, secrets=self._secrets, origins=snapshot.http_origins
+            tenant=snapshot.tenant,
+            upstream=self._upstream,
+            secrets=self._secrets,
+            origins=snapshot.http_origins,
+            delegations=self._delegations,
         )
         subject = HandlerSubject(name=item.name, definition=item.definition, handler=item.handler)
         runs: Runs

@@ -45,10 +45,9 @@ class HttpHandler(Generic[_Answer]):
         Raises:
             HandlerFailed, NotFound, UpstreamError: there is no answer; see `HttpRequester.send` and the form.
         """
-        del call
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")
-        return self._form.of_answer(await self._requester.send(prepared.request))
+        return self._form.of_answer(await self._requester.send(prepared.request, call))
 
 
 def digest_of(request: UpstreamRequest) -> bytes:

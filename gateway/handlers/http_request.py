@@ -14,12 +14,13 @@ from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
 from gateway.definitions.projection import drop, keep, point
 from gateway.domain.http.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.errors import CredentialMissing, EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
-from gateway.handlers.credentials import is_among, with_credential
-from gateway.handlers.interfaces import SecretReader
+from gateway.errors import EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
+from gateway.handlers.credentials import find_named, is_among, with_credential
+from gateway.handlers.interfaces import Call, SecretReader
 from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 from gateway.handlers.response_body.reading import JSON, TEXT, read_json
+from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
 from gateway.upstream.serialize.path_safety import check_path_value
@@ -30,6 +31,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 _IDEMPOTENT = _SAFE | {"PUT", "DELETE"}
 _DECLARABLE = frozenset({"accept", "content-type"})
 _FIRST_ERROR = 300
+UNAUTHORISED = 401
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class EgressContext:
     secrets: SecretReader
     origins: frozenset[str] | None
     redaction: Redaction = field(default_factory=Redaction)
+    delegations: Delegations | None = None
 
 
 class HttpRequester:
@@ -91,25 +94,29 @@ class HttpRequester:
         named = await self.credential(request.url)
         return await finish(show_request(request), self._way.redaction, () if named is None else (named.credential,))
 
-    async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
-        """Send the request and return the projected response; an echoed credential is redacted.
+    async def send(self, request: UpstreamRequest, call: Call, *, limit_bytes: int | None = None) -> UpstreamAnswer:
+        """Send the request for this call and return the projected response; an echoed credential is redacted.
 
         A response with status 300 or above, or without a body, is not projected.
 
         Raises:
-            CredentialMissing: the credential is not stored, or not for this origin.
+            CredentialMissing: the credential is not stored, or not for this origin, or the caller has none.
             HandlerFailed: the response is to be projected, but is not JSON or has nothing at the pointer.
             UpstreamError: there is no complete response.
         """
-        named = await self.credential(request.url)
+        stored = named = await self.credential(request.url)
         if named is not None:
+            if named.delegation is not None and self._way.delegations is not None:
+                named = await self._way.delegations.resolve(named, call.principal, call.action)
             request = with_credential(request, named)
         try:
             with anyio.fail_after(self._spec.timeout_s):
                 answer = await self._way.upstream.send(request, tenant=self._way.tenant, limit_bytes=limit_bytes)
         except TimeoutError:
             raise UpstreamTimeout("The upstream did not answer in time.") from None
-        if named is not None:
+        if named is not None and stored is not None:
+            if answer.status == UNAUTHORISED and self._way.delegations is not None:
+                await self._way.delegations.forget(stored, call.principal, named)
             answer = await self._way.redaction.apply(answer, (named.credential,))  # guard: handler-credential-echo
         is_cut = answer.status < _FIRST_ERROR and answer.body
         return project_answer(answer, self._spec.result) if is_cut else answer
@@ -123,12 +130,7 @@ class HttpRequester:
         name = self._spec.credential
         if name is None:
             return None
-        named = await self._way.secrets.named(self._way.tenant, name)
-        if named is None:
-            raise CredentialMissing(f"The credential {name!r} of this handler is not stored.")
-        if not is_among(url, named.origins):  # guard: handler-credential-origin
-            raise CredentialMissing(f"The credential {name!r} was not stored for this handler's origin.")
-        return named
+        return await find_named(self._way.secrets, self._way.tenant, name, url)
 
 
 def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:

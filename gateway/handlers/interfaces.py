@@ -123,6 +123,11 @@ class Call(Protocol):
         ...
 
     @property
+    def action(self) -> tuple[str, str]:
+        """The kind of the call (`call`, `read`, `get`, `complete`), and the name or URI of its primitive."""
+        ...
+
+    @property
     def correlation_id(self) -> str:
         """The correlation id for logs."""
         ...

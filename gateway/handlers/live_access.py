@@ -2,8 +2,7 @@
 
 from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.live_sources import LiveSource
-from gateway.errors import CredentialMissing
-from gateway.handlers.credentials import is_among, with_credential
+from gateway.handlers.credentials import find_named, with_credential
 from gateway.handlers.interfaces import SecretReader
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.reading import JSON
@@ -24,11 +23,7 @@ class StoredSourceAccess:
         """
         if source.credential is None:
             return request, ()
-        named = await self._secrets.named(source.tenant, source.credential)
-        if named is None:
-            raise CredentialMissing(f"The credential {source.credential!r} of this live source is not stored.")
-        if not is_among(request.url, named.origins):  # guard: live-credential-origin
-            raise CredentialMissing(f"The credential {source.credential!r} was not stored for this origin.")
+        named = await find_named(self._secrets, source.tenant, source.credential, request.url)
         return with_credential(request, named), (named.credential,)
 
     async def redact(self, raw: bytes, credentials: Credentials) -> bytes:

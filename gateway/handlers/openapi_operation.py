@@ -4,15 +4,19 @@ import hashlib
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.domain.http.plans import RequestPlan, SchemeKind
-from gateway.domain.http.requests import Credential, UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tools import Tool
+from gateway.errors import CredentialMissing
+from gateway.handlers.credentials import find_named
 from gateway.handlers.interfaces import Call, Prepared, SecretReader
 from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
-from gateway.upstream.auth.credentials import apply, require
+from gateway.upstream.auth.credentials import apply, choose, require
+from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.request_builder import RequestBuilder
@@ -32,6 +36,7 @@ class OperationHandler:
         upstream: UpstreamClient,
         secrets: SecretReader,
         tokens: Tokens | None = None,
+        delegations: Delegations | None = None,
     ) -> None:
         self._tenant = tenant
         self._source = tool.source
@@ -41,6 +46,7 @@ class OperationHandler:
         self._optional = frozenset(_optional_arguments(self._plan))
         self._upstream = upstream
         self._secrets = secrets
+        self._delegations = delegations
         self._redaction = Redaction()
         self._tokens = (tokens or Tokens(upstream)) if _may_fetch_tokens(self._plan) else None
 
@@ -75,7 +81,7 @@ class OperationHandler:
         require(security, stored)
         return await finish(show_request(request), self._redaction, tuple(stored.values()))
 
-    async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
+    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
         """Send the request and return the response; an echoed credential is redacted.
 
         Raises:
@@ -87,10 +93,41 @@ class OperationHandler:
         if not self._plan.security:
             return await self._upstream.send_streaming(request, tenant=self._tenant)
         stored = await self._secrets.credentials(self._tenant, self._source)
+        for one in stored.values():
+            if one.reference is not None:
+                return await self._run_with_references(request, stored, call)
         if self._tokens is not None:
             return await self._run_with_tokens(request, stored, self._tokens)
         answer = await self._upstream.send_streaming(apply(request, self._plan.security, stored), tenant=self._tenant)
         return await self._redaction.apply(answer, tuple(stored.values()))  # guard: credential-echo
+
+    async def _run_with_references(
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], call: Call
+    ) -> UpstreamAnswer:
+        """Send the request with the named credentials that its schemes refer to."""
+        found: dict[str, tuple[NamedCredential, NamedCredential]] = {}
+        for scheme in choose(self._plan.security, stored) or ():
+            reference = stored[scheme.name].reference
+            if reference is not None:
+                named = await find_named(self._secrets, self._tenant, reference, request.url)
+                caller = named
+                if named.delegation is not None:
+                    if self._delegations is None:
+                        raise CredentialMissing(
+                            f"The credential {reference!r} names the caller, who is not known here."
+                        )
+                    caller = await self._delegations.resolve(named, call.principal, call.action)
+                found[scheme.name] = named, caller
+        sent = {**stored, **{scheme: caller.credential for scheme, (_, caller) in found.items()}}
+        applied = apply(request, self._plan.security, sent)
+        digests = [caller.digest for _, caller in found.values() if caller.digest is not None]
+        if digests and len(digests) == len(found):
+            applied = replace(applied, credential=b"".join(digests))
+        answer = await self._upstream.send_streaming(applied, tenant=self._tenant)
+        if answer.status == _UNAUTHORISED and self._delegations is not None:
+            for named, caller in found.values():
+                await self._delegations.forget(named, call.principal, caller)
+        return await self._redaction.apply(answer, tuple(sent.values()))  # guard: reference-echo
 
     async def _run_with_tokens(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens

@@ -161,7 +161,7 @@ class _Run(Generic[_Answer]):
 
         async def act() -> list[Any]:
             request = requester.request(self._variables)
-            answer = await requester.send(request, limit_bytes=max(self._left, 1))
+            answer = await requester.send(request, self._call, limit_bytes=max(self._left, 1))
             if answer.status >= _FIRST_ERROR:
                 failed.append(answer)
                 return []

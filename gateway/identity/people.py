@@ -16,7 +16,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ScopeMissing
 from gateway.domain.tenancy.issuers import AdmissionRule, TenantIssuers, person_id
 from gateway.domain.tenancy.keys import Key, Scope
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
 from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, verify
@@ -189,6 +189,7 @@ class People:
             version=person.version,
             is_person=True,
             expires_at=token.expires_at,
+            token=InboundToken(token.issuer.id, text),
         )
         return SignedIn(principal, person)
 

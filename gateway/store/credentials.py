@@ -1,7 +1,7 @@
 """Credentials that handlers and watches refer to by name: stored sealed, opened for requests.
 
-The sealed value is bound to the credential's id, name, version, location, field and origins. If one of these is changed
-in the database, the value does not open, so it is not sent.
+The sealed value is bound to the credential's id, name, version, location, field, origins and delegation. If one of
+these is changed in the database, the value does not open, so it is not sent.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
-from gateway.domain.credentials import CredentialLocation, StoredCredential
+from gateway.domain.credentials import CredentialLocation, Delegation, StoredCredential
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import CredentialId, TenantId
 from gateway.domain.order import KEYED, Order
@@ -19,14 +19,16 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
-from gateway.store.tables import credentials, data_keys
+from gateway.store.tables import credentials, data_keys, secrets, sources
 
+_DELEGATED = "delegation"  # no origin, so it cannot be confused with one
 _PUBLIC_COLUMNS = (
     credentials.c.id,
     credentials.c.name,
     credentials.c.place,
     credentials.c.field,
     credentials.c.origins,
+    credentials.c.delegation,
     credentials.c.version,
     credentials.c.created_at,
     credentials.c.updated_at,
@@ -89,6 +91,8 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
         credential=Credential(value=secret.value, username=secret.username),
         origins=found.origins,
         field=found.field,
+        name=found.name,
+        delegation=found.delegation,
     )
 
 
@@ -105,6 +109,14 @@ async def save(
     done = await db.execute(update(credentials).where(*is_it).values(**sealed).returning(credentials.c.id))
     if done.one_or_none() is None:
         raise NotFound("There is no such credential.")
+
+
+async def schemes_of(tenant: TenantId, db: Db, name: str) -> Sequence[str]:
+    """Names of the sources whose security schemes use the credential of this name."""
+    is_of = (secrets.c.tenant_id == tenant, secrets.c.credential == name)
+    joined = (sources.c.tenant_id == secrets.c.tenant_id) & (sources.c.id == secrets.c.source_id)
+    wanted = select(sources.c.name).distinct().join_from(secrets, sources, joined).where(*is_of)
+    return list((await db.execute(wanted.order_by(sources.c.name))).scalars())
 
 
 async def remove(tenant: TenantId, db: Db, credential: CredentialId) -> bool:
@@ -128,6 +140,7 @@ async def _seal(
         "place": credential.place.value,
         "field": credential.field,
         "origins": list(credential.origins),
+        "delegation": None if credential.delegation is None else msgspec.to_builtins(credential.delegation),
         "version": credential.version,
         "data_key_id": key_id,
         "sealed": sealer.seal(tenant, wrapped, plain, *_bound(credential)),
@@ -138,7 +151,10 @@ async def _seal(
 def _bound(credential: StoredCredential) -> tuple[str, ...]:
     """The context to which the sealed value is bound."""
     facts = (credential.name, str(credential.version), credential.place.value, credential.field)
-    return ("credential", credential.id, *facts, *credential.origins)
+    delegation = credential.delegation
+    # guard: delegation-sealed
+    more = () if delegation is None else (_DELEGATED, msgspec.json.encode(delegation, order="sorted").decode())
+    return ("credential", credential.id, *facts, *credential.origins, *more)
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
@@ -159,4 +175,5 @@ def _shown(row: RowMapping) -> StoredCredential:
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        delegation=None if row["delegation"] is None else msgspec.convert(row["delegation"], Delegation),
     )

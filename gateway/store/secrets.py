@@ -26,8 +26,8 @@ async def save(
     found = (await db.execute(select(secrets.c.version).where(*is_it).with_for_update())).scalar_one_or_none()
     version = int(found or 0) + 1
     value = msgspec.json.encode({"value": credential.value, "username": credential.username})
-    sealed = sealer.seal(tenant, wrapped, value, source, scheme, str(version))
-    facts = {"version": version, "data_key_id": key_id, "sealed": sealed}
+    sealed = sealer.seal(tenant, wrapped, value, source, scheme, str(version), *_reference(credential.reference))
+    facts = {"version": version, "data_key_id": key_id, "sealed": sealed, "credential": credential.reference}
     if found is None:
         key = {"tenant_id": tenant, "id": new_secret_id(), "source_id": source, "scheme": scheme}
         await db.execute(insert_into(secrets).values(**key, **facts))
@@ -41,16 +41,16 @@ async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceI
     Raises:
         SecretUnreadable: a credential was changed, or no configured key opens it.
     """
-    wanted = select(secrets.c.scheme, secrets.c.version, secrets.c.sealed, data_keys.c.wrapped)
+    wanted = select(secrets.c.scheme, secrets.c.version, secrets.c.sealed, secrets.c.credential, data_keys.c.wrapped)
     joined = (data_keys.c.tenant_id == secrets.c.tenant_id) & (data_keys.c.id == secrets.c.data_key_id)
     is_of_source = (secrets.c.tenant_id == tenant, secrets.c.source_id == source)
     rows = await db.execute(wanted.join_from(secrets, data_keys, joined).where(*is_of_source))
-    return {
-        str(row["scheme"]): _credential(
-            sealer.open(tenant, row["wrapped"], row["sealed"], source, row["scheme"], str(row["version"]))
-        )
-        for row in rows.mappings()
-    }
+    found: dict[str, Credential] = {}
+    for row in rows.mappings():
+        context = (source, row["scheme"], str(row["version"]), *_reference(row["credential"]))
+        plain = sealer.open(tenant, row["wrapped"], row["sealed"], *context)
+        found[row["scheme"]] = _credential(plain, row["credential"])
+    return found
 
 
 async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
@@ -102,6 +102,10 @@ class _OpenSecret(msgspec.Struct):
     username: str | None = None
 
 
-def _credential(plain: bytes) -> Credential:
+def _credential(plain: bytes, reference: str | None) -> Credential:
     read = msgspec.json.decode(plain, type=_OpenSecret)
-    return Credential(value=read.value, username=read.username)
+    return Credential(value=read.value, username=read.username, reference=reference)
+
+
+def _reference(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)

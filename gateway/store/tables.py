@@ -196,6 +196,7 @@ secrets = Table(
     Column("version", BigInteger, nullable=False),
     Column("data_key_id", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
+    Column("credential", Text),
 )
 
 credentials = Table(
@@ -207,6 +208,7 @@ credentials = Table(
     Column("place", Text, nullable=False),
     Column("field", Text, nullable=False),
     Column("origins", ARRAY(Text), nullable=False),
+    Column("delegation", JSONB),
     Column("version", BigInteger, nullable=False),
     Column("data_key_id", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),

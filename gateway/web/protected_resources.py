@@ -1,4 +1,4 @@
-"""Protected resources: their metadata (RFC 9728) and the challenges that lead clients to it (RFC 6750, RFC 9728).
+"""Protected resources: metadata (RFC 9728), and the challenges that lead clients to it (RFC 6750). The gateway's keys.
 
 The challenge is the same for existing and missing tenants. The metadata exists where a tenant has an enabled issuer.
 """
@@ -44,6 +44,16 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
         return Response(orjson.dumps(content), media_type="application/json", headers=_HEADERS)
 
     return Route(ROOT + "{rest:path}", show, methods=["GET"])
+
+
+def key_set_route(keys: Mapping[str, object]) -> Route:
+    """Return the route of the keys with which upstreams verify the gateway's assertions (RFC 7517)."""
+    body = orjson.dumps(keys)
+
+    async def show(_: Request) -> Response:
+        return Response(body, media_type="application/jwk-set+json", headers={"cache-control": "public, max-age=300"})
+
+    return Route("/.well-known/jwks.json", show, methods=["GET"])
 
 
 def challenge(scope: Mapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:

@@ -12,7 +12,7 @@ from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAnswer
 from gateway.errors import GatewayError, TokenRefused
 from gateway.handlers.redaction.redaction import Redactor
-from gateway.upstream.auth.token_endpoint import fetch_token
+from gateway.upstream.auth.token_endpoint import client_credentials, fetch_token
 from gateway.upstream.client import UpstreamClient
 from tests.support.encodings import ENCODINGS, Encoding
 from tests.support.household import ACME, Household
@@ -247,6 +247,6 @@ async def test_a_token_endpoint_cannot_have_its_error_shown() -> None:
         api.status, api.body = 400, b'{"error":"abcdefghijkl_secret"}'
         scheme = SchemePlan(name="oauth", kind=SchemeKind.CLIENT_CREDENTIALS, token_url=f"{api.url}/token")
         with pytest.raises(TokenRefused) as refused:
-            await fetch_token(upstream, ACME.tenant, scheme, credential)
+            await fetch_token(upstream, ACME.tenant, client_credentials(scheme, credential))
 
     assert "abcdefghijkl" not in str(refused.value)

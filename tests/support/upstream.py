@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -32,6 +32,8 @@ class RecordingUpstream:
     body: bytes = b'{"ok":true}'
     headers: tuple[tuple[str, str], ...] = ()
     """Sent beside the content type."""
+    respond: Callable[[Seen], bytes] | None = None
+    """When set, the body of the answer to a request."""
     gate: asyncio.Event | None = None
     """When set, an answer waits for it."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -80,12 +82,13 @@ async def _exchange(upstream: RecordingUpstream, reader: asyncio.StreamReader, w
     method, target, _ = head[0].split(" ", 2)
     headers = tuple((name, value.strip()) for name, _, value in (line.partition(":") for line in head[1:]) if name)
     length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
-    body = await reader.readexactly(length)
-    upstream.seen.append(Seen(method=method, target=target, headers=headers, body=body))
+    seen = Seen(method=method, target=target, headers=headers, body=await reader.readexactly(length))
+    upstream.seen.append(seen)
     upstream.arrived.set()
     if upstream.gate is not None:
         await upstream.gate.wait()
-    answer = b"" if upstream.status == 204 or method == "HEAD" else upstream.body
+    body = upstream.body if upstream.respond is None else upstream.respond(seen)
+    answer = b"" if upstream.status == 204 or method == "HEAD" else body
     kind = f"content-type: {upstream.content_type}\r\n" if answer and upstream.content_type else ""
     kind += "".join(f"{name}: {value}\r\n" for name, value in upstream.headers)
     writer.write(f"HTTP/1.1 {upstream.status} X\r\n{kind}content-length: {len(answer)}\r\n\r\n".encode() + answer)

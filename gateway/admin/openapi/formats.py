@@ -8,6 +8,7 @@ METHOD = r"^[A-Za-z-]{1,32}$"
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
 POINTER = r"^(?:/(?:[^~/]|~0|~1)*)*$"
 DIGEST = r"^[0-9a-f]{32}$"
+SCOPE = r"^[!#-\[\]-~]+$"
 PATH = r"^(?:/(?:[^~/]|~0|~1)*)+$"
 
 WORDS = {
@@ -18,6 +19,7 @@ WORDS = {
     METHOD: "must be the name of an HTTP method",
     PRINTABLE: "must not be empty or hold control characters",
     POINTER: "must be a JSON Pointer (RFC 6901), such as /items/0",
+    SCOPE: "must be a scope (RFC 6749 section 3.3): visible ASCII without quotes and backslashes",
     DIGEST: "must have 32 hexadecimal digits, as the live source shows them",
     PATH: "must be a JSON Pointer (RFC 6901) in which `*` matches any part, such as /items/*/id",
 }

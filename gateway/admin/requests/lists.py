@@ -7,7 +7,7 @@ from pydantic import Field
 from gateway.admin.openapi.formats import PRINTABLE
 from gateway.admin.requests.models import Absent, PageQuery
 from gateway.admin.requests.primitives import Text, Uri
-from gateway.domain.credentials import CredentialLocation
+from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
@@ -107,6 +107,7 @@ class CredentialListQuery(ListQuery):
     """Search, filters and order of credentials."""
 
     place: Annotated[CredentialLocation | Absent, Field(description="Only credentials that go there.")] = None
+    kind: Annotated[CredentialKind | Absent, Field(description="Only credentials of this kind.")] = None
     sort: ByNameOrTime = None
 
 

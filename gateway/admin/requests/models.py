@@ -189,11 +189,17 @@ class LoginObject(BodyModel):
     password: Annotated[SecretText, Field(description="The second part of a credential for HTTP Basic.")]
 
 
+class ReferenceObject(BodyModel):
+    """A stored credential of the tenant, which may name the caller."""
+
+    credential: Annotated[str, Field(pattern=NAME, description="The name of the credential.")]
+
+
 LoginPair = Annotated[
     list[SecretText], Field(min_length=2, max_length=2, description="User name and password, for HTTP Basic.")
 ]
 Credentials = Annotated[
-    dict[SchemeName, SecretText | LoginPair | SecretObject | LoginObject],
+    dict[SchemeName, SecretText | LoginPair | SecretObject | LoginObject | ReferenceObject],
     Field(max_length=50, description="By name of the document's security scheme; stored encrypted, never shown."),
 ]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE
-from gateway.admin.openapi.formats import LABEL, METHOD, NAME
+from gateway.admin.openapi.formats import LABEL, METHOD, NAME, SCOPE
 from gateway.admin.requests.models import (
     GIVEN,
     Absent,
@@ -18,7 +18,7 @@ from gateway.admin.requests.models import (
     SecretText,
     UserName,
 )
-from gateway.domain.credentials import CredentialLocation
+from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 
@@ -173,9 +173,29 @@ class ProfileUpdate(BodyModel):
 class CredentialReplace(BodyModel):
     """A complete credential. It replaces every part of the previous one, whose secret is never shown."""
 
+    kind: Annotated[
+        CredentialKind,
+        Field(
+            strict=False,
+            description="`shared`: one for all callers. `exchange`: a token for which the caller's access token was"
+            " exchanged. `assertion`: a JWT of the gateway that names the caller.",
+        ),
+    ] = CredentialKind.SHARED
     place: Annotated[
         CredentialLocation, Field(strict=False, description="`basic` has username and password, the others a value.")
     ]
+    audience: Annotated[
+        Label | None,
+        Field(description="Whom the token of an `exchange` or `assertion` is for; of the latter required."),
+    ] = None
+    issuer: Annotated[Label | None, Field(description="The issuer at which an `exchange` is made.")] = None
+    client_id: Annotated[
+        Label | None, Field(description="The client of an `exchange` at the issuer; its secret is the value.")
+    ] = None
+    scopes: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200, pattern=SCOPE)]],
+        Field(max_length=50, description="Scopes that an `exchange` asks for."),
+    ] = Field(default_factory=list[str])
     field: Annotated[Label | None, Field(description="The header or query parameter, where it goes into one.")] = None
     value: Annotated[SecretText | None, Field(description="The secret itself; not with `basic`.")] = None
     username: Annotated[UserName | None, Field(description="The first part of a credential for HTTP Basic.")] = None

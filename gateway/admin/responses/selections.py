@@ -8,7 +8,7 @@ from pydantic import Field, RootModel
 from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.catalog.snapshots.token_costs import Price
-from gateway.domain.credentials import CredentialLocation
+from gateway.domain.credentials import CredentialKind, CredentialLocation, StoredCredential, TokenExchange
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile
 
@@ -62,18 +62,35 @@ class ProfileShown(ResponseModel):
         )
 
 
-class CredentialShown(CopiedModel):
+class CredentialShown(ResponseModel):
     """A credential without its secret."""
 
     id: Id
     name: Name
+    kind: Annotated[CredentialKind, Field(description="Whose identity arrives at the upstream.")]
     place: Annotated[CredentialLocation, Field(description="Where in a request it is put.")]
     field: Annotated[
         str, Field(description="The header or query parameter it goes into; empty where its place needs none.")
     ]
     origins: Annotated[Sequence[str], Field(description="The only origins that the secret is sent to.")]
+    audience: Annotated[str | None, Field(description="Whom the token of the caller is for.")] = None
+    issuer: Annotated[str | None, Field(description="The issuer at which the caller's token is exchanged.")] = None
+    client_id: Annotated[str | None, Field(description="The client of the exchange at the issuer.")] = None
+    token_url: Annotated[str | None, Field(description="The token endpoint that the issuer's metadata named.")] = None
+    scopes: Annotated[Sequence[str], Field(description="Scopes that the exchange asks for.")] = ()
     created_at: CreatedAt
     updated_at: UpdatedAt
+
+    @classmethod
+    def of(cls, credential: StoredCredential) -> Self:
+        """Build the response from a credential."""
+        terms = credential.delegation
+        members: dict[str, object] = {} if terms is None else {"audience": terms.audience}
+        if isinstance(terms, TokenExchange):
+            members |= {"issuer": terms.issuer_name, "client_id": terms.client_id}
+            members |= {"token_url": terms.token_url, "scopes": terms.scopes}
+        names = ("id", "name", "kind", "place", "field", "origins", "created_at", "updated_at")
+        return cls.model_validate({**{name: getattr(credential, name) for name in names}, **members})
 
 
 class ProfilePage(Page[ProfileShown]):

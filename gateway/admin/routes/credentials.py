@@ -55,7 +55,12 @@ async def _create(admin: AdminDependencies, call: AdminRequest[CredentialReplace
 def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
     return CredentialDraft(
         name=name,
+        kind=body.kind,
         place=body.place,
+        audience=body.audience,
+        issuer=body.issuer,
+        client_id=body.client_id,
+        scopes=tuple(body.scopes),
         origins=body.origins,
         value=body.value,
         username=body.username,

@@ -20,6 +20,7 @@ from gateway.admin.requests.models import (
     NoBody,
     NoQuery,
     OperationRuleSent,
+    ReferenceObject,
     SecretObject,
     SourceCreate,
     SourceOptions,
@@ -167,7 +168,7 @@ def _credentials(sent: Credentials) -> dict[str, Credential]:
     return {scheme: _credential(value) for scheme, value in sent.items()}
 
 
-def _credential(sent: str | list[str] | SecretObject | LoginObject) -> Credential:
+def _credential(sent: str | list[str] | SecretObject | LoginObject | ReferenceObject) -> Credential:
     match sent:
         case str():
             return Credential(value=sent)
@@ -175,6 +176,8 @@ def _credential(sent: str | list[str] | SecretObject | LoginObject) -> Credentia
             return Credential(value=sent.value)
         case LoginObject():
             return Credential(username=sent.username, value=sent.password)
+        case ReferenceObject():
+            return Credential(value="", reference=sent.credential)
         case _:
             username, password = sent
             return Credential(username=username, value=password)

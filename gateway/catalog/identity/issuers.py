@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.origins import refusal, require_tls
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from gateway.catalog.credentials import find_credential
+from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
@@ -254,13 +254,8 @@ async def _check_references(tenant: TenantId, db: Db, source: LiveSource) -> Non
 async def _credential_faults(tenant: TenantId, db: Db, name: str, origin: str | None) -> Sequence[Fault]:
     if origin is None:
         return [Fault(pointer="/credential", reason="only live sources of the kind mcp send a credential")]
-    try:
-        credential = await find_credential(tenant, db, name)
-    except NotFound:
-        return [Fault(pointer="/credential", reason="the tenant has no such credential")]
-    if credential.name != name or origin not in credential.origins:
-        return [Fault(pointer="/credential", reason="the credential was not stored for this origin")]
-    return []
+    obstacle = await find_obstacle(tenant, db, name, origin)
+    return [] if obstacle is None else [Fault(pointer="/credential", reason=obstacle)]
 
 
 def _header_faults(headers: object) -> Sequence[Fault]:

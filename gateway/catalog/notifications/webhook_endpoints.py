@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from gateway.catalog.egress import require_tls
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.origins import find_origin, require_tls
+from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.catalog.updates.signatures import new_secret
 from gateway.domain.identifiers import TenantId, new_webhook_endpoint_id

@@ -37,9 +37,9 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Compilation, Exposure, ImportChanges, ImportReport, Source
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
-from gateway.errors import Conflict, NameConflict, NameTaken
+from gateway.errors import Conflict, Fault, NameConflict, NameTaken, ReferenceMissing
 from gateway.openapi.options import ImportOptions
-from gateway.store import operations, secrets, sources
+from gateway.store import credentials, operations, secrets, sources
 from gateway.store.engine import Db
 from gateway.store.live import live_sources
 
@@ -225,6 +225,10 @@ async def _store(
         return
     await secrets.remove_all(tenant, db, source.id)
     for scheme, credential in ready.draft.credentials.items():
+        named = credential.reference
+        if named is not None and await credentials.get(tenant, db, named) is None:
+            fault = Fault(pointer=f"/credentials/{scheme}", reason=f"the tenant has no credential {named!r}")
+            raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
         await secrets.save(tenant, db, catalog.sealer, source=source.id, scheme=scheme, credential=credential)
 
 

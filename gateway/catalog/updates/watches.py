@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import uniform
 
-from gateway.catalog.credentials import find_credential
+from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -215,12 +215,9 @@ async def _check(tenant: TenantId, catalog: CatalogContext, db: Db, draft: Watch
     if not await is_known(tenant, catalog, db, draft.uri):
         raise _missing("/uri", "the tenant has no such resource")
     if draft.credential is not None:
-        try:
-            credential = await find_credential(tenant, db, draft.credential)
-        except NotFound:
-            raise _missing("/credential", "the tenant has no such credential") from None
-        if credential.name != draft.credential or origin not in credential.origins:
-            raise _missing("/credential", "the credential was not stored for this origin")
+        obstacle = await find_obstacle(tenant, db, draft.credential, origin)
+        if obstacle is not None:
+            raise _missing("/credential", obstacle)
 
 
 def _missing(pointer: str, reason: str) -> ReferenceMissing:

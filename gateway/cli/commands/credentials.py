@@ -13,11 +13,25 @@ from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
-from gateway.domain.credentials import CredentialLocation
+from gateway.domain.credentials import CredentialKind, CredentialLocation
 
 _NOUN = "credentials"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_SHOWN = ("name", "id", "place", "field", "origins", "created_at", "updated_at")
+_SHOWN = (
+    "name",
+    "id",
+    "kind",
+    "place",
+    "field",
+    "origins",
+    "audience",
+    "issuer",
+    "client_id",
+    "token_url",
+    "scopes",
+    "created_at",
+    "updated_at",
+)
 
 
 class CredentialOptions(TypedDict):
@@ -29,19 +43,30 @@ class CredentialOptions(TypedDict):
     username: str | None
     secret: str | None
     origins: tuple[str, ...]
+    kind: str | None
+    audience: str | None
+    issuer: str | None
+    client_id: str | None
+    scopes: tuple[str, ...]
 
 
 def credential_options(command: _Command) -> _Command:
     """Add FILE and the fields of one credential to a command."""
     place = click.Choice([place.value for place in CredentialLocation])
+    kind = click.Choice([kind.value for kind in CredentialKind])
     for decorate in (
+        click.option("--scope", "scopes", multiple=True, help="A scope that an exchange asks for; may be given again."),
+        click.option("--client-id", help="The client of an exchange at the issuer; --secret is its secret."),
+        click.option("--issuer", help="The issuer at which an exchange is made."),
+        click.option("--audience", help="Whom the token of an exchange or assertion is for."),
         click.option(
             "--origin", "origins", multiple=True, help="An origin it is sent to, and no other; may be given again."
         ),
         click.option("--secret", metavar="VALUE", help="The value or password; VALUE may be @FILE or env:NAME."),
         click.option("--username", help="The user name, for basic."),
         click.option("--field", help="The header or query parameter it goes into."),
-        click.option("--place", type=place, help="Where a request has it."),
+        click.option("--place", type=place, help="Where a request has it; of a token: bearer."),
+        click.option("--kind", type=kind, help="Whose identity arrives: one for all (shared), or the caller's."),
         click.option("--name", help="What handlers name it by."),
         click.argument("file", required=False),
     ):
@@ -60,7 +85,7 @@ def credential() -> None:
 def list_credentials(context: AdminContext, wanted: ListArguments) -> None:
     """List a tenant's credentials, without their secrets."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    names = ("name", "place", "field", "origins")
+    names = ("name", "kind", "place", "field", "origins")
     context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
 
 
@@ -83,6 +108,8 @@ def create_credential(context: AdminContext, file: str | None, **options: Unpack
     Example:
       gateway credential create --name vendor --place bearer \\
         --origin https://api.example.com --secret env:VENDOR_TOKEN
+      gateway credential create --name hr --kind assertion \\
+        --origin https://hr.internal --audience https://hr.internal
     """
     create_all(context, _NOUN, declared(file, _fields(options)))
 
@@ -126,10 +153,16 @@ def delete_credential(context: AdminContext, name: str, yes: bool) -> None:
 
 def _fields(options: CredentialOptions) -> JsonObject:
     secret = options["secret"]
+    is_delegated = options["kind"] not in (None, CredentialKind.SHARED)
     field_name = "password" if options["place"] == CredentialLocation.BASIC else "value"
     fields: JsonObject = {
         "name": options["name"],
-        "place": options["place"],
+        "kind": options["kind"],
+        "place": options["place"] or (CredentialLocation.BEARER.value if is_delegated else None),
+        "audience": options["audience"],
+        "issuer": options["issuer"],
+        "client_id": options["client_id"],
+        "scopes": list(options["scopes"]) or None,
         "field": options["field"],
         "username": options["username"],
         field_name: None if secret is None else read_secret("--secret", secret),

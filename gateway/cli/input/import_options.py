@@ -35,7 +35,7 @@ credential_option = click.option(
     "credentials",
     multiple=True,
     metavar="SCHEME=VALUE",
-    help="The key or token of a security scheme; VALUE may be @FILE or env:NAME. May be given again.",
+    help="The key or token of a security scheme; VALUE may be @FILE, env:NAME or credential:NAME.",
 )
 login_option = click.option(
     "--login",

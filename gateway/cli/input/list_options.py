@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gateway.cli.input.options import limit_option
-from gateway.domain.credentials import CredentialLocation
+from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.guardrails import GuardrailCheck
@@ -62,7 +62,10 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     "resource-templates": _PRIMITIVES,
     "prompts": _PRIMITIVES,
     "profiles": (),
-    "credentials": (_choice("place", list(CredentialLocation), "Only credentials that go there."),),
+    "credentials": (
+        _choice("place", list(CredentialLocation), "Only credentials that go there."),
+        _choice("kind", list(CredentialKind), "Only credentials of this kind."),
+    ),
     "guardrails": (
         _choice("check", list(GuardrailCheck), "Only guardrails with this check."),
         click.option("--enabled/--disabled", default=None, help="Only those that check, or do not."),

@@ -7,9 +7,13 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
 
+_NAMED = "credential:"
+
 
 def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> JsonObject:
-    """Parse the credentials by scheme: a text, or user name and password. Files and variables are read.
+    """Parse the credentials by scheme: a text, user name and password, or the name of a stored credential.
+
+    Files and variables are read.
 
     Raises:
         Failure: a credential has another form, or its file or variable cannot be read.
@@ -18,6 +22,9 @@ def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> Jso
     for option, texts in (("--credential", given), ("--login", logins)):
         for text in texts:
             scheme, secret = _parse_secret(option, text)
+            if option == "--credential" and secret.startswith(_NAMED):
+                credentials[scheme] = {"credential": secret.removeprefix(_NAMED)}
+                continue
             if scheme in credentials:
                 raise Failure(f"{option} {scheme}: given twice", ExitCode.USAGE)
             credentials[scheme] = secret if option == "--credential" else _split_login(scheme, secret)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gateway.domain.credentials import Delegation
+
 
 class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request ready to be sent; the URL is absolute and fully encoded.
@@ -46,23 +48,32 @@ class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """A stored secret; `username` is set only if the scheme uses one."""
+    """A stored secret; `username` is set only if the scheme uses one.
+
+    With `reference`, the secret is that of the named credential of this name.
+    """
 
     value: str = field(repr=False)
     username: str | None = field(default=None, repr=False)
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedCredential:
     """A tenant's stored secret by name, its position in a request, and the only origins it may be sent to.
 
-    `place` is `header`, `query`, `bearer` or `basic`; `field` is the header or query parameter, if there is one.
+    `place` is `header`, `query`, `bearer` or `basic`; `field` is the header or query parameter, if there is one. With
+    `delegation`, each request has a credential of its caller in place of the stored one.
     """
 
     place: str
     credential: Credential
     origins: tuple[str, ...]
     field: str = "Authorization"
+    name: str = ""
+    delegation: Delegation | None = None
+    digest: bytes | None = None
+    """The digest for connections; None: of the secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,16 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class InboundToken:
+    """The access token with which a person signed in; only its own issuer ever receives it."""
+
+    issuer: IssuerId
+    value: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +32,8 @@ class Principal:
     """True for a person who signed in with an access token; `key` is then the person's id."""
     expires_at: datetime | None = field(default=None, compare=False)
     """The end of the access token; None for a key, whose end may be moved."""
+    token: InboundToken | None = field(default=None, compare=False, repr=False)
+    """None for a key, and for a person who is not there: an approved call or a task goes on without the token."""
 
     @property
     def name(self) -> str:

@@ -48,14 +48,18 @@ class Claim:
 
 
 _CREDENTIALS = text("""
-    select 'secret', s.id, s.version from secrets s where s.tenant_id = :tenant and s.source_id = :source
+    with used as (
+        select cast(:source as text) as id
+        union all
+        select o.id from primitives p join sources o on o.tenant_id = p.tenant_id
+            and exists (select from unnest(p.refers) r where starts_with(r, 'operation:' || o.name || ':'))
+        where p.tenant_id = :tenant and p.id = :primitive
+    )
+    select 'secret', s.id, s.version from secrets s join used u on u.id = s.source_id where s.tenant_id = :tenant
     union all
-    select 'secret', s.id, s.version
-    from primitives p
-    join sources o on o.tenant_id = p.tenant_id
-        and exists (select from unnest(p.refers) r where starts_with(r, 'operation:' || o.name || ':'))
-    join secrets s on s.tenant_id = o.tenant_id and s.source_id = o.id
-    where p.tenant_id = :tenant and p.id = :primitive
+    select 'credential', c.id, c.version from secrets s join used u on u.id = s.source_id
+    join credentials c on c.tenant_id = s.tenant_id and c.name = s.credential
+    where s.tenant_id = :tenant
     union all
     select 'credential', c.id, c.version
     from primitives p
@@ -65,8 +69,7 @@ _CREDENTIALS = text("""
     select 'live', l.id, l.version from live_sources l where l.tenant_id = :tenant and l.name = :live_source
     union all
     select 'credential', c.id, c.version
-    from live_sources l
-    join credentials c on c.tenant_id = l.tenant_id and c.name = l.credential
+    from live_sources l join credentials c on c.tenant_id = l.tenant_id and c.name = l.credential
     where l.tenant_id = :tenant and l.name = :live_source
     order by 1, 2
 """)

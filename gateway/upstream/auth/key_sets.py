@@ -82,8 +82,8 @@ class KeySets:
             held.tried_at = time.monotonic()
 
 
-async def discover(upstream: UpstreamClient, tenant: TenantId, issuer: str) -> str:
-    """Return the `jwks_uri` of an issuer's metadata.
+async def discover(upstream: UpstreamClient, tenant: TenantId, issuer: str, member: str = "jwks_uri") -> str:
+    """Return a URL from an issuer's metadata: its `jwks_uri`, or another member.
 
     Raises:
         FetchFailed: neither document can be read, or it is another issuer's (RFC 8414 section 3.3).
@@ -101,9 +101,10 @@ async def discover(upstream: UpstreamClient, tenant: TenantId, issuer: str) -> s
             continue
         if found.get("issuer") != issuer:  # guard: issuer-metadata-own
             raise FetchFailed(f"{url} is the metadata of another issuer; give the URL that its `issuer` names.")
-        place = found.get("jwks_uri")
+        place = found.get(member)
         if not isinstance(place, str):
-            raise FetchFailed(f"{url} has no `jwks_uri`; give the URL of the signing keys as jwks_url.")
+            more = "; give the URL of the signing keys as jwks_url" if member == "jwks_uri" else ""
+            raise FetchFailed(f"{url} has no `{member}`{more}.")
         return place
     raise FetchFailed("The issuer's metadata cannot be read: " + " ".join(reasons))
 

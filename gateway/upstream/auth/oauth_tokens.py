@@ -1,8 +1,10 @@
-"""OAuth 2.0 access tokens for client credentials (RFC 6749 section 4.4), cached until shortly before they expire.
+"""OAuth 2.0 access tokens for upstreams, cached until shortly before they expire.
+
+They are for client credentials (RFC 6749 section 4.4), or in exchange for the token of a caller (RFC 8693).
 
 Token requests are single-flight on a replica. With a store, a lock also prevents parallel requests of other replicas;
-after a bounded wait a replica requests the token without the lock. The cache key covers tenant, source, scheme, token
-URL, scopes, client id and client secret.
+after a bounded wait a replica requests the token without the lock. The cache key covers tenant, owner and every part of
+the token request.
 """
 
 import hashlib
@@ -19,7 +21,7 @@ from gateway.domain.http.requests import AccessToken, Credential
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.upstream.auth.credentials import Security, choose
-from gateway.upstream.auth.token_endpoint import fetch_token
+from gateway.upstream.auth.token_endpoint import TokenRequest, client_credentials, fetch_token
 from gateway.upstream.client import UpstreamClient
 
 _CAPACITY = 4096
@@ -78,7 +80,10 @@ class Tokens:
         wanted = [scheme for scheme in choose(security, stored) or () if needs_token(scheme, stored)]
         if not wanted:
             return stored
-        fetched = {scheme.name: await self._token(tenant, source, scheme, stored[scheme.name]) for scheme in wanted}
+        fetched = {
+            scheme.name: await self.obtain(tenant, source, client_credentials(scheme, stored[scheme.name]))
+            for scheme in wanted
+        }
         return {**stored, **{name: Credential(value=token.value) for name, token in fetched.items()}}
 
     async def forget(
@@ -97,12 +102,13 @@ class Tokens:
         """
         for scheme in choose(security, stored) or ():
             if needs_token(scheme, stored):
-                name = _token_name(source, scheme, stored[scheme.name])
                 old = refused.get(scheme.name) if refused is not None else None
-                await self._drop(tenant, name, None if old is None else old.value)
+                wanted = client_credentials(scheme, stored[scheme.name])
+                await self.drop(tenant, source, wanted, None if old is None else old.value)
 
-    async def _drop(self, tenant: TenantId, name: str, value: str | None) -> None:
-        """Drop the token at this key if it has this value; with None, drop it in any case."""
+    async def drop(self, tenant: TenantId, owner: str, wanted: TokenRequest, value: str | None) -> None:
+        """Drop the cached token of this request if it has this value; with None, drop it in any case."""
+        name = _token_name(owner, wanted)
         held = self._held.get(tenant, name)
         if held is not None and value in {None, held.value}:
             self._held.drop(tenant, name)
@@ -113,25 +119,29 @@ class Tokens:
             if kept is None or kept.value == value:
                 await self._store.drop(tenant, name)
 
-    async def _token(
-        self, tenant: TenantId, source: SourceId, scheme: SchemePlan, credential: Credential
-    ) -> AccessToken:
-        name = _token_name(source, scheme, credential)
+    async def obtain(self, tenant: TenantId, owner: str, wanted: TokenRequest) -> AccessToken:
+        """Return the token of this request; `owner` is the source or the credential that it is for.
+
+        Raises:
+            TokenRefused: the token endpoint issued no token.
+            UpstreamError: the request to the token endpoint failed.
+        """
+        name = _token_name(owner, wanted)
         while True:
             held = self._held.get(tenant, name)
             if held is not None and _is_fresh(held):
                 return held
             flight = self._flights.get((tenant, name))
             if flight is None:
-                return await self._lead(tenant, name, scheme, credential)
+                return await self._lead(tenant, name, wanted)
             await flight.done.wait()
             if flight.error is not None:
                 raise type(flight.error)(flight.error.message)
 
-    async def _lead(self, tenant: TenantId, name: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
+    async def _lead(self, tenant: TenantId, name: str, wanted: TokenRequest) -> AccessToken:
         flight = self._flights[tenant, name] = _Fetch()
         try:
-            token = await self._obtain(tenant, name, scheme, credential)
+            token = await self._obtain(tenant, name, wanted)
         except GatewayError as error:
             flight.error = error
             raise
@@ -141,17 +151,15 @@ class Tokens:
         self._held.put(tenant, name, token)
         return token
 
-    async def _obtain(self, tenant: TenantId, name: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
+    async def _obtain(self, tenant: TenantId, name: str, wanted: TokenRequest) -> AccessToken:
         if self._store is None:
-            return await fetch_token(self._upstream, tenant, scheme, credential)
+            return await fetch_token(self._upstream, tenant, wanted)
         try:
-            return await self._obtain_shared(self._store, tenant, name, scheme, credential)
+            return await self._obtain_shared(self._store, tenant, name, wanted)
         except RedisUnavailable:
-            return await fetch_token(self._upstream, tenant, scheme, credential)
+            return await fetch_token(self._upstream, tenant, wanted)
 
-    async def _obtain_shared(
-        self, store: TokenStore, tenant: TenantId, name: str, scheme: SchemePlan, credential: Credential
-    ) -> AccessToken:
+    async def _obtain_shared(self, store: TokenStore, tenant: TenantId, name: str, wanted: TokenRequest) -> AccessToken:
         found = await store.get(tenant, name)
         if found is not None and _is_fresh(found):
             return found
@@ -159,7 +167,7 @@ class Tokens:
             found = await store.get(tenant, name)
             if found is not None and _is_fresh(found):
                 return found
-            token = await fetch_token(self._upstream, tenant, scheme, credential)
+            token = await fetch_token(self._upstream, tenant, wanted)
             await store.put(tenant, name, token)
             return token
 
@@ -169,8 +177,9 @@ def needs_token(scheme: SchemePlan, stored: Mapping[str, Credential]) -> bool:
     return scheme.kind is SchemeKind.CLIENT_CREDENTIALS and stored[scheme.name].username is not None
 
 
-def _token_name(source: SourceId, scheme: SchemePlan, credential: Credential) -> str:
-    parts = (source, scheme.name, scheme.token_url or "", *scheme.scopes, credential.username or "", credential.value)
+def _token_name(owner: str, wanted: TokenRequest) -> str:
+    fields = (part for pair in wanted.fields for part in pair)
+    parts = (owner, wanted.label, wanted.url, wanted.client.username or "", wanted.client.value, *fields)
     digest = hashlib.blake2b(digest_size=32)
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")

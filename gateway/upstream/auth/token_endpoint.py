@@ -1,13 +1,15 @@
-"""Token endpoint client: token requests and their responses (RFC 6749 sections 2.3.1, 4.4.2, 5)."""
+"""Token endpoint client: token requests and their responses (RFC 6749 sections 2.3.1, 4.4.2, 5; RFC 8693)."""
 
 import base64
 import math
 import time
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import msgspec
 
+from gateway.domain.credentials import TokenExchange
 from gateway.domain.http.plans import SchemePlan
 from gateway.domain.http.requests import AccessToken, Credential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
@@ -16,6 +18,7 @@ from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value
 
+_SUBJECT_KIND = "urn:ietf:params:oauth:token-type:access_token"  # a name, no secret
 _FORM = "application/x-www-form-urlencoded"
 _LIMIT_BYTES = 64 * 1024
 _DEFAULT_LIFE_S = 300.0
@@ -43,10 +46,41 @@ _NAMED = frozenset(
 """Registered error codes, which messages may name. Other codes are not shown: an endpoint may echo the secret."""
 
 
-async def fetch_token(
-    upstream: UpstreamClient, tenant: TenantId, scheme: SchemePlan, credential: Credential
-) -> AccessToken:
-    """Fetch a new token for the scheme's scopes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    """A request to a token endpoint, without the client's authentication; `label` names it in messages."""
+
+    label: str
+    url: str
+    client: Credential
+    """Id and secret of the client."""
+    fields: tuple[tuple[str, str], ...] = field(repr=False)
+
+
+def client_credentials(scheme: SchemePlan, client: Credential) -> TokenRequest:
+    """Return the request of a client for a token of its own, with the scheme's scopes."""
+    scope = (("scope", " ".join(scheme.scopes)),) if scheme.scopes else ()
+    fields = (("grant_type", "client_credentials"), *scope)
+    return TokenRequest(label=scheme.name, url=scheme.token_url or "", client=client, fields=fields)
+
+
+def token_exchange(terms: TokenExchange, name: str, client: Credential, subject_token: str) -> TokenRequest:
+    """Return the request for a token of the same subject for the upstream (RFC 8693 section 2.1)."""
+    fields = [
+        ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+        ("subject_token", subject_token),
+        ("subject_token_type", _SUBJECT_KIND),
+        ("requested_token_type", _SUBJECT_KIND),
+    ]
+    if terms.audience is not None:
+        fields.append(("audience", terms.audience))
+    if terms.scopes:
+        fields.append(("scope", " ".join(terms.scopes)))
+    return TokenRequest(label=name, url=terms.token_url, client=client, fields=tuple(fields))
+
+
+async def fetch_token(upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest) -> AccessToken:
+    """Fetch a new token.
 
     The client authenticates in the Authorization header, which every server must support. Some servers require the
     credentials in the body. So after status 400 or 401 with `invalid_client`, `invalid_request` or no error code, the
@@ -56,18 +90,15 @@ async def fetch_token(
         TokenRefused: the endpoint issued no token.
         UpstreamError: the request to the endpoint failed.
     """
-    answer = await upstream.send(_request(scheme, credential), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    answer = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
     if answer.status in _NOT_THIS_WAY and _error(answer) in _NOT_FOUND:
-        again = _request(scheme, credential, in_body=True)
-        answer = await upstream.send(again, tenant=tenant, limit_bytes=_LIMIT_BYTES)
-    return _read(scheme, answer)
+        answer = await upstream.send(_request(wanted, in_body=True), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    return _read(wanted, answer)
 
 
-def _request(scheme: SchemePlan, credential: Credential, *, in_body: bool = False) -> UpstreamRequest:
-    name, secret = credential.username or "", credential.value
-    fields = {"grant_type": "client_credentials"}
-    if scheme.scopes:
-        fields["scope"] = " ".join(scheme.scopes)
+def _request(wanted: TokenRequest, *, in_body: bool = False) -> UpstreamRequest:
+    name, secret = wanted.client.username or "", wanted.client.value
+    fields = dict(wanted.fields)
     headers: tuple[tuple[str, str], ...] = (("Accept", "application/json"), ("Content-Type", _FORM))
     if in_body:
         fields |= {"client_id": name, "client_secret": secret}
@@ -77,9 +108,9 @@ def _request(scheme: SchemePlan, credential: Credential, *, in_body: bool = Fals
     try:
         body = urlencode(fields).encode("ascii")
     except UnicodeEncodeError:
-        raise TokenRefused(f"The credential stored for {scheme.name!r} cannot be sent; store it again.") from None
+        raise TokenRefused(f"The credential stored for {wanted.label!r} cannot be sent; store it again.") from None
     return UpstreamRequest(
-        method="POST", url=scheme.token_url or "", headers=headers, body=body, credential=digest_of((name, secret))
+        method="POST", url=wanted.url, headers=headers, body=body, credential=digest_of((name, secret))
     )
 
 
@@ -87,17 +118,17 @@ def _form(text: str) -> str:
     return quote_plus(text.encode("utf-8", "replace"), safe="")
 
 
-def _read(scheme: SchemePlan, answer: UpstreamAnswer) -> AccessToken:
+def _read(wanted: TokenRequest, answer: UpstreamAnswer) -> AccessToken:
     members = _members(answer)
     if answer.status != _OK:
         error = _error(answer)
         why = f" ({error})" if error in _NAMED else ""  # guard: token-endpoint-errors
-        raise TokenRefused(f"The token endpoint of {scheme.name!r} answered with status {answer.status}{why}.")
+        raise TokenRefused(f"The token endpoint of {wanted.label!r} answered with status {answer.status}{why}.")
     value, kind = members.get("access_token"), members.get("token_type", "bearer")
     if not isinstance(value, str) or not value or not is_header_value(value):
-        raise TokenRefused(f"The token endpoint of {scheme.name!r} answered without a token.")
+        raise TokenRefused(f"The token endpoint of {wanted.label!r} answered without a token.")
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise TokenRefused(f"The token endpoint of {scheme.name!r} gave a token that is not a bearer token.")
+        raise TokenRefused(f"The token endpoint of {wanted.label!r} gave a token that is not a bearer token.")
     life_s = _life(members.get("expires_in"))
     return AccessToken(value=value, expires_at=time.time() + life_s, life_s=life_s)
 

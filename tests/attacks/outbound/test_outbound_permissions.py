@@ -17,7 +17,7 @@ from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, FetchFailed, TokenRefused, UpstreamError
-from gateway.upstream.auth.token_endpoint import fetch_token
+from gateway.upstream.auth.token_endpoint import client_credentials, fetch_token
 from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
@@ -145,7 +145,7 @@ async def by_fetch(upstream: UpstreamClient, tenant: TenantId, url: str) -> None
 async def by_token(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A client's own token; the listener grants none."""
     scheme = SchemePlan(name="oauth", kind=SchemeKind.CLIENT_CREDENTIALS, token_url=url)
-    await fetch_token(upstream, tenant, scheme, Credential(username="client", value="secret"))
+    await fetch_token(upstream, tenant, client_credentials(scheme, Credential(username="client", value="secret")))
 
 
 async def by_httpx(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:

@@ -132,6 +132,7 @@ async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: 
         "place = 'query'",
         "name = 'other'",
         "version = 2",
+        """delegation = '{"type": "assertion", "audience": "https://evil.example"}'""",
     ):
         column = change.split(" ")[0]
         await execute(database.superuser_url, f"create table kept as select {column} as it from credentials")

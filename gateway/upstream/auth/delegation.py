@@ -1,0 +1,65 @@
+"""Credentials that name the caller: an assertion of the gateway, or a token exchanged for the caller's own.
+
+The caller's token goes to the token endpoint of the issuer that signed it, and nowhere else.
+"""
+
+from dataclasses import replace
+
+from gateway.domain.credentials import SignedAssertion, TokenExchange
+from gateway.domain.http.requests import Credential, NamedCredential
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import CredentialMissing
+from gateway.upstream.auth.assertions import AssertionSigner
+from gateway.upstream.auth.credentials import digest_of
+from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.upstream.auth.token_endpoint import TokenRequest, token_exchange
+
+
+class Delegations:
+    """Turns credentials with a delegation into credentials of one caller."""
+
+    def __init__(self, tokens: Tokens, signer: AssertionSigner) -> None:
+        self._tokens = tokens
+        self._signer = signer
+
+    async def resolve(self, named: NamedCredential, principal: Principal, action: tuple[str, str]) -> NamedCredential:
+        """Return the credential of this caller; a shared credential unchanged.
+
+        `action` is the kind of the call, and the name of its primitive.
+
+        Raises:
+            CredentialMissing: the caller has none.
+            TokenRefused, UpstreamError: the issuer gave no token in exchange.
+        """
+        terms = named.delegation
+        if terms is None:
+            return named
+        if isinstance(terms, SignedAssertion):
+            value = self._signer.sign(principal, audience=terms.audience, action=action)
+            # its connections are the caller's, and not of one request
+            digest = digest_of((named.name, terms.audience, principal.tenant, principal.subject))
+            return replace(named, credential=Credential(value=value), delegation=None, digest=digest)
+        wanted = _exchange(named, terms, principal)
+        token = await self._tokens.obtain(principal.tenant, f"credential:{named.name}", wanted)
+        return replace(named, credential=Credential(value=token.value), delegation=None)
+
+    async def forget(self, named: NamedCredential, principal: Principal, refused: NamedCredential) -> None:
+        """Drop the cached token that the upstream has refused."""
+        if isinstance(named.delegation, TokenExchange):
+            wanted = _exchange(named, named.delegation, principal)
+            await self._tokens.drop(principal.tenant, f"credential:{named.name}", wanted, refused.credential.value)
+
+
+def _exchange(named: NamedCredential, terms: TokenExchange, principal: Principal) -> TokenRequest:
+    token = principal.token
+    if token is None:
+        raise CredentialMissing(
+            f"The credential {named.name!r} acts for the person who calls, so the call needs an access token of the"
+            f" issuer {terms.issuer_name!r}; a key, or a call that goes on without its person, has none."
+        )
+    if token.issuer != terms.issuer:  # guard: exchange-issuer
+        raise CredentialMissing(
+            f"The credential {named.name!r} acts for people of the issuer {terms.issuer_name!r}; sign in there."
+        )
+    client = Credential(username=terms.client_id, value=named.credential.value)
+    return token_exchange(terms, named.name, client, token.value)

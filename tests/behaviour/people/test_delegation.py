@@ -1,0 +1,320 @@
+"""Credentials that name the caller: which identity arrives at the upstream, and that no other one does."""
+
+import asyncio
+import base64
+import itertools
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+import jwt
+import orjson
+import pytest
+
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.issuer import LocalIssuer, add_issuer, new_issuer
+from tests.support.primitives import text_resource
+from tests.support.replicas import until
+from tests.support.servers import TestDatabase
+from tests.support.upstream import RecordingUpstream, Seen, recording_upstream
+
+PUBLIC = "https://gateway.example"
+API = "https://orders.internal"
+SCHEMA = {"type": "object", "properties": {"as": {"type": "string"}}, "required": ["as"]}
+TENANTS, PEOPLE = ("acme", "globex"), ("ada", "bob")
+
+
+@dataclass(slots=True)
+class TokenEndpoint:
+    """The token endpoint of an issuer (RFC 8693): it exchanges tokens that the issuer has signed."""
+
+    issuer: LocalIssuer
+    name: str
+    status: str = ""
+    """An error code to answer with."""
+    exchanged: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+
+    def respond(self, seen: Seen) -> bytes:
+        """Return metadata and keys, or the token for which a token is exchanged."""
+        if seen.method != "POST":
+            return self.issuer.upstream.body
+        form = {name: values[0] for name, values in parse_qs(seen.body.decode()).items()}
+        assert base64.b64decode((seen.header("authorization") or "").removeprefix("Basic ")) == b"gw:s3cret-client"
+        key = self.issuer.keys["rsa"].public_key()
+        claims = jwt.decode(form["subject_token"], key, algorithms=["RS256"], options={"verify_aud": False})
+        assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
+        self.exchanged.append({**form, "claims": claims})
+        if self.status:
+            return orjson.dumps({"error": self.status})
+        value = f"{self.name}.{claims['sub']}.{form['audience']}.{len(self.exchanged)}"
+        return orjson.dumps({"access_token": value, "token_type": "Bearer", "expires_in": 300})
+
+
+@dataclass(slots=True)
+class Delegating:
+    """Two tenants with an issuer each, and one API that both call."""
+
+    gateway: RunningGateway
+    api: RecordingUpstream
+    issuers: dict[str, LocalIssuer]
+    endpoints: dict[str, TokenEndpoint]
+
+    def token(self, tenant: str, person: str, **claims: Any) -> str:
+        return self.issuers[tenant].token(f"{PUBLIC}/t/{tenant}/mcp", sub=person, **claims)
+
+    async def call(self, tenant: str, credential: str, tool: str, marked: str = "x") -> dict[str, Any]:
+        params = {"name": tool, "arguments": {"as": marked}}
+        answer = (await self.gateway.rpc(tenant, credential, "tools/call", params)).json()
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    async def declare(self, tenant: str, name: str, credential: Mapping[str, Any]) -> None:
+        """A credential, a declared tool that names it, and a source whose scheme refers to it."""
+        base = f"/tenants/{tenant}"
+        body = {"name": name, "place": "bearer", "origins": [self.api.url], **credential}
+        made = await self.gateway.admin.post(f"{base}/credentials", json=body)
+        assert made.status_code == 201, made.text
+        url = f"{self.api.url}/{name}/{{{{ as }}}}"
+        handler = {"kind": "http", "method": "GET", "url": url, "credential": name}
+        definition = {"name": f"tool_{name}", "description": "-", "inputSchema": SCHEMA}
+        tool = {"definition": definition, "handler": handler}
+        made = await self.gateway.admin.post(f"{base}/tools", json=tool)
+        assert made.status_code == 201, made.text
+        document = _document(self.api.url, name)
+        more = {"credentials": {"oauth": {"credential": name}}}
+        await self.gateway.import_document(tenant, document, name=f"source_{name}", **more)
+
+
+def _document(url: str, name: str) -> dict[str, Any]:
+    parameter = {"name": "as", "in": "path", "required": True, "schema": {"type": "string"}}
+    flows = {"authorizationCode": {"authorizationUrl": "https://x.example/a", "tokenUrl": "https://x.example/t"}}
+    operation = {"operationId": f"op_{name}", "parameters": [parameter], "responses": {"200": {"description": "ok"}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": name, "version": "1"},
+        "servers": [{"url": url}],
+        "paths": {f"/{name}/{{as}}": {"get": operation}},
+        "components": {"securitySchemes": {"oauth": {"type": "oauth2", "flows": {**flows}}}},
+        "security": [{"oauth": []}],
+    }
+
+
+@pytest.fixture
+async def world(database: TestDatabase, redis_url: str) -> AsyncGenerator[Delegating]:
+    """The tenants, with a shared credential, an exchanging one and an asserting one each."""
+    async with AsyncExitStack() as stack:
+        api, *servers = [await stack.enter_async_context(recording_upstream()) for _ in range(1 + len(TENANTS))]
+        allowed = [api.authority, *(server.authority for server in servers)]
+        stack_gateway = running_gateway(database.app_url, redis_url, egress_allow=allowed, public_url=PUBLIC)
+        gateway = await stack.enter_async_context(stack_gateway)
+        found = Delegating(gateway, api, {}, {})
+        for tenant, server in zip(TENANTS, servers, strict=True):
+            issuer = new_issuer(server)
+            issuer.publish(token_endpoint=f"{server.url}/token")
+            found.issuers[tenant] = issuer
+            found.endpoints[tenant] = TokenEndpoint(issuer, tenant)
+            server.respond = found.endpoints[tenant].respond
+            await gateway.create_tenant(tenant)
+            await add_issuer(gateway, tenant, issuer)
+            await found.declare(tenant, "shared", {"value": f"secret-of-{tenant}"})
+            client = {"issuer": "corp", "client_id": "gw", "value": "s3cret-client"}
+            await found.declare(tenant, "exchange", {"kind": "exchange", "audience": API, **client})
+            await found.declare(tenant, "assertion", {"kind": "assertion", "audience": API})
+        yield found
+
+
+async def test_the_upstream_gets_the_identity_of_each_caller_and_no_other(world: Delegating) -> None:
+    """Ours: two tenants, two people each, three kinds of credentials, all at once (TEN-4)."""
+    tokens = {(tenant, person): world.token(tenant, person) for tenant in TENANTS for person in PEOPLE}
+    kinds = [f"{form}_{kind}" for form in ("tool", "op") for kind in ("shared", "exchange", "assertion")]
+    calls = [(tenant, person, tool) for (tenant, person), tool in itertools.product(tokens, kinds)] * 3
+
+    async def call(tenant: str, person: str, tool: str) -> None:
+        result = await world.call(tenant, tokens[tenant, person], tool, f"{tenant}.{person}")
+        assert not result.get("isError"), result
+
+    await asyncio.gather(*(call(*each) for each in calls))
+
+    keys = jwt.PyJWKSet.from_dict((await world.gateway.http.get("/.well-known/jwks.json")).json())
+    assert len(world.api.seen) == len(calls)
+    for seen in world.api.seen:
+        _, kind, marked = seen.target.split("/")
+        tenant, person = marked.split(".")
+        value = (seen.header("authorization") or "").removeprefix("Bearer ")
+        if kind == "shared":
+            assert value == f"secret-of-{tenant}"
+        elif kind == "exchange":
+            assert value.startswith(f"{tenant}.{person}.{API}.")
+        else:
+            claims = jwt.decode(value, keys.keys[0], algorithms=["ES256"], audience=API, issuer=f"{PUBLIC}/t/{tenant}")
+            assert (claims["sub"], claims["tenant"]) == (f"corp:{person}", tenant)
+            assert claims["tool"] in {"tool_assertion", "op_assertion"}
+            assert claims["exp"] - claims["iat"] == 60
+        assert not any(token in repr(seen) for token in tokens.values())
+    for tenant, endpoint in world.endpoints.items():
+        # one exchange per person and credential owner; each with that person's own token
+        assert {each["subject_token"] for each in endpoint.exchanged} == {tokens[tenant, one] for one in PEOPLE}
+        assert len(endpoint.exchanged) == len(PEOPLE)
+    entries = (await world.gateway.admin.get("/tenants/acme/audit?tool=tool_assertion&limit=50")).json()["items"]
+    assert {entry["principal"] for entry in entries} == {"user:corp:ada", "user:corp:bob"}
+
+
+async def test_a_caller_without_a_token_of_the_issuer_gets_a_clear_result(world: Delegating) -> None:
+    """Ours: a key is no person to exchange for; an assertion names its subject all the same (TEN-4)."""
+    key = await world.gateway.create_key("acme", "mcp", subject="nightly")
+
+    exchanged = await world.call("acme", key, "tool_exchange")
+    asserted = await world.call("acme", key, "op_assertion")
+
+    assert exchanged["isError"] is True
+    assert "'exchange' acts for the person who calls" in str(exchanged["content"])
+    assert not asserted.get("isError")
+    [seen] = world.api.seen
+    value = (seen.header("authorization") or "").removeprefix("Bearer ")
+    assert jwt.decode(value, options={"verify_signature": False})["sub"] == "nightly"
+
+
+async def test_an_exchange_is_made_with_the_token_of_the_call_and_again_after_a_refusal(world: Delegating) -> None:
+    """Ours: a newer token of the same person is exchanged anew; and after the upstream refuses it (TEN-4)."""
+    old, new = world.token("acme", "ada"), world.token("acme", "ada", jti="new")
+    endpoint = world.endpoints["acme"]
+    for token in (old, new, old):
+        assert not (await world.call("acme", token, "tool_exchange")).get("isError")
+    assert [each["subject_token"] for each in endpoint.exchanged] == [old, new]
+
+    world.api.status = 401
+    await world.call("acme", old, "tool_exchange")
+    world.api.status = 200
+    await world.call("acme", old, "tool_exchange")
+    assert [each["subject_token"] for each in endpoint.exchanged] == [old, new, old]
+
+    endpoint.status = "invalid_target"
+    world.issuers["acme"].upstream.status = 400
+    refused = await world.call("acme", world.token("acme", "bob"), "op_exchange")
+    assert "'exchange' answered with status 400 (invalid_target)" in str(refused["content"])
+
+
+async def test_a_session_exchanges_the_token_of_each_request(world: Delegating) -> None:
+    """Ours: a session that goes on with a newer token does not use the one that opened it (TEN-4)."""
+    old, new = world.token("acme", "ada"), world.token("acme", "ada", jti="new")
+    async with world.gateway.client("acme", old, "legacy") as client:
+        first = await client.call_tool("tool_exchange", {"as": "x"})
+    assert not first.is_error
+    client_info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client_info}
+    headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {old}"}
+    opened = await world.gateway.http.post("/t/acme/mcp", json=hello, headers=headers)
+    headers |= {"mcp-session-id": opened.headers["mcp-session-id"], "authorization": f"Bearer {new}"}
+    call = {"name": "tool_exchange", "arguments": {"as": "x"}}
+    message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    answer = await world.gateway.http.post("/t/acme/mcp", json=message, headers=headers)
+
+    assert answer.status_code == 200
+    assert [each["subject_token"] for each in world.endpoints["acme"].exchanged] == [old, new]
+
+
+async def test_a_token_goes_to_its_own_issuer_only(world: Delegating) -> None:
+    """Ours: a credential for one issuer exchanges no token of another issuer of the tenant (TEN-4)."""
+    async with recording_upstream() as server:
+        await world.gateway.admin.put("/tenants/acme/egress", json={"allow": [server.authority]})
+        other = new_issuer(server)
+        await add_issuer(world.gateway, "acme", other, name="partner")
+        token = other.token(f"{PUBLIC}/t/acme/mcp")
+        refused = await world.call("acme", token, "tool_exchange")
+
+    assert "acts for people of the issuer 'corp'" in str(refused["content"])
+    assert world.endpoints["acme"].exchanged == []
+    assert world.api.seen == []
+
+
+async def test_requests_without_a_caller_have_no_credential_of_one(world: Delegating) -> None:
+    """Ours: a live source, a watch and a sink are refused such a credential, also one that becomes such (TEN-4)."""
+    admin, url = world.gateway.admin, world.api.url
+    assert (await admin.post("/tenants/acme/resources", json=text_resource("note://a"))).status_code == 201
+    live = {"name": "remote", "kind": "mcp", "settings": {"url": f"{url}/mcp"}}
+    for path, body in (("watches", {"uri": "note://a", "url": f"{url}/x"}), ("live-sources", live)):
+        for name in ("exchange", "assertion"):
+            refused = await admin.post(f"/tenants/acme/{path}", json={**body, "credential": name})
+            assert (refused.status_code, "names the caller" in refused.text) == (422, True), refused.text
+    assert (await admin.post("/tenants/acme/live-sources", json={**live, "credential": "shared"})).status_code == 201
+    world.api.seen.clear()
+    terms = {"kind": "assertion", "audience": API, "place": "bearer", "origins": [url]}
+    assert (await admin.put("/tenants/acme/credentials/shared", json=terms)).status_code == 200
+
+    await admin.post("/tenants/acme/live-sources/remote/attach")
+
+    async def is_told() -> bool:
+        return "names the caller" in (await admin.get("/tenants/acme/live-sources/remote")).text
+
+    await until(is_told, seconds=30)
+    assert not [seen for seen in world.api.seen if "ey" in (seen.header("authorization") or "")]
+
+
+WRONG: Sequence[tuple[Mapping[str, Any], str]] = (
+    ({"kind": "assertion"}, "/audience"),
+    ({"kind": "assertion", "audience": f"{PUBLIC}/t/globex/mcp"}, "/audience"),
+    ({"kind": "assertion", "audience": API, "value": "x"}, "/value"),
+    ({"kind": "assertion", "audience": API, "place": "query", "field": "t"}, "/place"),
+    ({"kind": "assertion", "audience": API, "issuer": "corp"}, "/issuer"),
+    ({"kind": "exchange", "issuer": "corp", "client_id": "gw"}, "/value"),
+    ({"kind": "exchange", "issuer": "none", "client_id": "gw", "value": "s"}, "/issuer"),
+    ({"kind": "exchange", "client_id": "gw", "value": "s"}, "/issuer"),
+    ({"value": "s", "audience": API}, "/audience"),
+    ({"kind": "exchange", "issuer": "corp", "client_id": "gw", "value": "s", "scopes": ['a"b']}, "/scopes/0"),
+)
+
+
+async def test_a_delegation_that_cannot_work_is_refused(world: Delegating) -> None:
+    """Ours: members that do not fit, and audiences of the gateway itself, are refused with their place (PRG-1)."""
+    for members, pointer in WRONG:
+        body = {"name": "new", "place": "bearer", "origins": [world.api.url], **members}
+        answer = await world.gateway.admin.post("/tenants/acme/credentials", json=body)
+        assert answer.status_code in {400, 422}, answer.text
+        assert answer.json()["errors"][0]["pointer"] == pointer, members
+
+
+async def test_an_upstream_that_echoes_the_token_gives_it_to_nobody(world: Delegating) -> None:
+    """Ours: neither the model nor the client reads the credential of the caller (TEN-4)."""
+    world.api.respond = lambda seen: orjson.dumps({"echo": seen.header("authorization")})
+    token = world.token("acme", "ada")
+    for tool in ("tool_exchange", "op_exchange", "tool_assertion", "op_assertion", "op_shared"):
+        shown = str(await world.call("acme", token, tool))
+        sent = (world.api.seen[-1].header("authorization") or "").removeprefix("Bearer ")
+        assert sent not in shown
+        assert "echo" in shown
+
+
+async def test_a_reference_is_sent_to_the_origins_of_its_credential_only(world: Delegating) -> None:
+    """Ours: a source whose server is elsewhere gets neither the secret nor a token of the caller (TEN-4)."""
+    async with recording_upstream() as other:
+        await world.gateway.admin.put("/tenants/acme/egress", json={"allow": [other.authority]})
+        for name in ("shared", "exchange"):
+            more = {"credentials": {"oauth": {"credential": name}}, "prefix": "far_"}
+            document = _document(other.url, name)
+            await world.gateway.import_document("acme", document, name=f"far-{name}", **more)
+            refused = await world.call("acme", world.token("acme", "ada"), f"far_op_{name}")
+            assert "not stored for the origin" in str(refused["content"])
+
+    assert other.seen == []
+    assert world.endpoints["acme"].exchanged == []
+
+
+async def test_a_credential_that_a_scheme_uses_stays(world: Delegating) -> None:
+    """Ours: a source's reference keeps the credential; it must exist, and is shown without its secret (PRG-1)."""
+    admin = world.gateway.admin
+    assert (await admin.delete("/tenants/acme/tools/tool_exchange")).status_code == 204
+    kept = await admin.delete("/tenants/acme/credentials/exchange")
+    assert (kept.status_code, "source source_exchange" in kept.text) == (409, True)
+    more = {"credentials": {"oauth": {"credential": "none"}}, "name": "new"}
+    wrong = await admin.post("/tenants/acme/sources", json={"document": _document(world.api.url, "new"), **more})
+    assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/credentials/oauth")
+    shown = (await admin.get("/tenants/acme/credentials/exchange")).json()
+    token_url = f"{world.issuers['acme'].url}/token"
+    assert (shown["kind"], shown["issuer"], shown["token_url"]) == ("exchange", "corp", token_url)
+    assert "s3cret-client" not in str(shown)
+    listed = (await admin.get("/tenants/acme/credentials?kind=assertion")).json()["items"]
+    assert [one["name"] for one in listed] == ["assertion"]
+    assert (await admin.delete("/tenants/acme/sources/source_exchange")).status_code == 204
+    assert (await admin.delete("/tenants/acme/credentials/exchange")).status_code == 204
