@@ -62,6 +62,11 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "delegation-without-caller": (NEVER, "test_requests_without_a_caller_have_no_credential_of_one"),
         "delegation-without-caller-declared": (NEVER, "test_requests_without_a_caller_have_no_credential_of_one"),
         "exchange-issuer": (NEVER, "test_a_token_goes_to_its_own_issuer_only"),
+        "live-caller-credential": (
+            value("False"),
+            "test_a_remote_server_gets_the_identity_of_each_caller_and_no_other",
+        ),
+        "live-caller-renewed": (value("False"), "test_a_remote_server_gets_the_identity_of_each_caller_and_no_other"),
         "reference-echo": (value("answer"), "test_an_upstream_that_echoes_the_token_gives_it_to_nobody"),
     },
     "tests/integration/catalog/test_people.py": {

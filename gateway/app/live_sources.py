@@ -22,6 +22,7 @@ from gateway.jobs.live.requests import LiveRequester
 from gateway.redis.heartbeat import LiveReplicas
 from gateway.redis.live.inboxes import ReplicaInboxes
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
+from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveConnector
 from gateway.upstream.live.mcp.connector import McpConnector
@@ -66,10 +67,12 @@ class LiveParts:
         self.requests.forget(key)
 
 
-def build_connectors(infrastructure: Infrastructure, secrets: CredentialCache) -> Mapping[LiveKind, LiveConnector]:
+def build_connectors(
+    infrastructure: Infrastructure, secrets: CredentialCache, delegations: Delegations
+) -> Mapping[LiveKind, LiveConnector]:
     """Build the connectors of the kinds to which the gateway connects by itself."""
     return {
-        LiveKind.MCP: McpConnector(infrastructure.upstream, StoredSourceAccess(secrets)),
+        LiveKind.MCP: McpConnector(infrastructure.upstream, StoredSourceAccess(secrets, delegations)),
         LiveKind.NEOVIM: NeovimConnector(infrastructure.upstream),
         LiveKind.COMMAND: CommandConnector(),  # the catalog loads sources of this kind only if a setting allows them
     }

@@ -76,11 +76,11 @@ def build_runtime(
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
     infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
     secrets = CredentialCache(infrastructure.store, infrastructure.cipher)
-    tokens = _build_tokens(infrastructure)
+    tokens, signer = _build_identities(infrastructure, settings)
     cursors = Cursors(infrastructure.cipher.derive("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors)
-    live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets))
-    signer = AssertionSigner(infrastructure.cipher.derive_all, public_url=settings.public_url)
+    delegations = Delegations(tokens, signer)
+    live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     dependencies = HandlerDependencies(
         code=code, tokens=tokens, queries=queries, live=live.requests, delegations=Delegations(tokens, signer)
     )
@@ -116,9 +116,10 @@ def build_runtime(
     )
 
 
-def _build_tokens(infrastructure: Infrastructure) -> Tokens:
-    secret = infrastructure.cipher.derive("access tokens")
-    return Tokens(infrastructure.upstream, SharedTokens(infrastructure.bus, secret=secret))
+def _build_identities(infrastructure: Infrastructure, settings: Settings) -> tuple[Tokens, AssertionSigner]:
+    cipher = infrastructure.cipher
+    tokens = Tokens(infrastructure.upstream, SharedTokens(infrastructure.bus, secret=cipher.derive("access tokens")))
+    return tokens, AssertionSigner(cipher.derive_all, public_url=settings.public_url)
 
 
 def _build_authenticator(infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings) -> Authenticator:

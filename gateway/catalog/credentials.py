@@ -182,16 +182,21 @@ async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredenti
     return found
 
 
-async def find_obstacle(tenant: TenantId, db: Db, name: str, origin: str | None) -> str | None:
-    """Return the reason why requests of the gateway itself to an origin cannot have this credential; None if they can.
+async def find_obstacle(
+    tenant: TenantId, db: Db, name: str, origin: str | None, *, of_caller: bool = False
+) -> str | None:
+    """Return the reason why requests to an origin cannot have this credential; None if they can.
 
-    A request of a call is different: it has a caller whom the credential can name.
+    With `of_caller`, they are requests of calls, and the credential must name the caller. Otherwise they are the
+    gateway's own, and it must not.
     """
     found = await credentials.get(tenant, db, name)
     if found is None:
         return "the tenant has no such credential"
     if found.name != name or origin not in found.origins:
         return "the credential was not stored for this origin"
+    if of_caller:
+        return None if found.delegation is not None else "a shared credential names no caller; use `credential`"
     if found.delegation is not None:  # guard: delegation-without-caller-declared
         return f"the credential names the caller ({found.kind}), and these requests have none; store a shared one"
     return None

@@ -139,6 +139,8 @@ class LiveSource:
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     prefix: str = ""
     credential: str | None = None
+    caller_credential: str | None = None
+    """The credential that names the caller, of requests on behalf of one; None: `credential`."""
     include: tuple[str, ...] = ()
     """Shell patterns of remote names; empty: all."""
     exclude: tuple[str, ...] = ()

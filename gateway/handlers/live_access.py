@@ -2,28 +2,38 @@
 
 from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.live_sources import LiveSource
+from gateway.domain.tenancy.principals import ToolCaller
 from gateway.handlers.credentials import find_named, with_credential
 from gateway.handlers.interfaces import SecretReader
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.reading import JSON
+from gateway.upstream.auth.delegation import Delegations
 
 
 class StoredSourceAccess:
     """Implements `gateway.upstream.live.mcp.endpoint.SourceAccess` with the tenants' stored credentials."""
 
-    def __init__(self, secrets: SecretReader) -> None:
+    def __init__(self, secrets: SecretReader, delegations: Delegations | None = None) -> None:
         self._secrets = secrets
+        self._delegations = delegations
         self._redaction = Redaction()
 
-    async def authorize(self, source: LiveSource, request: UpstreamRequest) -> tuple[UpstreamRequest, Credentials]:
-        """Return the request with the credential that the live source names.
+    async def authorize(
+        self, source: LiveSource, request: UpstreamRequest, caller: ToolCaller | None
+    ) -> tuple[UpstreamRequest, Credentials]:
+        """Return the request with the credential that the live source names for it.
 
         Raises:
-            CredentialMissing: it is not stored, or not for this origin.
+            CredentialMissing: it is not stored, or not for this origin, or the caller has none.
+            TokenRefused, UpstreamError: the issuer gave no token in exchange.
         """
-        if source.credential is None:
+        is_callers = caller is not None and source.caller_credential is not None  # guard: live-caller-credential
+        name = source.caller_credential if is_callers else source.credential
+        if name is None:
             return request, ()
-        named = await find_named(self._secrets, source.tenant, source.credential, request.url)
+        named = await find_named(self._secrets, source.tenant, name, request.url)
+        if is_callers and caller is not None and self._delegations is not None:
+            named = await self._delegations.resolve(named, *caller)
         return with_credential(request, named), (named.credential,)
 
     async def redact(self, raw: bytes, credentials: Credentials) -> bytes:

@@ -12,6 +12,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Completions
+from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, Peer, Question, QuestionKind
 from gateway.handlers.result_forms import ResultForm
@@ -108,7 +109,9 @@ class LiveAction(Generic[_Answer]):
             params = {"name": place.remote, "arguments": dict(arguments)}
         method = _METHODS[place.family]
         with call.within(place.limit_s):
-            result = await place.requests.request(place.source, method, params, CallClient(call.peer))
+            result = await place.requests.request(
+                place.source, method, params, CallClient(call.peer, ToolCaller(call.principal, call.action))
+            )
         return self.form.of_returned(_known_members(result, place.family))
 
 
@@ -132,7 +135,7 @@ class LiveCompleter:
             "argument": {"name": argument, "value": value},
             "context": {"arguments": dict(chosen)},
         }
-        client = CallClient(call.peer)
+        client = CallClient(call.peer, ToolCaller(call.principal, call.action))
         with call.within(place.limit_s):
             result = await place.requests.request(place.source, "completion/complete", params, client)
         found = result.get("completion")
@@ -147,6 +150,7 @@ class CallClient:
     """The client of a call, for the live source that runs it; implements `LiveClient`."""
 
     peer: Peer
+    caller: ToolCaller
     _asked: int = field(default=0)
 
     def can(self, kind: str) -> bool:

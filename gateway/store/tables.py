@@ -270,6 +270,7 @@ live_sources = Table(
     Column("settings", JSONB, nullable=False),
     Column("prefix", Text, nullable=False),
     Column("credential", Text),
+    Column("caller_credential", Text),
     Column("include", ARRAY(Text), nullable=False),
     Column("exclude", ARRAY(Text), nullable=False),
     Column("safety", JSONB, nullable=False),

@@ -1,4 +1,4 @@
-"""Credentials that name the caller, and security schemes that use a named credential.
+"""Credentials that name the caller; security schemes that use a named credential, and calls of live sources.
 
 Only adds: code of earlier revisions cannot open a credential with a delegation, so it sends none.
 """
@@ -14,4 +14,5 @@ depends_on = None
 def upgrade() -> None:
     db = op.get_bind()
     db.exec_driver_sql("alter table credentials add column delegation jsonb")
+    db.exec_driver_sql('alter table live_sources add column caller_credential text collate "C"')
     db.exec_driver_sql('alter table secrets add column credential text collate "C"')

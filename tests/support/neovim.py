@@ -15,6 +15,7 @@ import anyio
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.domain.tenancy.principals import ToolCaller
 from gateway.upstream.byte_streams import dial_unix
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment, LiveMethod
@@ -83,6 +84,10 @@ class RecordingListener:
 
 class SilentClient:
     """A client that declared nothing and is sent nothing."""
+
+    @property
+    def caller(self) -> ToolCaller | None:
+        return None
 
     def can(self, kind: str) -> bool:
         """It can nothing."""

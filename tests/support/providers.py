@@ -21,7 +21,7 @@ from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.domain.identifiers import KeyId, TenantId, new_live_source_id
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveKind, LiveSource
 from gateway.domain.tenancy.keys import Key, Scope, digest_key, mint_key
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.principals import Principal, ToolCaller
 from gateway.errors import Conflict
 from gateway.identity.authenticator import Authenticator
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
@@ -180,6 +180,10 @@ class RecordingClient:
 
     answer: Mapping[str, Any] | Exception = field(default_factory=lambda: {"action": "accept", "content": {}})
     received: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+
+    @property
+    def caller(self) -> ToolCaller | None:
+        return None
 
     def can(self, kind: str) -> bool:
         """It can do everything."""

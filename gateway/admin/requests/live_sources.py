@@ -53,6 +53,10 @@ IsEnabled = Annotated[bool, Field(description="False: it is not attached.")]
 SentCredential = Annotated[
     CredentialName | None, Field(description="The stored credential that is sent; only for the kind `mcp`.")
 ]
+CallerCredential = Annotated[
+    CredentialName | None,
+    Field(description="The credential of requests for a caller, whom it names; `credential` is then for the rest."),
+]
 
 
 class LiveSourceReplace(BodyModel):
@@ -62,6 +66,7 @@ class LiveSourceReplace(BodyModel):
     settings: Annotated[Settings, Field(default_factory=dict[str, object])]
     prefix: ToolPrefix = None
     credential: SentCredential = None
+    caller_credential: CallerCredential = None
     include: Annotated[Included, Field(default_factory=list[str])]
     exclude: Annotated[Excluded, Field(default_factory=list[str])]
     safety: Annotated[Levels, Field(default_factory=dict[str, Level])]
@@ -84,6 +89,7 @@ class LiveSourceUpdate(BodyModel):
     settings: Annotated[Settings | Absent, GIVEN] = None
     prefix: ToolPrefix = None
     credential: SentCredential = None
+    caller_credential: CallerCredential = None
     include: Annotated[Included | Absent, GIVEN] = None
     exclude: Annotated[Excluded | Absent, GIVEN] = None
     safety: Annotated[Levels | Absent, GIVEN] = None

@@ -90,6 +90,9 @@ class LiveSourceShown(ResponseModel):
     settings: Annotated[Json, Field(description="As they were sent; values of `env` are left out.")]
     prefix: Annotated[str | None, Field(description="Precedes the names of its tools and prompts; null: none.")]
     credential: Annotated[str | None, Field(description="The name of the stored credential that is sent; null: none.")]
+    caller_credential: Annotated[
+        str | None, Field(description="The credential of requests for a caller, whom it names; null: `credential`.")
+    ]
     include: Annotated[Sequence[str], Field(description="Shell patterns of remote names; without any, everything.")]
     exclude: Annotated[Sequence[str], Field(description="Shell patterns of remote names that are left out.")]
     safety: Annotated[Mapping[str, Safety], Field(description="Declared levels by remote tool name.")]
@@ -143,6 +146,7 @@ def _facts(overview: LiveOverview) -> dict[str, Any]:
         "settings": _shown_settings(source),
         "prefix": source.prefix or None,
         "credential": source.credential,
+        "caller_credential": source.caller_credential,
         "include": source.include,
         "exclude": source.exclude,
         "safety": source.safety,

@@ -135,6 +135,7 @@ def _draft(body: LiveSourceReplace, name: str) -> LiveSourceDraft:
         settings=body.settings,
         prefix=body.prefix or "",
         credential=body.credential,
+        caller_credential=body.caller_credential,
         include=tuple(body.include),
         exclude=tuple(body.exclude),
         safety=body.safety,

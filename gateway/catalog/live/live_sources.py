@@ -44,6 +44,7 @@ class LiveSourceDraft:
     settings: object = field(default_factory=dict[str, object])
     prefix: str = ""
     credential: str | None = None
+    caller_credential: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     safety: Mapping[str, Safety] = field(default_factory=dict[str, Safety])
@@ -190,6 +191,7 @@ def draft_of(source: LiveSource) -> LiveSourceDraft:
         settings=dict(source.settings),
         prefix=source.prefix,
         credential=source.credential,
+        caller_credential=source.caller_credential,
         include=source.include,
         exclude=source.exclude,
         safety=source.safety,
@@ -205,6 +207,7 @@ def _with_draft(source: LiveSource, draft: LiveSourceDraft) -> LiveSource:
         settings=validate_settings(draft.kind, draft.settings),
         prefix=draft.prefix,
         credential=draft.credential,
+        caller_credential=draft.caller_credential,
         include=draft.include,
         exclude=draft.exclude,
         safety=dict(draft.safety),
@@ -245,17 +248,21 @@ async def _check_references(tenant: TenantId, db: Db, source: LiveSource) -> Non
                 Fault(pointer="/settings/url", reason="the tenant's policy does not allow requests to this origin")
             )
         faults += _header_faults(source.settings.get("headers", {}))
-    if source.credential is not None:
-        faults += await _credential_faults(tenant, db, source.credential, origin)
+    for member, of_caller in (("credential", False), ("caller_credential", True)):
+        name = getattr(source, member)
+        reason = None if name is None else await _credential_obstacle(tenant, db, name, origin, of_caller=of_caller)
+        if reason is not None:
+            faults.append(Fault(pointer=f"/{member}", reason=reason))
     if faults:
         raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
 
 
-async def _credential_faults(tenant: TenantId, db: Db, name: str, origin: str | None) -> Sequence[Fault]:
+async def _credential_obstacle(
+    tenant: TenantId, db: Db, name: str, origin: str | None, *, of_caller: bool
+) -> str | None:
     if origin is None:
-        return [Fault(pointer="/credential", reason="only live sources of the kind mcp send a credential")]
-    obstacle = await find_obstacle(tenant, db, name, origin)
-    return [] if obstacle is None else [Fault(pointer="/credential", reason=obstacle)]
+        return "only live sources of the kind mcp send a credential"
+    return await find_obstacle(tenant, db, name, origin, of_caller=of_caller)
 
 
 def _header_faults(headers: object) -> Sequence[Fault]:
@@ -283,6 +290,7 @@ def _detail(source: LiveSource) -> dict[str, object]:
         detail["origin"] = find_origin(str(source.settings["url"]))
     return detail | {
         "credential": source.credential,
+        "caller_credential": source.caller_credential,
         "accepts_changes": source.accepts_changes,
         "expose": source.expose,
     }

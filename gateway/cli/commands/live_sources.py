@@ -170,6 +170,7 @@ def _describe(found: JsonObject) -> str:
         "kind",
         "prefix",
         "credential",
+        "caller_credential",
         "include",
         "exclude",
         "accepts_changes",

@@ -29,6 +29,7 @@ class LiveOptions(TypedDict):
     timeout_s: float | None
     prefix: str | None
     credential: str | None
+    caller_credential: str | None
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     safety: tuple[str, ...]
@@ -57,6 +58,9 @@ def live_options(command: _Command) -> _Command:
         ),
         click.option("--exclude", multiple=True, metavar="GLOB", help="Remote names to leave out; may be given again."),
         click.option("--include", multiple=True, metavar="GLOB", help="Remote names to take; may be given again."),
+        click.option(
+            "--caller-credential", metavar="NAME", help="The credential of calls, which names the caller; empty: none."
+        ),
         click.option("--credential", metavar="NAME", help="The stored credential to send; empty: none."),
         click.option("--prefix", help="Precedes the names of its tools and prompts; empty: none."),
         click.option("--timeout", "timeout_s", type=click.FloatRange(1, 300), help="Seconds for one request."),
@@ -104,7 +108,7 @@ def live_fields(options: LiveOptions) -> JsonObject:
 
 def _declared(options: LiveOptions) -> JsonObject:
     flags: JsonObject = {name: options[name] for name in ("accepts_changes", "expose", "enabled")}
-    texts: JsonObject = {"prefix": options["prefix"], "credential": options["credential"]}
+    texts: JsonObject = {name: options[name] for name in ("prefix", "credential", "caller_credential")}
     lists: JsonObject = {"include": list(options["include"]), "exclude": list(options["exclude"])}
     return {
         **{name: value for name, value in flags.items() if value is not None},

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
@@ -46,6 +47,13 @@ class Operator:
     """The holder of the operator key, or the gateway itself; belongs to no tenant."""
 
     name: str = "operator"
+
+
+class ToolCaller(NamedTuple):
+    """The principal of a call, and its action: the kind of the call, and the name or URI of its primitive."""
+
+    principal: Principal
+    action: tuple[str, str]
 
 
 Caller = Principal | Operator

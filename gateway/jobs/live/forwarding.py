@@ -64,6 +64,8 @@ class _Outgoing:
 class _Incoming:
     """A request of another replica that runs here; the client of its attachment (`LiveClient`)."""
 
+    caller = None  # requests of the kinds that are forwarded have no credential
+
     def __init__(self, begin: Begin, send: Callable[[str, AnyMessage], Awaitable[None]], replica: str) -> None:
         self.scope = anyio.CancelScope()
         self.begin = begin

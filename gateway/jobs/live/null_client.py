@@ -10,6 +10,8 @@ from gateway.upstream.live.interfaces import LiveClient
 class _NullClient:
     """Ignores every notification and refuses every question."""
 
+    caller = None
+
     def can(self, kind: str) -> bool:
         """Always False."""
         del kind

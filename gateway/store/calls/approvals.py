@@ -68,8 +68,8 @@ _CREDENTIALS = text("""
     union all
     select 'live', l.id, l.version from live_sources l where l.tenant_id = :tenant and l.name = :live_source
     union all
-    select 'credential', c.id, c.version
-    from live_sources l join credentials c on c.tenant_id = l.tenant_id and c.name = l.credential
+    select 'credential', c.id, c.version from live_sources l join credentials c
+        on c.tenant_id = l.tenant_id and c.name in (l.credential, l.caller_credential)
     where l.tenant_id = :tenant and l.name = :live_source
     order by 1, 2
 """)

@@ -60,7 +60,8 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
     """Names of the live sources that use this credential."""
-    is_it = (live_sources.c.tenant_id == tenant, live_sources.c.credential == credential)
+    uses_it = or_(live_sources.c.credential == credential, live_sources.c.caller_credential == credential)
+    is_it = (live_sources.c.tenant_id == tenant, uses_it)
     return list((await db.execute(select(live_sources.c.name).where(*is_it).order_by(live_sources.c.name))).scalars())
 
 
@@ -108,6 +109,7 @@ def _declared(source: LiveSource) -> Mapping[str, Any]:
         "settings": dict(source.settings),
         "prefix": source.prefix,
         "credential": source.credential,
+        "caller_credential": source.caller_credential,
         "include": list(source.include),
         "exclude": list(source.exclude),
         "safety": {name: level.value for name, level in source.safety.items()},
@@ -142,6 +144,7 @@ def _live_source(row: RowMapping) -> LiveSource:
         settings=row["settings"],
         prefix=row["prefix"],
         credential=row["credential"],
+        caller_credential=row["caller_credential"],
         include=tuple(row["include"]),
         exclude=tuple(row["exclude"]),
         safety={name: Safety(level) for name, level in row["safety"].items()},

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Literal, Protocol
 
 from gateway.domain.live_sources import Discovery, LiveSource
+from gateway.domain.tenancy.principals import ToolCaller
 
 LiveMethod = Literal[
     "tools/call",
@@ -26,6 +27,11 @@ NO_COMPLETIONS: Final[Mapping[str, Any]] = {"completion": {"values": []}}
 
 class LiveClient(Protocol):
     """The client of one request to a live source, for messages while the request runs."""
+
+    @property
+    def caller(self) -> ToolCaller | None:
+        """The caller, whom the credential may name; None for a request of the gateway, or of another replica."""
+        ...
 
     def can(self, kind: str) -> bool:
         """True if the client declared this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""

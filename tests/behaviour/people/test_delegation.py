@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -13,6 +14,7 @@ import jwt
 import orjson
 import pytest
 
+from tests.integration.upstream.live.sdk_server import running_sdk_server
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalIssuer, add_issuer, new_issuer
 from tests.support.primitives import text_resource
@@ -273,6 +275,64 @@ async def test_a_delegation_that_cannot_work_is_refused(world: Delegating) -> No
         answer = await world.gateway.admin.post("/tenants/acme/credentials", json=body)
         assert answer.status_code in {400, 422}, answer.text
         assert answer.json()["errors"][0]["pointer"] == pointer, members
+
+
+@pytest.mark.parametrize("is_older", [False, True], ids=["newest", "older"])
+async def test_a_remote_server_gets_the_identity_of_each_caller_and_no_other(
+    world: Delegating, *, is_older: bool
+) -> None:
+    """Ours: sessions of a federated server belong to one caller; the gateway lists with its own (TEN-4, DYN-5)."""
+    admin = world.gateway.admin
+    async with running_sdk_server(is_older=is_older) as server:
+        origins = [f"http://127.0.0.1:{server.port}"]
+        client = {"issuer": "corp", "client_id": "gw", "value": "s3cret-client"}
+        terms: dict[str, dict[str, Any]] = {
+            "exchange": {"kind": "exchange", **client},
+            "assertion": {"kind": "assertion"},
+        }
+        for tenant in TENANTS:
+            allow = {"allow": [f"127.0.0.1:{server.port}"]}
+            (await admin.put(f"/tenants/{tenant}/egress", json=allow)).raise_for_status()
+            for name, members in terms.items():
+                body = {"place": "bearer", "origins": origins, "audience": API, **members}
+                (await admin.put(f"/tenants/{tenant}/credentials/to-{name}", json=body)).raise_for_status()
+                live = {"name": name, "kind": "mcp", "settings": {"url": server.url}, "prefix": f"{name}_"}
+                live |= {"caller_credential": f"to-{name}"}
+                (await admin.post(f"/tenants/{tenant}/live-sources", json=live)).raise_for_status()
+        tokens = {(tenant, person): world.token(tenant, person) for tenant in TENANTS for person in PEOPLE}
+        for tenant in TENANTS:
+            await until(partial(_lists, world, tenant, tokens[tenant, "ada"], "assertion_whoami"), seconds=30)
+            await until(partial(_lists, world, tenant, tokens[tenant, "ada"], "exchange_whoami"), seconds=30)
+        calls = [(*one, f"{name}_whoami") for one, name in itertools.product(tokens, terms)] * 3
+
+        async def call(tenant: str, person: str, tool: str) -> None:
+            result = await world.call(tenant, tokens[tenant, person], tool)
+            assert result["content"][0]["text"] == f"{tenant}.{person}", result
+
+        await asyncio.gather(*(call(*each) for each in calls))
+        for _ in range(3):
+            await call("acme", "ada", "assertion_whoami")
+        key = await world.gateway.create_key("acme", "mcp", subject="nightly")
+        assert (await world.call("acme", key, "assertion_whoami"))["content"][0]["text"] == "acme.nightly"
+        refused = await world.call("acme", key, "exchange_whoami")
+        assert (refused["isError"], "acts for the person who calls" in str(refused["content"])) == (True, True)
+        kept = await admin.delete("/tenants/acme/credentials/to-exchange")
+        assert (kept.status_code, "live source exchange" in kept.text) == (409, True)
+        for members, reason in (({"caller_credential": "none"}, "no such"), ({"caller_credential": "shared"}, "for")):
+            wrong = await admin.patch("/tenants/acme/live-sources/exchange", json=members)
+            assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/caller_credential"), reason
+    assert not [one for one in server.headers if any(token in str(one) for token in tokens.values())]
+    sessions: dict[str, set[str]] = {}
+    for one in server.headers:
+        if one.get("authorization", "").startswith("Bearer ey") and "mcp-session-id" in one:
+            sessions.setdefault(one["mcp-session-id"], set()).add(one["authorization"])
+    # a session that lasts longer than its first assertion has a new one for each request
+    assert not is_older or max(len(values) for values in sessions.values()) > 2
+
+
+async def _lists(world: Delegating, tenant: str, token: str, tool: str) -> bool:
+    listed = (await world.gateway.rpc(tenant, token, "tools/list")).json()
+    return tool in {one["name"] for one in listed["result"]["tools"]}
 
 
 async def test_an_upstream_that_echoes_the_token_gives_it_to_nobody(world: Delegating) -> None:

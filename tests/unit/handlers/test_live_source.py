@@ -12,12 +12,14 @@ from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Contents, Result
+from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, Peer, Question
 from gateway.handlers.live_source import CallClient, LiveAction, LiveCompleter, LivePlace
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ResultForm, ToolForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
+from tests.support.household import ACME
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SOURCE = LiveSource(
@@ -49,6 +51,9 @@ class Answering:
 
 class Calling:
     """A call without a client."""
+
+    principal = ACME
+    action = ("call", "their_name")
 
     def __init__(self, peer: Peer = NULL_PEER) -> None:
         self.peer = peer
@@ -136,7 +141,7 @@ class Recalling:
 async def test_questions_are_numbered_and_of_known_kinds() -> None:
     """DYN-5: a call that is run again finds the answers of its questions by their order."""
     peer = Recalling()
-    client = CallClient(cast(Peer, peer))
+    client = CallClient(cast(Peer, peer), ToolCaller(ACME, ("call", "t")))
     await client.ask("elicitation/create", {"message": "?"})
     await client.ask("roots/list", {})
     assert peer.asked == ["live:1 elicitation", "live:2 roots"]

@@ -8,7 +8,7 @@ from typing import TypeGuard, cast
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.live.command.child_channel import ChildChannel
-from gateway.upstream.live.interfaces import LiveListener
+from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
 from gateway.upstream.live.mcp.background import Background, Spawn, quietly
 from gateway.upstream.live.mcp.changes import report_change
@@ -28,12 +28,16 @@ class ChildOpener:
         self._report = report
         self._spawn = spawn
 
-    async def identity(self) -> bytes:
+    async def identity(self, client: LiveClient | None = None) -> bytes:
         """Return no digest: the child has no credential."""
+        del client
         return b""
 
-    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> HandshakeSession:
+    async def open(
+        self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
+    ) -> HandshakeSession:
         """Start the program and initialize its session; what a client cannot do, `LiveClient.ask` refuses."""
+        del client  # whatever it can do, the child serves all of them
         settings = self._source.settings
         argv, env = settings.get("argv"), settings.get("env", {})
         if not _is_texts(argv) or not argv or not is_object(env) or not _is_texts([*env, *env.values()]):

@@ -4,6 +4,7 @@ The newest revision is tried first, then the handshake, then HTTP+SSE of 2024-11
 backwards compatibility). A server that does not answer is no reason to try another one.
 """
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,7 +12,7 @@ from functools import partial
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.client import UpstreamClient
-from gateway.upstream.live.interfaces import LiveListener
+from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
 from gateway.upstream.live.mcp.background import Background, Spawn, quietly
 from gateway.upstream.live.mcp.changes import report_change
@@ -38,13 +39,15 @@ class StreamableOpener:
         self._report = report
         self._spawn = spawn
 
-    async def identity(self) -> bytes:
+    async def identity(self, client: LiveClient | None = None) -> bytes:
         """Return the digest of the credential."""
-        return (await self._endpoint.authorize()).identity
+        return (await self._endpoint.authorize(client)).identity
 
-    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> HandshakeSession:
+    async def open(
+        self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
+    ) -> HandshakeSession:
         """Open a session."""
-        session = StreamableSession(self._endpoint, await self._endpoint.authorize(), self._report, self._spawn)
+        session = StreamableSession(self._endpoint, await self._endpoint.authorize(client), self._report, self._spawn)
         await session.open(capabilities, limit)
         return session
 
@@ -57,13 +60,17 @@ class SseOpener:
         self._report = report
         self._spawn = spawn
 
-    async def identity(self) -> bytes:
-        """Return the digest of the credential."""
+    async def identity(self, client: LiveClient | None = None) -> bytes:
+        """Return the digest of the credential; of a caller's another one each time, as its session is used once."""
+        if client is not None and self._endpoint.names_callers:
+            return os.urandom(16)  # the credential of a session stays, and that of a caller ends soon
         return (await self._endpoint.authorize()).identity
 
-    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> HandshakeSession:
+    async def open(
+        self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
+    ) -> HandshakeSession:
         """Open a session."""
-        endpoint = await self._endpoint.authorize()
+        endpoint = await self._endpoint.authorize(client)
         channel = await SseChannel.open(endpoint)
         session = DuplexSession(channel, self._report, self._spawn, is_shared=False, identity=endpoint.identity)
         await session.open(capabilities, limit)

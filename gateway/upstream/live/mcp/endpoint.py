@@ -13,10 +13,12 @@ from msgspec.structs import replace
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
+from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import UpstreamAnswerTooLarge
 from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.origins import read_url
+from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.messages import LONGEST, RemoteRefusal, is_object, read_message
 from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
@@ -35,11 +37,13 @@ _UNAUTHENTICATED, _FORBIDDEN = 401, 403
 class SourceAccess(Protocol):
     """Applies the stored credential of a live source, and removes it from what the source sends."""
 
-    async def authorize(self, source: LiveSource, request: UpstreamRequest) -> tuple[UpstreamRequest, Credentials]:
-        """Return the request with the source's credential, and the secrets in it.
+    async def authorize(
+        self, source: LiveSource, request: UpstreamRequest, caller: ToolCaller | None
+    ) -> tuple[UpstreamRequest, Credentials]:
+        """Return the request with the source's credential, of this caller if there is one, and the secrets in it.
 
         Raises:
-            CredentialMissing: the credential is not stored, or not for the origin of the request.
+            CredentialMissing: the credential is not stored, or not for the origin, or the caller has none.
         """
         ...
 
@@ -147,19 +151,25 @@ class SourceEndpoint:
         self.upstream = upstream
         self.access = access
 
-    async def authorize(self) -> AuthorizedEndpoint:
-        """Read the credential as it is stored now.
+    @property
+    def names_callers(self) -> bool:
+        """True if requests for a caller have a credential of the caller."""
+        return self.source.caller_credential is not None
+
+    async def authorize(self, client: LiveClient | None = None) -> AuthorizedEndpoint:
+        """Read the credential as it is stored now; for a client, that of its caller.
 
         Raises:
             LiveSourceFailed: the settings cannot be used.
-            CredentialMissing: the credential is not stored, or not for this origin.
+            CredentialMissing: the credential is not stored, or not for this origin, or the caller has none.
         """
         url, declared = self.source.settings.get("url"), self.source.settings.get("headers")
         if not isinstance(url, str):
             raise LiveSourceFailed("the live source has no URL")
         headers = _declared(declared) if is_object(declared) else ()
         request = UpstreamRequest(method="POST", url=url, headers=headers, credential=digest_of_headers(headers))
-        return AuthorizedEndpoint(self, *await self.access.authorize(self.source, request))
+        caller = None if client is None else client.caller
+        return AuthorizedEndpoint(self, *await self.access.authorize(self.source, request, caller))
 
 
 def _declared(headers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

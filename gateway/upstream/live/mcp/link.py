@@ -52,12 +52,14 @@ class McpLink(Protocol):
 class SessionOpener(Protocol):
     """Opens sessions of one transport."""
 
-    async def identity(self) -> bytes:
-        """Return the digest of the credential as it is stored now."""
+    async def identity(self, client: LiveClient | None = None) -> bytes:
+        """Return the digest of the credential as it is stored now, or of the client's caller."""
         ...
 
-    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> HandshakeSession:
-        """Open and initialize a session with the credential as it is stored now."""
+    async def open(
+        self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
+    ) -> HandshakeSession:
+        """Open and initialize a session with the credential as it is stored now, or of the client's caller."""
         ...
 
 
@@ -79,8 +81,8 @@ class HandshakeLink:
         if client is None or self._home.is_shared:
             return await self._home.request(method, params, client, limit)
         capabilities = frozenset(name for name in CAPABILITIES if client.can(name))
-        key = await self._opener.identity(), capabilities
-        opened = partial(self._opener.open, capabilities, limit)
+        key = await self._opener.identity(client), capabilities
+        opened = partial(self._opener.open, capabilities, limit, client)
         try:
             async with self._pool.lease(key, opened) as session:
                 return await session.request(method, params, client, limit)

@@ -164,7 +164,7 @@ class StreamableSession:
         """Run one request in a response of its own."""
         number = next(self._ids)
         body = write_message(id=number, method=method, params=with_token(params, number, client))
-        endpoint = await self._authorized()
+        endpoint = await self._authorized(client)
         is_answered = False
         try:
             stream = await endpoint.open("POST", self._headers, body)
@@ -210,9 +210,16 @@ class StreamableSession:
             with suppress(HttpRefusal), await self._endpoint.open("DELETE", self._headers):
                 pass  # a refusal means that the server lets its sessions expire
 
-    async def _authorized(self) -> AuthorizedEndpoint:
-        """Return the endpoint with the credential of the next request; that of a session stays the same."""
-        return await self._source.authorize() if self._is_shared else self._endpoint  # guard: live-shared-credential
+    async def _authorized(self, client: LiveClient | None = None) -> AuthorizedEndpoint:
+        """Return the endpoint with the credential of the next request.
+
+        That of a session stays the same, unless it is a caller's: then it is renewed for each request of this caller.
+        """
+        is_renewed = client is not None and self._source.names_callers  # guard: live-caller-renewed
+        if is_renewed and not self._is_shared:
+            self._endpoint = await self._source.authorize(client)
+        # guard: live-shared-credential
+        return await self._source.authorize(client) if self._is_shared else self._endpoint
 
     async def _cancel(self, endpoint: AuthorizedEndpoint, number: int) -> None:
         async with self._cancelling:

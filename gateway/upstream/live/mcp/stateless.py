@@ -90,7 +90,7 @@ class StatelessLink:
     ) -> dict[str, Any]:
         """Run one request; answer its questions and repeat it, as often as the server requires within bounds."""
         plain: dict[str, object] = {name: value for name, value in params.items() if name != "_meta"}
-        endpoint = await self._endpoint.authorize()
+        endpoint = await self._endpoint.authorize(client)
         asked = 0
         for _ in range(_ROUNDS):
             result = await self._send(endpoint, method, plain, client, limit)

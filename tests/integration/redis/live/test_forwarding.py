@@ -15,6 +15,7 @@ from msgspec import structs
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing, GatewayError, NotFound
 from gateway.handlers.interfaces import InputRequired
 from gateway.jobs.live.forwarding import Forwarding
@@ -40,6 +41,10 @@ class RecordingClient:
     abilities: frozenset[str] = frozenset({"elicitation"})
     received: list[object] = field(default_factory=list[object])
     answer: Mapping[str, Any] | Exception = field(default_factory=lambda: {"action": "accept"})
+
+    @property
+    def caller(self) -> ToolCaller | None:
+        return None
 
     def can(self, kind: str) -> bool:
         return kind in self.abilities

@@ -9,6 +9,7 @@ from typing import Any
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import LiveSourceId, SourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing, ClientSilent
 
 TENANT = TenantId("ten_a")
@@ -40,6 +41,10 @@ class Client:
     told: list[object] = field(default_factory=list[object])
     asked: list[tuple[str, Mapping[str, object]]] = field(default_factory=list[tuple[str, Mapping[str, object]]])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def caller(self) -> ToolCaller | None:
+        return None
 
     def can(self, kind: str) -> bool:
         return kind in self.abilities

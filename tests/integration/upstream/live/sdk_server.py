@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import anyio
+import jwt
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Elicit, Resolve
@@ -77,6 +78,17 @@ def register_tools(server: SdkServer) -> None:
             server.cancelled.set()
             raise
         return "released"
+
+    @mcp.tool(annotations=ToolAnnotations(read_only_hint=True))
+    async def whoami(ctx: Context[Any, Any]) -> str:
+        """The caller whom the credential of this request names; the credential itself would be redacted."""
+        request: Any = ctx.request_context.request
+        value = str(request.headers.get("authorization", "")).removeprefix("Bearer ")
+        if not value.startswith("ey"):
+            return ".".join(value.split(".")[:2])
+        claims = jwt.decode(value, options={"verify_signature": False})
+        assert claims["exp"] > claims["iat"]
+        return f"{claims['tenant']}.{claims['sub'].removeprefix('corp:')}"
 
     @mcp.tool()
     async def raises() -> str:

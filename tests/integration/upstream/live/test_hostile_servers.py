@@ -363,7 +363,7 @@ async def test_the_credential_is_redacted_wherever_it_is_echoed() -> None:
 async def test_the_credential_goes_only_to_its_origin() -> None:
     """Ours: nothing is sent to another origin (ISO-4)."""
     script = Scripted()
-    with pytest.raises(LiveSourceFailed, match="was not stored for this origin"):
+    with pytest.raises(LiveSourceFailed, match="was not stored for the origin of this request"):
         async with attached_to(script, secret=SECRET, origin="https://elsewhere.test"):
             pass
     assert not script.messages
