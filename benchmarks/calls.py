@@ -78,6 +78,8 @@ def _single(gateway: RunningGateway, upstream_port: int) -> Generator[Target]:
         yield from _eras(gateway, f"{tools} tools" if tools > 1 else "1 tool", [(slug, key)])
         if tools == 1:
             yield from _eras(gateway, "1 tool, through the SDK", [(slug, key)], _LONG_WAY)
+            token = gateway.accept_token(slug, f"http://127.0.0.1:{upstream_port}")
+            yield from _eras(gateway, "1 tool, with an access token", [(slug, token)])
 
 
 def _federated(gateway: RunningGateway, upstream_port: int) -> Generator[Target]:

@@ -16,10 +16,13 @@ from anyio.from_thread import start_blocking_portal
 
 from benchmarks.processes import Failed, free_port, running
 from benchmarks.requests import ACCEPT, INITIALIZE
+from benchmarks.tokens import KEYS_PATH, access_token
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
 from gateway.store.database.migrations import migrate
 
 _OPERATOR = "benchmark-operator-key-of-32-characters"
+PUBLIC_URL = "http://gateway.example"
+"""The URL that clients are said to use; the audience of access tokens."""
 _SECRET = "benchmark-secret-key-of-32-characters"
 _PLENTY = {
     "calls_per_second": 1e6,
@@ -76,6 +79,12 @@ class RunningGateway:
         body = b'{"name":"bench",%s"document":%s}' % (b"" if url is None else b'"base_url":"%s",' % url.encode(), shown)
         return self.send("POST", f"/tenants/{slug}/sources", body)["report"]
 
+    def accept_token(self, slug: str, issuer: str) -> str:
+        """Let a tenant accept an issuer; return an access token of it."""
+        wanted = {"name": "bench", "url": issuer, "jwks_url": issuer + KEYS_PATH, "rules": [{}]}
+        self.send("POST", f"/tenants/{slug}/issuers", json.dumps(wanted).encode())
+        return access_token(issuer, f"{PUBLIC_URL}/t/{slug}/mcp")
+
     def attach(self, slug: str, url: str, tool: str) -> None:
         """Declare an MCP server as a live source with one safe tool, and wait until it is attached.
 
@@ -111,6 +120,7 @@ def running_gateway(
     """Run a gateway while the block runs; without `servers` it starts its own below the folder."""
     port = free_port()
     environment = {"GATEWAY_OPERATOR_KEY": _OPERATOR, "GATEWAY_SECRET_KEYS": _SECRET, "GATEWAY_LOG_LEVEL": "warning"}
+    environment["GATEWAY_PUBLIC_URL"] = PUBLIC_URL
     environment["GATEWAY_TENANT_POLICY"] = "moderate=allow,dangerous=allow"
     environment |= limits
     if upstream_port is not None:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from benchmarks.requests import CALL, MODERN
+from benchmarks.tokens import KEYS_PATH, key_set
 
 BODY = b'{"id":7,"name":"rex","tags":["a","b"]}'
 _TOOL = {"name": CALL["name"], "description": "A pet.", "inputSchema": {"type": "object"}}
@@ -34,10 +35,15 @@ _HEADERS = [(b"content-type", b"application/json"), (b"content-length", str(len(
 
 async def upstream(scope: Scope, receive: Receive, send: Send) -> None:
     """Respond to everything with a small JSON body, without a framework, so that the upstream never limits a
-    measurement. Below `/mcp/` it is an MCP server of the revision that the path names.
+    measurement. Below `/mcp/` it is an MCP server of the revision that the path names; it publishes an issuer's keys.
     """
     if scope["type"] == "http" and scope["path"].startswith("/mcp/"):
         await _serve_mcp(scope["path"].removeprefix("/mcp/"), scope["method"], receive, send)
+    elif scope["type"] == "http" and scope["path"] == KEYS_PATH:
+        body = json.dumps(key_set()).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
     elif scope["type"] == "http":
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         await send({"type": "http.response.body", "body": BODY})
