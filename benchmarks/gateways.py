@@ -22,7 +22,7 @@ from gateway.store.database.migrations import migrate
 
 _OPERATOR = "benchmark-operator-key-of-32-characters"
 PUBLIC_URL = "http://gateway.example"
-"""The URL that clients are said to use; the audience of access tokens."""
+"""The URL that access tokens have as audience."""
 _SECRET = "benchmark-secret-key-of-32-characters"
 _PLENTY = {
     "calls_per_second": 1e6,

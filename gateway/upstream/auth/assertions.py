@@ -50,6 +50,7 @@ class AssertionSigner:
         claims = {
             "iss": f"{self._public_url}/t/{principal.slug}",
             "sub": principal.subject,
+            "principal": principal.name,
             "aud": audience,
             "iat": now,
             "exp": now + LIFETIME_S,

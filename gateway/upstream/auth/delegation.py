@@ -59,7 +59,8 @@ def _exchange(named: NamedCredential, terms: TokenExchange, principal: Principal
         )
     if token.issuer != terms.issuer:  # guard: exchange-issuer
         raise CredentialMissing(
-            f"The credential {named.name!r} acts for people of the issuer {terms.issuer_name!r}; sign in there."
+            f"The credential {named.name!r} acts for people of the issuer {terms.issuer_name!r}, and the caller's token"
+            " is of another one; if this issuer was deleted and created again, store the credential again."
         )
     client = Credential(username=terms.client_id, value=named.credential.value)
     return token_exchange(terms, named.name, client, token.value)

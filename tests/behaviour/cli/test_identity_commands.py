@@ -37,3 +37,26 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
     for verb in ("show", "deny", "allow"):
         assert (await terminal.run("person", verb, "key_none")).code == 5
     assert (await terminal.do("issuer", "delete", "corp", "--yes")).out == "deleted corp\n"
+
+
+async def test_a_credential_that_names_the_caller_is_declared(terminal: Terminal, upstream: RecordingUpstream) -> None:
+    """Ours: an exchange is stored for bearer, shown without its secret, and a scheme refers to it by name (PRG-3)."""
+    await terminal.do("tenant", "create", "acme")
+    issuer = new_issuer(upstream)
+    issuer.publish(token_endpoint=f"{issuer.url}/token")
+    await terminal.do("issuer", "create", "corp", issuer.url, "--admit", "everyone")
+    terms = ("--kind", "exchange", "--issuer", "corp", "--client-id", "gw", "--scope", "read", "--origin", upstream.url)
+    declared = ("--name", "hr", *terms, "--secret", "hidden")
+    made: Any = (await terminal.do("credential", "create", *declared, "--json")).value
+    [found] = made
+    assert (found["kind"], found["place"], found["scopes"]) == ("exchange", "bearer", ["read"])
+    shown = (await terminal.do("credential", "show", "hr")).out
+    assert f"{issuer.url}/token" in shown
+    assert "hidden" not in shown
+    assert "hr" in (await terminal.do("credential", "list", "--kind", "exchange")).out
+    assert "hr" not in (await terminal.do("credential", "list", "--kind", "shared")).out
+    refused = await terminal.run("credential", "create", "--name", "x", "--kind", "assertion", "--origin", upstream.url)
+    assert (refused.code != 0, "audience" in refused.err) == (True, True)
+    asserted = ("--kind", "assertion", "--audience", "https://hr.internal", "--origin", upstream.url)
+    refused = await terminal.run("credential", "create", "--name", "x", *asserted)
+    assert "GATEWAY_PUBLIC_URL" in refused.err
