@@ -116,7 +116,7 @@ class HttpRequester:
             raise UpstreamTimeout("The upstream did not answer in time.") from None
         if named is not None and stored is not None:
             if answer.status == UNAUTHORISED and self._way.delegations is not None:
-                await self._way.delegations.forget(stored, call.principal, named)
+                await self._way.delegations.forget(stored, call.principal, named.credential)
             answer = await self._way.redaction.apply(answer, (named.credential,))  # guard: handler-credential-echo
         is_cut = answer.status < _FIRST_ERROR and answer.body
         return project_answer(answer, self._spec.result) if is_cut else answer

@@ -36,6 +36,15 @@ class StoredSourceAccess:
             named = await self._delegations.resolve(named, *caller)
         return with_credential(request, named), (named.credential,)
 
+    async def note_refusal(self, source: LiveSource, caller: ToolCaller | None, credentials: Credentials) -> None:
+        """Drop a cached token of the caller that the source refused, so that the next request has a new one."""
+        if caller is None or source.caller_credential is None or self._delegations is None:
+            return
+        named = await self._secrets.named(source.tenant, source.caller_credential)
+        if named is not None:
+            for refused in credentials:
+                await self._delegations.forget(named, caller.principal, refused)
+
     async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
         """Return the JSON text without the credentials."""
         answer = UpstreamAnswer(status=200, content_type=JSON, body=raw)

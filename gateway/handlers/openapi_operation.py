@@ -126,7 +126,7 @@ class OperationHandler:
         answer = await self._upstream.send_streaming(applied, tenant=self._tenant)
         if answer.status == _UNAUTHORISED and self._delegations is not None:
             for named, caller in found.values():
-                await self._delegations.forget(named, call.principal, caller)
+                await self._delegations.forget(named, call.principal, caller.credential)
         return await self._redaction.apply(answer, tuple(sent.values()))  # guard: reference-echo
 
     async def _run_with_tokens(

@@ -43,11 +43,11 @@ class Delegations:
         token = await self._tokens.obtain(principal.tenant, f"credential:{named.name}", wanted)
         return replace(named, credential=Credential(value=token.value), delegation=None)
 
-    async def forget(self, named: NamedCredential, principal: Principal, refused: NamedCredential) -> None:
+    async def forget(self, named: NamedCredential, principal: Principal, refused: Credential) -> None:
         """Drop the cached token that the upstream has refused."""
         if isinstance(named.delegation, TokenExchange):
             wanted = _exchange(named, named.delegation, principal)
-            await self._tokens.drop(principal.tenant, f"credential:{named.name}", wanted, refused.credential.value)
+            await self._tokens.drop(principal.tenant, f"credential:{named.name}", wanted, refused.value)
 
 
 def _exchange(named: NamedCredential, terms: TokenExchange, principal: Principal) -> TokenRequest:

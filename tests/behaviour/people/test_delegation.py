@@ -319,6 +319,9 @@ async def test_a_remote_server_gets_the_identity_of_each_caller_and_no_other(
         await asyncio.gather(*(call(*each) for each in calls))
         for _ in range(3):
             await call("acme", "ada", "assertion_whoami")
+        server.refused |= {value for one in server.headers if "acme.ada." in (value := one.get("authorization", ""))}
+        assert (await world.call("acme", tokens["acme", "ada"], "exchange_whoami"))["isError"] is True
+        await call("acme", "ada", "exchange_whoami")  # the refused token was dropped
         key = await world.gateway.create_key("acme", "mcp", subject="nightly")
         assert (await world.call("acme", key, "assertion_whoami"))["content"][0]["text"] == "acme.nightly"
         refused = await world.call("acme", key, "exchange_whoami")

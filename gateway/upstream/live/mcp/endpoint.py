@@ -47,6 +47,10 @@ class SourceAccess(Protocol):
         """
         ...
 
+    async def note_refusal(self, source: LiveSource, caller: ToolCaller | None, credentials: Credentials) -> None:
+        """Learn that the source answered a request with these secrets with status 401."""
+        ...
+
     async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
         """Return the JSON text without the secrets."""
         ...
@@ -68,8 +72,15 @@ class HttpRefusal(LiveSourceFailed):
 class AuthorizedEndpoint:
     """The endpoint with the credential that one request uses from its begin to its end."""
 
-    def __init__(self, endpoint: "SourceEndpoint", request: UpstreamRequest, credentials: Credentials) -> None:
+    def __init__(
+        self,
+        endpoint: "SourceEndpoint",
+        caller: ToolCaller | None,
+        request: UpstreamRequest,
+        credentials: Credentials,
+    ) -> None:
         self._endpoint = endpoint
+        self._caller = caller
         self._request = request
         self._credentials = credentials
 
@@ -135,6 +146,8 @@ class AuthorizedEndpoint:
 
     async def _refusal(self, stream: ResponseStream) -> LiveSourceFailed:
         """Return the JSON-RPC error in the body of a refusal, or else its status."""
+        if stream.status == _UNAUTHENTICATED:
+            await self._endpoint.access.note_refusal(self._endpoint.source, self._caller, self._credentials)
         try:
             raw = await stream.read_whole()
             error = read_message(await self.redact(raw)).get("error") if len(raw) < _MOST_OF_AN_ERROR else None
@@ -169,7 +182,7 @@ class SourceEndpoint:
         headers = _declared(declared) if is_object(declared) else ()
         request = UpstreamRequest(method="POST", url=url, headers=headers, credential=digest_of_headers(headers))
         caller = None if client is None else client.caller
-        return AuthorizedEndpoint(self, *await self.access.authorize(self.source, request, caller))
+        return AuthorizedEndpoint(self, caller, *await self.access.authorize(self.source, request, caller))
 
 
 def _declared(headers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

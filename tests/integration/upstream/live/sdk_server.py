@@ -34,6 +34,8 @@ class SdkServer:
     port: int
     mcp: MCPServer
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    refused: set[str] = field(default_factory=set[str])
+    """Values of `authorization` that are answered with 401."""
     started: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     sessions: list[Any] = field(default_factory=list[Any])
@@ -148,6 +150,10 @@ async def running_sdk_server(*, is_older: bool = False, port: int = 0, **options
         if scope["type"] == "http":
             headers = {name.decode(): value.decode() for name, value in scope["headers"]}
             state.headers.append(headers)
+            if headers.get("authorization") in state.refused:
+                await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]})
+                await send({"type": "http.response.body", "body": b""})
+                return
             if is_older and headers.get("mcp-protocol-version", "").encode() == NEWEST:
                 head = [(b"content-type", b"text/plain"), (b"content-length", b"0")]
                 await send({"type": "http.response.start", "status": 400, "headers": head})
