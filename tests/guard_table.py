@@ -983,6 +983,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "prompt-missing": (NEVER, "test_every_missing_argument_is_named"),
     },
     "tests/unit/handlers/test_code_tools.py": {
+        "code-without-token": (value("self"), "test_a_function_does_not_get_the_access_token_of_its_caller"),
         "answer-size": (NEVER, "test_a_huge_result_is_refused"),
         "code-exit": (SKIP, "test_whatever_a_function_raises_is_a_clean_error"),
     },

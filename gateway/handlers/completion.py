@@ -61,7 +61,7 @@ class PythonCompleter:
             HandlerFailed: the function took too long, or returned another type.
             LimitExceeded: no thread was free in time.
         """
-        completing = Completing(principal=call.principal, argument=argument, value=value, chosen=chosen)
+        completing = Completing(principal=call.principal.without_token(), argument=argument, value=value, chosen=chosen)
         is_async = inspect.iscoroutinefunction(self.function)
         with call.within(min(_COMPLETION_S, self.code.timeout_s)):
             return await completions(self.function, completing, self.threads, is_async=is_async)

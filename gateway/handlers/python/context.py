@@ -67,7 +67,7 @@ class Context:
     @property
     def principal(self) -> Principal:
         """The principal of the call."""
-        return self._call.principal
+        return self._call.principal.without_token()
 
     @property
     def correlation_id(self) -> str:

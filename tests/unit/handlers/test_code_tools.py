@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -10,9 +11,11 @@ import pytest
 from mcp_types import CallToolResult, TextContent
 from structlog.testing import capture_logs
 
+from gateway.domain.identifiers import IssuerId
 from gateway.domain.primitives import Family
 from gateway.domain.results import Result
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
+from gateway.domain.tenancy.principals import InboundToken
 from gateway.errors import CapabilityMissing
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.results import audio, embed, error, image, json, success, text
@@ -176,6 +179,23 @@ async def test_an_async_and_a_plain_function_see_the_same_call(house: Household)
         assert (await house.call(name, {"a": [1, None]}))["isError"] is False
 
     assert seen == [("acme", "alice", {"a": [1, None]}, "c-1")] * 2
+
+
+async def test_a_function_does_not_get_the_access_token_of_its_caller(house: Household) -> None:
+    """Ours: code cannot pass the token on, by itself or in a log line (TEN-4)."""
+    seen: list[object] = []
+
+    def plain(context: Context) -> str:
+        seen.append(context.principal)
+        return "ok"
+
+    house.principal = replace(house.principal, token=InboundToken(IssuerId("iss_1"), "eyJ.secret.token"))
+    house.has_code(Family.TOOL, "plain", plain)
+    assert (await house.call("plain", {}))["isError"] is False
+
+    assert seen == [house.principal]  # equal but for the token
+    assert [getattr(each, "token", "") for each in seen] == [None]
+    assert "secret" not in repr(house.principal)
 
 
 async def test_arguments_that_break_the_schema_reach_no_function(house: Household) -> None:
