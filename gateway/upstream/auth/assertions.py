@@ -69,8 +69,11 @@ def check_audience(audience: str, public_url: str | None) -> None:
     """
     if public_url is None:
         raise CredentialMissing("The gateway does not know its own URL: set GATEWAY_PUBLIC_URL for signed assertions.")
-    # guard: assertion-audience
-    if urlsplit(audience).netloc.lower() == urlsplit(public_url).netloc.lower():
+    try:
+        host = urlsplit(audience).netloc.lower()
+    except ValueError:
+        raise CredentialMissing("The audience of a signed assertion looks like a URL, and is none.") from None
+    if host == urlsplit(public_url).netloc.lower():  # guard: assertion-audience
         raise CredentialMissing("The audience of a signed assertion must not be a URL of the gateway itself.")
 
 

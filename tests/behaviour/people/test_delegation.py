@@ -264,6 +264,7 @@ async def test_requests_without_a_caller_have_no_credential_of_one(world: Delega
 WRONG: Sequence[tuple[Mapping[str, Any], str]] = (
     ({"kind": "assertion"}, "/audience"),
     ({"kind": "assertion", "audience": f"{PUBLIC}/t/globex/mcp"}, "/audience"),
+    ({"kind": "assertion", "audience": "https://[x"}, "/audience"),
     ({"kind": "assertion", "audience": API, "value": "x"}, "/value"),
     ({"kind": "assertion", "audience": API, "place": "query", "field": "t"}, "/place"),
     ({"kind": "assertion", "audience": API, "issuer": "corp"}, "/issuer"),
