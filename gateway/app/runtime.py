@@ -81,9 +81,7 @@ def build_runtime(
     queries = Queries(OutlineCache(infrastructure.store), cursors)
     delegations = Delegations(tokens, signer)
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
-    dependencies = HandlerDependencies(
-        code=code, tokens=tokens, queries=queries, live=live.requests, delegations=Delegations(tokens, signer)
-    )
+    dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
     credentials = _build_authenticator(infrastructure, keys, settings)
     spawn = infrastructure.tasks.spawn

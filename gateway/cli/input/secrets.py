@@ -21,12 +21,13 @@ def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> Jso
     credentials: JsonObject = {}
     for option, texts in (("--credential", given), ("--login", logins)):
         for text in texts:
-            scheme, secret = _parse_secret(option, text)
-            if option == "--credential" and secret.startswith(_NAMED):
-                credentials[scheme] = {"credential": secret.removeprefix(_NAMED)}
-                continue
+            scheme, value = _parse_secret(option, text)
             if scheme in credentials:
                 raise Failure(f"{option} {scheme}: given twice", ExitCode.USAGE)
+            if option == "--credential" and value.startswith(_NAMED):  # never the content of a file or a variable
+                credentials[scheme] = {"credential": value.removeprefix(_NAMED)}
+                continue
+            secret = read_secret(f"{option} {scheme}", value)
             credentials[scheme] = secret if option == "--credential" else _split_login(scheme, secret)
     return credentials
 
@@ -37,7 +38,7 @@ def _parse_secret(option: str, text: str) -> tuple[str, str]:
         raise Failure(
             f"{option} must have the form SCHEME=VALUE", ExitCode.USAGE
         )  # the value is not repeated, because it is secret
-    return scheme, read_secret(f"{option} {scheme}", value)
+    return scheme, value
 
 
 def _split_login(scheme: str, secret: str) -> list[str]:

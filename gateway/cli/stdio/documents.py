@@ -165,6 +165,8 @@ def _credential(secret: object) -> Credential:
     match secret:
         case [str(username), str(password)]:
             return Credential(username=username, value=password)
+        case dict():
+            raise Failure("--credential: there are no stored credentials here; give the value", ExitCode.USAGE)
         case _:
             return Credential(value=as_text(secret))
 

@@ -41,6 +41,17 @@ def test_keys_are_one_text_and_logins_are_two(tmp_path: Path, monkeypatch: pytes
     assert found == {"a": "x:y=z", "b": "from-file", "c": ["user", "pass:word"], "d": ["", "only-password"]}
 
 
+def test_a_reference_is_written_in_the_option_itself(tmp_path: Path) -> None:
+    """Ours: a secret in a file that looks like a reference is a secret (PRG-3)."""
+    (tmp_path / "token").write_text("credential:not-a-name")
+
+    found = parse_credentials(("a=credential:hr", f"b=@{tmp_path / 'token'}"), logins=())
+
+    assert found == {"a": {"credential": "hr"}, "b": "credential:not-a-name"}
+    with pytest.raises(Failure, match="given twice"):
+        parse_credentials(("a=x", "a=credential:hr"), logins=())
+
+
 @pytest.mark.parametrize(
     ("given", "logins"),
     [
