@@ -1,0 +1,1 @@
+"""Measurements of the OpenAPI import over real documents: `python -m benchmarks.openapi`."""
