@@ -39,8 +39,8 @@ from gateway.catalog.calls.approvals import (
 )
 from gateway.catalog.identity.keys import has_approver
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.approvals import Approval, ApprovalState
 from gateway.domain.audit import AuditKind
+from gateway.domain.calls.approvals import Approval, ApprovalState
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import ApprovalId, TenantId

@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from gateway.calls.guardrails.built_in import search
 from gateway.definitions.policy.argument_selection import ArgumentSelection, Selected, Treatment
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.text_search.search import search
 
 LARGEST_RECORD: Final = 8_000
 """Bytes of one call's recorded arguments, as a bound on their JSON."""

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from gateway.domain.approvals import RequestShown
+from gateway.domain.calls.approvals import RequestShown
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.interfaces import Prepared

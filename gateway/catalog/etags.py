@@ -2,8 +2,8 @@
 
 import hashlib
 
-from gateway.domain.approvals import Approval
 from gateway.domain.audit import AuditRetention, TrailSink
+from gateway.domain.calls.approvals import Approval
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive

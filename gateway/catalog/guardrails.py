@@ -9,7 +9,6 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.catalog.updates.signatures import is_secret
-from gateway.definitions.guardrail_patterns import PATTERNS
 from gateway.domain.identifiers import TenantId, new_guardrail_id
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.guardrails import (
@@ -20,6 +19,7 @@ from gateway.domain.tenancy.guardrails import (
     GuardrailRule,
     HookSettings,
 )
+from gateway.domain.text_search.patterns import PATTERNS
 from gateway.errors import Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.store import credentials
 from gateway.store.calls import guardrails, policies

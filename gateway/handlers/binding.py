@@ -12,8 +12,8 @@ from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.policy.primitive_policy import PrimitivePolicy
 from gateway.definitions.uri.templates import UriTemplate
+from gateway.domain.calls.mcp_tasks import TaskSupport
 from gateway.domain.identifiers import TenantId
-from gateway.domain.mcp_tasks import TaskSupport
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.policy import Limits

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.calls.mcp_tasks import TaskSupport
 from gateway.domain.fairness.bounded_cache import BoundedCache
-from gateway.domain.mcp_tasks import TaskSupport
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import CapabilityMissing, GatewayError, InvalidCursor
 from gateway.handlers.binding import BoundTool

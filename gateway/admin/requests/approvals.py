@@ -7,7 +7,7 @@ from pydantic import Field
 from gateway.admin.openapi.formats import PRINTABLE
 from gateway.admin.requests.models import Absent, BodyModel, PageQuery
 from gateway.admin.requests.primitives import Text, Uri
-from gateway.domain.approvals import ApprovalState
+from gateway.domain.calls.approvals import ApprovalState
 
 
 class ApprovalQuery(PageQuery):

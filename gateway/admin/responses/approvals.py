@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id
 from gateway.admin.responses.models import Page, ResponseModel
-from gateway.domain.approvals import Approval, ApprovalState, RequestShown
+from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 
 
 class RequestToApprove(ResponseModel):

@@ -10,7 +10,7 @@ from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.approvals import ApprovalPage, ApprovalShown
 from gateway.catalog.calls import approvals
 from gateway.catalog.calls.approvals import ApprovalVerdict
-from gateway.domain.approvals import Approval, ApprovalFilter
+from gateway.domain.calls.approvals import Approval, ApprovalFilter
 from gateway.domain.order import join_position, write_moment
 
 _NOUN = Noun(one="approval", path="/tenants/{t}/approvals", key="id", shown=ApprovalShown, show=each(ApprovalShown.of))

@@ -4,8 +4,8 @@ import hashlib
 from typing import Final
 
 from gateway.catalog.transaction import Author, CatalogContext, announce
-from gateway.domain.approvals import Approval, ApprovalState
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.calls.approvals import Approval, ApprovalState
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, TenantId
 from gateway.domain.tenancy.principals import Principal

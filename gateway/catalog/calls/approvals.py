@@ -15,8 +15,8 @@ import msgspec
 from gateway.catalog.calls.approval_changes import OPERATOR, ApprovalChanges, read_approval, subject_of
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogContext, announce
-from gateway.domain.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown, is_same_subject
 from gateway.domain.audit import CallRecord
+from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown, is_same_subject
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval_id
 from gateway.domain.tenancy.keys import Scope

@@ -15,9 +15,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import structlog
 
-from gateway.domain.events import Event, TaskChanged
-from gateway.domain.identifiers import KeyId, TaskId, TenantId, new_task_id
-from gateway.domain.mcp_tasks import (
+from gateway.domain.calls.mcp_tasks import (
     AskedKind,
     McpTask,
     TaskCall,
@@ -27,6 +25,8 @@ from gateway.domain.mcp_tasks import (
     TaskRounds,
     TaskState,
 )
+from gateway.domain.events import Event, TaskChanged
+from gateway.domain.identifiers import KeyId, TaskId, TenantId, new_task_id
 from gateway.errors import BadInput, HandlerFailed, LimitExceeded, NotFound, RedisUnavailable
 from gateway.store import jobs, secrets
 from gateway.store.calls import mcp_tasks

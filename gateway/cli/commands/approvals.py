@@ -11,7 +11,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, text_at
 from gateway.cli.input.options import limit_option
 from gateway.cli.output.tables import clean, drop_controls, render_pairs, render_table
-from gateway.domain.approvals import ApprovalState
+from gateway.domain.calls.approvals import ApprovalState
 
 _NOUN = "approvals"
 _COLUMNS = ("id", "state", "tool", "subject", "created_at", "expires_at", "decided_by")

@@ -9,7 +9,7 @@ from gateway.definitions.contract.mirrored_headers import check_mirrored_headers
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_schema.checks import check_root, check_schema
 from gateway.definitions.json_values import copy_containers
-from gateway.domain.mcp_tasks import TaskSupport
+from gateway.domain.calls.mcp_tasks import TaskSupport
 from gateway.errors import ToolValidationError
 
 LONGEST_NAME = 64

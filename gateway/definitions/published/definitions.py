@@ -7,7 +7,7 @@ from gateway.definitions.contract.metadata import LONGEST_DESCRIPTION, LONGEST_T
 from gateway.definitions.contract.prompts import MOST_ARGUMENTS
 from gateway.definitions.contract.tools import HINTS, NAME
 from gateway.definitions.uri.grammar import FORM, LONGEST_URI
-from gateway.domain.mcp_tasks import TaskSupport
+from gateway.domain.calls.mcp_tasks import TaskSupport
 
 Schema = dict[str, object]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from gateway.domain.approvals import Approval
+from gateway.domain.calls.approvals import Approval
 from gateway.domain.identifiers import DeliveryId, WebhookEndpointId
 
 TEST_KIND = "webhook_endpoint.test"

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.requests import Credential, UpstreamAnswer
-from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, DECODING_ROUNDS, TracedText, decode, squeeze
+from gateway.domain.text_search.escapes import ALL_ESCAPES, ASCII_ESCAPES, DECODING_ROUNDS, TracedText, decode, squeeze
 from gateway.handlers.redaction.secret_encodings import encodings_of
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of

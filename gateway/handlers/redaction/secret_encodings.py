@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from gateway.domain.http.requests import Credential
-from gateway.handlers.redaction.escapes import ALL_ESCAPES, DECODING_ROUNDS, decode, squeeze
+from gateway.domain.text_search.escapes import ALL_ESCAPES, DECODING_ROUNDS, decode, squeeze
 
 SHORTEST = 6
 """Secrets with fewer characters are ignored, because they would match much unrelated text.

@@ -8,7 +8,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
-from gateway.domain.mcp_tasks import McpTask, TaskSupport
+from gateway.domain.calls.mcp_tasks import McpTask, TaskSupport
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import CapabilityMissing
 from gateway.handlers.binding import BoundTool

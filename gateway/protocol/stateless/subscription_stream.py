@@ -36,8 +36,8 @@ from mcp_types import methods as surface
 from pydantic import ValidationError
 
 from gateway.catalog.calls.mcp_tasks import TaskRecords
+from gateway.domain.calls.mcp_tasks import McpTask, TaskOwner
 from gateway.domain.json_access import as_list, as_object
-from gateway.domain.mcp_tasks import McpTask, TaskOwner
 from gateway.domain.primitives import Family
 from gateway.errors import GatewayError, NotFound, Unavailable
 from gateway.protocol.errors import TASKS, to_mcp

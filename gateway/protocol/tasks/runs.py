@@ -17,9 +17,7 @@ from mcp_types import ClientCapabilities
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.calls.mcp_tasks import TaskDraft, TaskRecords
 from gateway.connections.connections import Connections
-from gateway.domain.events import TaskChanged
-from gateway.domain.identifiers import KeyId, TaskId, TenantId, mint
-from gateway.domain.mcp_tasks import (
+from gateway.domain.calls.mcp_tasks import (
     McpTask,
     TaskCall,
     TaskError,
@@ -29,6 +27,8 @@ from gateway.domain.mcp_tasks import (
     TaskRounds,
     TaskState,
 )
+from gateway.domain.events import TaskChanged
+from gateway.domain.identifiers import KeyId, TaskId, TenantId, mint
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (

@@ -7,8 +7,8 @@ import msgspec
 from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 from gateway.calls import result_rendering
+from gateway.domain.calls.mcp_tasks import McpTask, TaskState
 from gateway.domain.json_access import as_object
-from gateway.domain.mcp_tasks import McpTask, TaskState
 from gateway.handlers.interfaces import Question
 from gateway.protocol.errors import TASKS
 from gateway.protocol.methods.client_requests import request_of

@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, select, text, update
 from sqlalchemy import insert as insert_into
 
-from gateway.domain.approvals import OPEN_STATES, Approval, ApprovalFilter, ApprovalState, RequestShown
+from gateway.domain.calls.approvals import OPEN_STATES, Approval, ApprovalFilter, ApprovalState, RequestShown
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
 from gateway.domain.order import Order
 from gateway.store.calls.tables import approvals

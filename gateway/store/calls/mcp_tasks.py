@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy import insert as insert_into
 
+from gateway.domain.calls.mcp_tasks import OPEN_STATES, TaskState
 from gateway.domain.identifiers import KeyId, TaskId, TenantId
-from gateway.domain.mcp_tasks import OPEN_STATES, TaskState
 from gateway.store.calls.tables import mcp_tasks as tasks
 from gateway.store.engine import Db
 from gateway.store.tables import data_keys

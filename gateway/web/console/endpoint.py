@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from gateway.catalog.calls.approvals import ApprovalVerdict, decide_approval, get_approval, page_approvals
 from gateway.catalog.transaction import Author, CatalogContext
-from gateway.domain.approvals import Approval, ApprovalFilter, ApprovalState
+from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.order import join_position, write_moment
 from gateway.errors import BadInput, Conflict, Forbidden, GatewayError, LimitExceeded, Unauthenticated

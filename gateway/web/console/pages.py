@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 from gateway.catalog.etags import tag_of
-from gateway.domain.approvals import Approval, ApprovalState, is_same_subject
+from gateway.domain.calls.approvals import Approval, ApprovalState, is_same_subject
 from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.previews.requests import cut, escape
 from gateway.web.console.request_text import compare_lines, request_lines, show_lines

@@ -9,7 +9,7 @@ from difflib import unified_diff
 
 import msgspec
 
-from gateway.domain.approvals import RequestShown
+from gateway.domain.calls.approvals import RequestShown
 from gateway.handlers.previews.requests import cut, escape
 
 LONGEST_BODY = 64 * 1024

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.domain.approvals import Approval, ApprovalState, RequestShown
+from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval_id
 from gateway.store.calls import approvals
 from gateway.store.encryption import EnvelopeCipher

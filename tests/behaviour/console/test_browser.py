@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.approvals import ApprovalState, RequestShown
+from gateway.domain.calls.approvals import ApprovalState, RequestShown
 from tests.behaviour.console.conftest import Desk
 from tests.behaviour.console.test_pages import HOSTILE
 from tests.support.chromium import Browser, running_browser

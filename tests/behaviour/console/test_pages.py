@@ -7,7 +7,7 @@ import anyio
 import httpx
 import pytest
 
-from gateway.domain.approvals import ApprovalState, RequestShown
+from gateway.domain.calls.approvals import ApprovalState, RequestShown
 from tests.behaviour.console.conftest import Desk
 from tests.support.gateway import running_gateway
 from tests.support.servers import TestServers, execute

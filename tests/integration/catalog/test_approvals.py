@@ -29,8 +29,8 @@ from gateway.catalog.calls.approvals import (
 )
 from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
 from gateway.catalog.transaction import Author, CatalogContext
-from gateway.domain.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope

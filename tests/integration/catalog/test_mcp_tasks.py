@@ -16,9 +16,7 @@ from gateway.catalog.calls.mcp_tasks import (
     TaskDraft,
     TaskRecords,
 )
-from gateway.domain.events import Event, TaskChanged
-from gateway.domain.identifiers import KeyId
-from gateway.domain.mcp_tasks import (
+from gateway.domain.calls.mcp_tasks import (
     AskedKind,
     McpTask,
     TaskCall,
@@ -28,6 +26,8 @@ from gateway.domain.mcp_tasks import (
     TaskRounds,
     TaskState,
 )
+from gateway.domain.events import Event, TaskChanged
+from gateway.domain.identifiers import KeyId
 from gateway.errors import BadInput, HandlerFailed, LimitExceeded, NotFound, SecretUnreadable
 from gateway.store import tenants
 from gateway.store.database.connection import PostgresConnection, connect_owner

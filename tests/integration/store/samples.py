@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from gateway.domain.approvals import Approval, ApprovalState, RequestShown
 from gateway.domain.audit import AnchorKind, AuditKind, CallRecord, SinkKind, TrailSink
+from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import (

@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 
-from gateway.domain.approvals import ApprovalFilter
 from gateway.domain.audit import AuditFilter
+from gateway.domain.calls.approvals import ApprovalFilter
+from gateway.domain.calls.mcp_tasks import TaskState
 from gateway.domain.http.requests import Credential
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId, new_delivery_id, new_issuer_id, new_task_id
 from gateway.domain.live_sources import LiveKind, LiveStatus
-from gateway.domain.mcp_tasks import TaskState
 from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.ceilings import Ceilings

@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.calls.guardrails.built_in import search
 from gateway.calls.guardrails.texts import LONGEST_TEXT, TooMuchText, read_members, text_of
-from gateway.definitions.guardrail_patterns import OPTIONAL, PATTERNS
 from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.text_search.patterns import OPTIONAL, PATTERNS
+from gateway.domain.text_search.search import search
 
 _SECRETS, _PII, _INJECTION = GuardrailCheck.SECRETS, GuardrailCheck.PII, GuardrailCheck.INJECTION
 _AWS = "AKIA" + "IOSFODNN7EXAMPLE"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.approvals import RequestShown
+from gateway.domain.calls.approvals import RequestShown
 from gateway.web.console.request_text import MOST_COMPARED, compare_lines, request_lines, show_lines
 
 

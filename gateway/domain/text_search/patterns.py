@@ -1,7 +1,7 @@
 """Text patterns of the built-in guardrails: secrets, personal data and prompt injection.
 
 Every pattern runs in the engine that also runs the patterns of JSON Schemas, in linear time. Card and account numbers
-are candidates until their checksum is verified (`gateway.calls.guardrails.checksums`).
+are candidates until their checksum is verified (`gateway.domain.text_search.checksums`).
 """
 
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator
 from unicodedata import category, decimal, normalize
 
-from gateway.handlers.redaction.escapes import ALL_ESCAPES, decode
+from gateway.domain.text_search.escapes import ALL_ESCAPES, decode
 
 _ROUNDS = 3
 _OTHER = "?"
