@@ -46,6 +46,7 @@ TITLES = {
     "TEN-1": "a connection belongs to the tenant of its credential, and the path must agree",
     "TEN-2": "API keys: hashed, prefixed, checksummed, scoped, revocable",
     "TEN-3": "limits per tenant and key, with a retry hint",
+    "IDN-5": "keys have two secrets while they are rotated; stored secrets follow the secret keys, or stay elsewhere",
     "TEN-4": "upstream credentials are sealed at rest, write-only and never forwarded from callers",
     "TEN-5": "the attack suite passes, and fails without its guards",
     "PRG-1": "code registers tools, resources and prompts; they are listed and run beside the imported ones",

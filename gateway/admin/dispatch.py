@@ -38,7 +38,7 @@ from gateway.errors import Forbidden, GatewayError, NotFound
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.permissions import require
 from gateway.web.authentication import address_of, authenticate
-from gateway.web.bodies import declared_length, read_body
+from gateway.web.bodies import declared_length, has_body, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
 _BODY_S = 60.0
@@ -91,7 +91,8 @@ class PathDispatcher:
             path = _read_path(request, self._fixed)
             tenant = await self._authorise(caller, route, path)
             media_type = _read_media_type(request.headers.get("content-type", ""))
-            if route.body is not NoBody and media_type not in route.body.media_types:  # guard: admin-media-type
+            is_sent = route.body is not NoBody and not (route.body.is_optional and not has_body(request.scope))
+            if is_sent and media_type not in route.body.media_types:  # guard: admin-media-type
                 accepted = ", ".join(route.body.media_types)
                 return _refuse(request, 415, "http.unsupported_media_type", f"the body must be {accepted}")
             body = await _read_body(request, route)

@@ -6,7 +6,7 @@ character of a search is a wildcard. A search reads the texts of definitions aft
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Generic, TypeVar
 from unicodedata import normalize
 
@@ -22,7 +22,7 @@ from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
-from gateway.domain.tenancy.keys import Key, KeyState
+from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.updates.watches import Watch
@@ -118,13 +118,6 @@ def _is_in(searched: str, texts: Iterable[str | None]) -> bool:
     return any(form in folded for text in texts if text for folded in (text.casefold(),) for form in forms)
 
 
-def _state(key: Key) -> KeyState:
-    if key.revoked_at is not None:
-        return KeyState.REVOKED
-    is_expired = key.expires_at is not None and key.expires_at <= datetime.now(UTC)
-    return KeyState.EXPIRED if is_expired else KeyState.ACTIVE
-
-
 def _describe(listed: Listed) -> Iterable[str | None]:
     return (listed.name, *_texts_of(listed.item.definition))
 
@@ -163,7 +156,7 @@ KEYS: ListRules[Key] = ListRules(
     name="keys",
     keyed="id",
     texts=lambda one: (one.name, one.subject),
-    facts={"scope": lambda one: one.scopes, "state": _state},
+    facts={"scope": lambda one: one.scopes, "state": lambda one: one.state},
 )
 ISSUERS: ListRules[Issuer] = ListRules(name="issuers", texts=lambda one: (one.name, one.url))
 PEOPLE: ListRules[Key] = ListRules(

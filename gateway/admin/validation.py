@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from gateway.admin.large_bodies import LARGEST_REST, load_large
 from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.documents import DocumentSent
-from gateway.admin.requests.models import BodyModel, NoBody, QueryModel
+from gateway.admin.requests.models import BodyModel, QueryModel
 from gateway.domain.json_text import load_json
 from gateway.errors import BadInput, Fault, InvalidBody
 
@@ -40,7 +40,7 @@ async def read_body(raw: bytes, model: type[B], *, media_type: str = "applicatio
     if issubclass(model, DocumentSent):
         return model(content=raw, media_type=media_type)
     raw = raw.rstrip(b" \t\r\n")  # the white space of JSON
-    if model is NoBody and not raw:
+    if model.is_optional and not raw:
         return model()
     if len(raw) > _LARGE_BODY:
         content = await anyio.to_thread.run_sync(load_large if is_large(raw, model) else load_json, raw)

@@ -113,7 +113,7 @@ def build_app(
     around = build_edge_dependencies(settings, metrics, readiness)
     scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
     provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
-    further = (*runtime.live.parts, mcp_app, scheduler, attachments, runtime.providers)
+    further = (*runtime.live.parts, runtime.key_uses, mcp_app, scheduler, attachments, runtime.providers)
     hidden = HiddenNames(catalog, code, database_url=database_url)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, further, hidden, events, code)
     if settings.admin_port is None:

@@ -112,11 +112,10 @@ def build_event_router(infrastructure: Infrastructure, runtime: Runtime, mcp_app
 
 def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -> Routes:
     snapshots, secrets, connections = runtime.snapshots, runtime.secrets, runtime.connections
-    credentials, stores, orphans = runtime.credentials, runtime.stores, runtime.orphans
-    hub, streams, running = mcp_app.subscriptions, mcp_app.streams, mcp_app.running
+    credentials, stores = runtime.credentials, runtime.stores
+    hub, running = mcp_app.subscriptions, mcp_app.running
     in_logs = TemplateFanout(stores.subscriptions.followed, stores.subscriptions.publish, spawn=stores.spawn)
     in_hub = TemplateFanout(hub.followed, hub.publish_now, spawn=stores.spawn)
-    enders = (stores.sessions.forget_tenant, streams.end, running.end_session, orphans.end)
     return {
         CatalogMoved: EventRoute[CatalogMoved](
             caches=(
@@ -157,7 +156,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
             caches=_by_tenant(
                 snapshots.forget, runtime.views.forget, secrets.forget, credentials.forget_tenant, connections.forget
             ),
-            arrival=_by_tenant(*enders, runtime.providers.end, runtime.live.interrupt_tenant, mcp_app.tasks.end_tenant),
+            arrival=_tenant_enders(runtime, mcp_app),
         ),
     }
 
@@ -167,12 +166,19 @@ def _key_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[KeyChan
     hub, streams, orphans, providers = mcp_app.subscriptions, mcp_app.streams, runtime.orphans, runtime.providers
     tasks = mcp_app.tasks
     return (
-        lambda event: hub.end(event.tenant, event.key),
-        lambda event: streams.end(event.key),
+        lambda event: hub.end(event.tenant, event.ends),
+        lambda event: streams.end(event.ends),
         lambda event: orphans.end(event.tenant, event.key) if event.is_ended else None,
-        lambda event: providers.end(event.tenant, event.key),
+        lambda event: providers.end(event.ends),
         lambda event: tasks.end_key(event.tenant, event.key) if event.is_ended else None,
     )
+
+
+def _tenant_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[TenantRemoved], object]]:
+    """Return what ends everything of a tenant that was removed."""
+    sessions = (runtime.stores.sessions.forget_tenant, mcp_app.running.end_session, runtime.orphans.end)
+    others = (runtime.providers.end_tenant, runtime.live.interrupt_tenant, mcp_app.tasks.end_tenant)
+    return _by_tenant(*sessions, mcp_app.streams.end_tenant, *others)
 
 
 def _by_tenant(*subscribers: Callable[[TenantId], object]) -> Sequence[Callable[[TenantRemoved], object]]:

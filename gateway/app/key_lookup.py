@@ -1,11 +1,11 @@
 """Lookups for authentication, which run before the tenant is known: keys, issuers, people."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from gateway.catalog.identity.people import enter_person
-from gateway.domain.identifiers import KeyId
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.issuers import TenantIssuers
-from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
 from gateway.store.identity import issuers, keys
@@ -21,6 +21,15 @@ class KeyLookup:
         """Return the wanted keys that exist, each with the slug of its tenant."""
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
             return await keys.find(db, wanted)
+
+    async def note_uses(self, tenant: TenantId, uses: Sequence[KeyUse]) -> None:
+        """Store the uses of a tenant's keys, and the digests of their texts under the current secret key."""
+        async with self._store.upkeep(tenant) as db:
+            for hour in {use.hour for use in uses}:
+                await keys.note_use(tenant, db, hour, [use.key for use in uses if use.hour == hour])
+            for use in uses:
+                if use.renewed is not None:
+                    await keys.renew_secret(tenant, db, use.key, use.secret, use.renewed)
 
     async def find_issuers(self, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
         """Return the enabled issuers of the tenants of these slugs, where a tenant has any."""

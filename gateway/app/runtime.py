@@ -28,6 +28,8 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
+from gateway.identity.key_digests import KeyDigests
+from gateway.identity.key_uses import KeyUseLog
 from gateway.identity.people import IssuerDirectory, People
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
@@ -52,6 +54,7 @@ class Runtime:
     secrets: CredentialCache
     views: ViewCache
     credentials: Authenticator
+    key_uses: KeyUseLog
     connections: Connections
     calls: CallPipeline
     approvals: ApprovalStation
@@ -83,7 +86,7 @@ def build_runtime(
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
-    credentials = _build_authenticator(infrastructure, keys, settings)
+    credentials, key_uses = _build_authenticator(infrastructure, keys, settings)
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
@@ -96,6 +99,7 @@ def build_runtime(
         secrets=secrets,
         views=views,
         credentials=credentials,
+        key_uses=key_uses,
         connections=connections,
         calls=CallPipeline(
             limiter,
@@ -120,7 +124,9 @@ def _build_identities(infrastructure: Infrastructure, settings: Settings) -> tup
     return tokens, AssertionSigner(cipher.derive_all, public_url=settings.public_url)
 
 
-def _build_authenticator(infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings) -> Authenticator:
+def _build_authenticator(
+    infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings
+) -> tuple[Authenticator, KeyUseLog]:
     lookup, failures = KeyLookup(infrastructure.store), FailureLimit(settings.auth_failure_rate)
     people = People(
         IssuerDirectory(lookup.find_issuers, interval_s=failures.interval_s),
@@ -129,14 +135,17 @@ def _build_authenticator(infrastructure: Infrastructure, keys: GatewayKeys, sett
         public_url=settings.public_url,
         refusals=infrastructure.refusals,
     )
-    return Authenticator(
+    uses = KeyUseLog(lookup.note_uses)
+    digests = KeyDigests(infrastructure.cipher.derive_named(PEPPER_PURPOSE), uses.note)
+    credentials = Authenticator(
         lookup,
-        peppers=infrastructure.cipher.derive_all(PEPPER_PURPOSE),
+        digests=digests,
         operator_key=keys.operator_key,
         failures=failures,
         refusals=infrastructure.refusals,
         people=people,
     )
+    return credentials, uses
 
 
 def _catalog_of_calls(infrastructure: Infrastructure, settings: Settings) -> CatalogContext:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.domain.identifiers import ApprovalId, KeyId, LiveSourceId, TaskId, TenantId
+from gateway.domain.tenancy.principals import Principal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,13 @@ class KeyChanged:
     key: KeyId
     is_ended: bool = False
     """True if the key was revoked or deleted, so that no client can use it again."""
+    kept: tuple[int, ...] = ()
+    """The numbers of the key's secrets that are still valid; replicas of an earlier release name none."""
+
+    def ends(self, principal: Principal) -> bool:
+        """True if streams of this principal have to end."""
+        is_kept = not self.is_ended and principal.version in self.kept
+        return (principal.tenant, principal.key) == (self.tenant, self.key) and not is_kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ from gateway.domain.tenancy.issuers import ALGORITHMS, Issuer, TenantIssuers
 CLOCK_SKEW_S = 60
 """Seconds by which an issuer's clock may differ from ours."""
 LONGEST_SUBJECT = 200
+_MAX_HEADER = 8192
+"""Bytes; access tokens with many groups have several thousand."""
 _MOST_GROUPS = 1000
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
@@ -87,6 +89,18 @@ async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: 
         scopes=_texts(claims.get("scope")) | _texts(claims.get("scp")),
         expires_at=_end_of(claims, issuer),
     )
+
+
+def bearer_token(authorization: str | None) -> bytes | None:
+    """The bearer token of an Authorization header; None when it contains none."""
+    if authorization is None or len(authorization) > _MAX_HEADER:
+        return None
+    try:
+        scheme, _, token = authorization.encode("latin-1").partition(b" ")  # the bytes as received
+    except UnicodeEncodeError:
+        return None
+    token = token.strip(b" ")
+    return token if scheme.lower() == b"bearer" and token else None
 
 
 def is_jwt(token: bytes) -> bool:

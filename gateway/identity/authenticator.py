@@ -12,7 +12,7 @@ import hmac
 import secrets
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -20,7 +20,7 @@ from typing import Protocol
 from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.tenancy.keys import Key, digest_key, key_id_of
+from gateway.domain.tenancy.keys import Key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import (
     BrokenSetting,
@@ -31,10 +31,20 @@ from gateway.errors import (
     Unauthenticated,
     Unavailable,
 )
-from gateway.identity.access_tokens import is_jwt
+from gateway.identity.access_tokens import bearer_token, is_jwt
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit, RefusalCounter
+from gateway.identity.key_digests import KeyDigests
 from gateway.identity.people import People, Resource, Target
-from gateway.identity.principals import STALE_S, is_same, key_of, lifetime_of, principal_of, renewed, shared, tenant_of
+from gateway.identity.principals import (
+    STALE_S,
+    is_same,
+    key_of,
+    lifetime_of,
+    principal_of,
+    renewed,
+    shared,
+    tenant_of,
+)
 from gateway.identity.single_flight import SingleFlight
 
 OPERATOR = Operator()
@@ -53,10 +63,7 @@ _TAKEN_ALONG_S = _REMEMBERED_S / 2
 
 _MAX_REMEMBERED = 20_000
 _MOST_ALONG = 256
-_MAX_HEADER = 8192
-"""Bytes; access tokens with many groups have several thousand."""
 _MIN_OPERATOR_KEY = 32
-_NO_DIGEST = bytes(32)
 
 
 class KeyFinder(Protocol):
@@ -69,16 +76,12 @@ class KeyFinder(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """A positive result, the end of its normal use, and the end of its use while the database is unavailable.
-
-    `digest` is the stored digest of the key when it was valid.
-    """
+    """A positive result, the end of its normal use, and the end of its use while the database is unavailable."""
 
     caller: Caller
     asked_at: float
     until: float
     kept_until: float
-    digest: bytes
     is_used: bool = False
 
 
@@ -89,7 +92,7 @@ class Authenticator:
         self,
         lookup: KeyFinder,
         *,
-        peppers: Sequence[bytes],
+        digests: KeyDigests,
         operator_key: str,
         failures: FailureLimit | None = None,
         refusals: RefusalCounter | None = None,
@@ -97,10 +100,8 @@ class Authenticator:
     ) -> None:
         if len(operator_key) < _MIN_OPERATOR_KEY:  # guard: operator-key-length
             raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
-        if not peppers or not all(peppers):
-            raise BrokenSetting("there is no secret key to check API keys with")
         self._finder = lookup
-        self._peppers = tuple(peppers)
+        self._digests = digests
         self._operator = hashlib.sha256(operator_key.encode()).digest()
         self._seal = secrets.token_bytes(32)
         self._known: dict[bytes, _Known] = {}
@@ -131,7 +132,7 @@ class Authenticator:
             LimitExceeded: the address has too many failures, or its batch of credentials to check is full.
             DatabaseUnavailable: the key cannot be checked now.
         """
-        token = _token_of(authorization)
+        token = bearer_token(authorization)
         resource = None if token is None or target is None or not is_jwt(token) else self._resource_of(target)
         if token is not None:
             known = self._known.get(self._mark_of(token, resource))  # guard: remembered-by-token
@@ -151,7 +152,7 @@ class Authenticator:
 
     def is_operator(self, authorization: str | None) -> bool:
         """True if the header contains the operator's key; nothing is looked up."""
-        token = _token_of(authorization)
+        token = bearer_token(authorization)
         return token is not None and self._is_operator_key(token)
 
     def is_suspect(self, address: str) -> str | None:
@@ -171,7 +172,7 @@ class Authenticator:
         if token is not None:
             mark = self._mark_of(token, resource)
             if self._is_operator_key(token):
-                self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
+                self._remember(mark, OPERATOR, asked_at=time.monotonic())
                 return OPERATOR
             if resource is not None:
                 return await self._sign_in(token, resource, mark, suspect)
@@ -208,7 +209,7 @@ class Authenticator:
         principal = shared(None if kept is None else kept.caller, found.principal)
         lifetime = lifetime_of(found.person, principal.expires_at)
         if changes == self._changes:
-            self._remember(mark, principal, found.person.digest, lifetime, asked_at=asked_at)
+            self._remember(mark, principal, lifetime, asked_at=asked_at)
         return principal
 
     def _mark_of(self, token: bytes, resource: Resource | None = None) -> bytes:
@@ -299,20 +300,19 @@ class Authenticator:
     ) -> Principal:
         """Return the principal of a key found by its id; refuse a wrong or invalid key after the same work."""
         kept, wanted = self._known.pop(mark, None), key_id_of(text)  # a refused token no longer bypasses the batches
-        digests = [digest_key(text, pepper) for pepper in self._peppers]
-        stored = _NO_DIGEST if found is None else found[0].digest  # guard: key-same-work
-        is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
-        if found is None or not is_good or found[0].id != wanted:  # guard: key-digest
+        secret = self._digests.match(text, None if found is None else found[0])
+        if found is None or secret is None or found[0].id != wanted:  # guard: key-digest
             self._count(found, "wrong")
             raise _refusal()
         key, slug = found
-        lifetime = lifetime_of(key)
+        lifetime = lifetime_of(key, secret.ends_at)
         if lifetime <= 0:
             self._count(found, "ended")
             raise _refusal()  # guard: key-constant-answer
-        principal = shared(None if kept is None else kept.caller, principal_of(key, slug))
+        self._digests.note_use(key, secret, text)
+        principal = shared(None if kept is None else kept.caller, principal_of(key, slug, secret))
         if changes == self._changes:  # no result was dropped while the key was being read
-            self._remember(mark, principal, stored, lifetime, asked_at=asked_at)
+            self._remember(mark, principal, lifetime, asked_at=asked_at)
         return principal
 
     def note_refusal(self, caller: Caller | None, error: GatewayError) -> None:
@@ -352,23 +352,19 @@ class Authenticator:
         known = self._known.get(mark)
         if known is None or known.asked_at >= asked_at:  # dropped, or renewed since  # guard: key-taken-along-older
             return
-        if found is None or not hmac.compare_digest(known.digest, found[0].digest):  # guard: key-taken-along-replaced
+        again = None if found is None or not isinstance(known.caller, Principal) else renewed(known.caller, *found)
+        if found is None or again is None:
             del self._known[mark]
             return
-        principal, lifetime = renewed(known.caller, *found)
-        if principal is None:  # guard: person-taken-along-changed
-            del self._known[mark]
-            return
-        self._remember(mark, principal, known.digest, lifetime, asked_at=asked_at)
+        self._digests.note_use(found[0], again.secret)
+        self._remember(mark, again.principal, again.lifetime, asked_at=asked_at)
 
-    def _remember(
-        self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = STALE_S, *, asked_at: float
-    ) -> None:
+    def _remember(self, mark: bytes, caller: Caller, lifetime: float = STALE_S, *, asked_at: float) -> None:
         self._known.pop(mark, None)  # keeps the results in the order of their lookups
         while len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
         until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, STALE_S)
-        self._known[mark] = _Known(caller, asked_at, until, kept_until, digest)
+        self._known[mark] = _Known(caller, asked_at, until, kept_until)
         self._renewable.append((asked_at, mark))
 
     def _drop(self, marks: set[bytes]) -> None:
@@ -380,15 +376,3 @@ class Authenticator:
 
 def _refusal() -> Unauthenticated:
     return Unauthenticated(REFUSED)
-
-
-def _token_of(authorization: str | None) -> bytes | None:
-    """The bearer token of the header; None when it contains none."""
-    if authorization is None or len(authorization) > _MAX_HEADER:
-        return None
-    try:
-        scheme, _, token = authorization.encode("latin-1").partition(b" ")  # the bytes as received
-    except UnicodeEncodeError:
-        return None
-    token = token.strip(b" ")
-    return token if scheme.lower() == b"bearer" and token else None

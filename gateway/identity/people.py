@@ -15,7 +15,7 @@ from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ScopeMissing
 from gateway.domain.tenancy.issuers import AdmissionRule, TenantIssuers, person_id
-from gateway.domain.tenancy.keys import Key, Scope
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
@@ -221,7 +221,7 @@ def _person_of(tenant: TenantId, token: VerifiedToken) -> Key:
         scopes=frozenset({Scope.MCP}),
         subject=token.issuer.subject_of(token.subject),
         profile=None,
-        digest=secrets.token_bytes(32),  # of no text, so the row is no usable key
+        secret=KeySecret(digest=secrets.token_bytes(32)),  # of no text, so the row is no usable key
         created_at=now,
         expires_at=token.expires_at + _KEPT,
         revoked_at=None,

@@ -2,17 +2,21 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.domain.tenancy.principals import Caller, Principal
 
 STALE_S = 60.0
 """Seconds for which a result is used at most, while the database is unavailable."""
 
 
-def principal_of(key: Key, slug: str) -> Principal:
-    """Return the principal of a stored key or person, without the token's profile and end."""
+def principal_of(key: Key, slug: str, secret: KeySecret | None = None) -> Principal:
+    """Return the principal of a stored key or person, without the token's profile and end.
+
+    `secret` is the secret that identified the caller; by default the newest.
+    """
     return Principal(
         tenant=key.tenant,
         slug=slug,
@@ -20,15 +24,22 @@ def principal_of(key: Key, slug: str) -> Principal:
         subject=key.subject,
         scopes=key.scopes,
         profile=key.profile,
-        version=key.version,
+        version=(secret or key.secret).number if key.issuer is None else key.version,
         is_person=key.issuer is not None,
     )
 
 
+def secret_of(principal: Principal, key: Key) -> KeySecret | None:
+    """Return the secret with which the principal authenticated; None if it has ended."""
+    return next((secret for secret in key.secrets if secret.number == principal.version), None)
+
+
 def is_same(principal: Principal, key: Key, slug: str) -> bool:
     """True if the stored key is still this principal; a person's profile comes from the token, not from the row."""
-    stored = principal_of(key, slug)
-    return principal == (replace(stored, profile=principal.profile) if principal.is_person else stored)
+    if principal.is_person:
+        return principal == replace(principal_of(key, slug), profile=principal.profile)
+    secret = secret_of(principal, key)
+    return secret is not None and principal == principal_of(key, slug, secret)  # guard: key-secret-ended
 
 
 def shared(caller: Caller | None, principal: Principal) -> Principal:
@@ -36,24 +47,40 @@ def shared(caller: Caller | None, principal: Principal) -> Principal:
     return caller if isinstance(caller, Principal) and caller == principal else principal
 
 
-def lifetime_of(key: Key, token_ends_at: datetime | None = None) -> float:
-    """Return the seconds for which the credential remains valid, at most 60; zero or less when it is invalid."""
+def lifetime_of(key: Key, ends_at: datetime | None = None) -> float:
+    """Return the seconds for which the credential remains valid, at most 60; zero or less when it is invalid.
+
+    `ends_at` is the end of the access token, or of the former secret.
+    """
     now = datetime.now(UTC)
     # guard: key-expiry, key-revocation
-    ends = [(end - now).total_seconds() for end in (token_ends_at, key.expires_at, key.revoked_at) if end is not None]
+    ends = [(end - now).total_seconds() for end in (ends_at, key.expires_at, key.revoked_at) if end is not None]
     return min([STALE_S, *ends])
 
 
-def renewed(caller: Caller, key: Key, slug: str) -> tuple[Principal | None, float]:
-    """Return the principal of a stored key that a cached caller has, and the seconds for which it remains valid.
+class Renewed(NamedTuple):
+    """A principal whose stored key was read again, its secret, and the seconds for which it remains valid."""
+
+    principal: Principal
+    secret: KeySecret
+    lifetime: float
+
+
+def renewed(principal: Principal, key: Key, slug: str) -> Renewed | None:
+    """Return the principal as its stored key is now.
 
     The principal of a person is the cached one, because only the token has its profile and end. None for a changed
-    person, whose token has to be verified again.
+    person, whose token has to be verified again, and for a secret that was replaced or has ended.
     """
-    if isinstance(caller, Principal) and caller.is_person:
-        same = caller if is_same(caller, key, slug) else None
-        return same, lifetime_of(key, caller.expires_at)
-    return shared(caller, principal_of(key, slug)), lifetime_of(key)  # zero or less: it has ended
+    if principal.is_person:
+        if not is_same(principal, key, slug):  # guard: person-taken-along-changed
+            return None
+        return Renewed(principal, key.secret, lifetime_of(key, principal.expires_at))
+    secret = secret_of(principal, key)
+    if secret is None:  # guard: key-taken-along-replaced
+        return None
+    current = shared(principal, principal_of(key, slug, secret))
+    return Renewed(current, secret, lifetime_of(key, secret.ends_at))
 
 
 def key_of(caller: Caller) -> KeyId | None:

@@ -120,6 +120,8 @@ def _event_of(tenant: TenantId, received: Mapping[str, object]) -> Event | None:
                 read["revision"] = _number(received["revision"])
             case "is_ended":
                 read["is_ended"] = received.get("is_ended") is True
+            case "kept":
+                read["kept"] = _numbers(received.get("kept", []))
             case name:
                 read[name] = _text(received[name])
     return kind(**read)
@@ -135,3 +137,9 @@ def _number(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError("not a whole number")
     return value
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return tuple(_number(one) for one in cast(list[object], value))

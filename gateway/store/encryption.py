@@ -31,7 +31,7 @@ class EnvelopeCipher:
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys or not all(keys):
             raise BrokenSetting("There is no secret key to seal with: set GATEWAY_SECRET_KEYS.")
-        self._keys = tuple(key.encode() for key in keys)
+        self._keys = tuple(key.encode() for key in dict.fromkeys(keys))
         self._wrapping = {_derive(key, _NAMING)[:_NAME_BYTES]: _derive(key, _WRAPPING) for key in self._keys}
         self._first = next(iter(self._wrapping))
 
@@ -45,6 +45,15 @@ class EnvelopeCipher:
     def derive_all(self, purpose: str) -> tuple[bytes, ...]:
         """The keys for one purpose from all secret keys, in their order, so that MACs under older keys stay valid."""
         return tuple(_derive(key, f"for {purpose}") for key in self._keys)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the secret keys, the first of which seals. A name is derived from its key, and is no secret."""
+        return tuple(name.hex() for name in self._wrapping)
+
+    def derive_named(self, purpose: str) -> dict[str, bytes]:
+        """The keys for one purpose by the names of their secret keys, in their order."""
+        return dict(zip(self.names, self.derive_all(purpose), strict=True))
 
     def new_tenant_key(self, tenant: TenantId) -> bytes:
         """A new data key for a tenant, wrapped."""

@@ -17,23 +17,6 @@ tenants = Table(
     Column("created_at", _timestamp, nullable=False),
 )
 
-keys = Table(
-    "keys",
-    metadata,
-    Column("tenant_id", Text, primary_key=True),
-    Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("scopes", ARRAY(Text), nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("profile", Text),
-    Column("digest", LargeBinary, nullable=False),
-    Column("created_at", _timestamp, nullable=False),
-    Column("expires_at", _timestamp),
-    Column("revoked_at", _timestamp),
-    Column("version", BigInteger, nullable=False),
-    Column("issuer_id", Text),
-)
-
 sources = Table(
     "sources",
     metadata,

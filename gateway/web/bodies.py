@@ -18,6 +18,11 @@ def declared_length(scope: MutableMapping[str, Any]) -> int | None:
     return int(detail) if detail is not None and detail.isdigit() else None
 
 
+def has_body(scope: MutableMapping[str, Any]) -> bool:
+    """True if the head of a request announces a body (RFC 9112 section 6.3)."""
+    return bool(declared_length(scope)) or headers_of(scope).get(b"transfer-encoding") is not None
+
+
 async def read_body(receive: Receive, *, limit: int, deadline: float, declared: int | None = None) -> bytes:
     """Read the whole body within `deadline` seconds. For a `PacedBody`, the pace of the edge applies instead.
 

@@ -16,9 +16,10 @@ from gateway.definitions.json_schema.validator import compile_input
 from gateway.domain.http.plans import Location, Style
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import KeyId
-from gateway.domain.tenancy.keys import Key, Scope, mint_key
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope, mint_key
 from gateway.errors import ArgumentsInvalid, NotYetSupported, Unauthenticated, UpstreamAnswerTooLarge
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.key_digests import KeyDigests
 from gateway.store.database.connection import connect_app
 from gateway.upstream.client import UpstreamClient
 from tests.support.documents import secured
@@ -50,7 +51,7 @@ async def test_an_unknown_key_costs_the_comparisons_of_a_known_one(monkeypatch: 
             "scopes": [Scope.MCP],
             "subject": "s",
             "profile": None,
-            "digest": b"\0" * 32,
+            "secret": KeySecret(digest=b"\1" * 32),
             "created_at": "2026-01-01T00:00:00Z",
             "expires_at": None,
             "revoked_at": None,
@@ -69,11 +70,13 @@ async def test_an_unknown_key_costs_the_comparisons_of_a_known_one(monkeypatch: 
     monkeypatch.setattr("hmac.compare_digest", counting)
     for stored, text in ((key, minted.text), (None, wrong.text)):
         counts.append(0)
-        credentials = Authenticator(_Stored(stored), peppers=[b"new", b"old"], operator_key=OPERATOR_KEY)
+        credentials = Authenticator(
+            _Stored(stored), digests=KeyDigests({"a": b"new", "b": b"old"}), operator_key=OPERATOR_KEY
+        )
         with pytest.raises(Unauthenticated):
             await credentials.authenticate(f"Bearer {text}")
 
-    assert counts == [3, 3]
+    assert counts == [5, 5]
 
 
 async def test_a_credential_that_comes_back_encoded_is_blanked(database_url: str, redis_url: str) -> None:

@@ -509,7 +509,7 @@ async def test_two_hellos_of_one_source_at_once_leave_one(stand: ProviderStand) 
         await until(lambda: len(codes) >= 7, seconds=PATIENCE_S, pause=0.001)
         assert set(codes) == {4410}
         assert len(stand.sources.attached) == 1
-        stand.providers.end(TenantId("ten_acme"))
+        stand.providers.end_tenant(TenantId("ten_acme"))
     assert codes[-1] == 4404
 
 

@@ -20,10 +20,11 @@ from gateway.app.python.provider.link import ProviderLink
 from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.domain.identifiers import KeyId, TenantId, new_live_source_id
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveKind, LiveSource
-from gateway.domain.tenancy.keys import Key, Scope, digest_key, mint_key
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Principal, ToolCaller
 from gateway.errors import Conflict
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.key_digests import KeyDigests
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 from gateway.web.edge import Edge
 from gateway.web.providers.endpoint import ProvideEndpoint
@@ -56,7 +57,7 @@ class KeysInMemory:
             scopes=frozenset(scopes or (Scope.PROVIDE,)),
             subject=subject or minted.id,
             profile=None,
-            digest=digest_key(minted.text, _PEPPER),
+            secret=KeySecret(digest=digest_key(minted.text, _PEPPER)),
             created_at=datetime.now(UTC),
             expires_at=None,
             revoked_at=None,
@@ -67,7 +68,7 @@ class KeysInMemory:
 
     def revoke(self, text: str) -> KeyId:
         """Revoke a key."""
-        found = next(key for key, _ in self.keys.values() if key.digest == digest_key(text, _PEPPER))
+        found = next(key for key, _ in self.keys.values() if key.secret.digest == digest_key(text, _PEPPER))
         self.keys[found.id] = replace(found, revoked_at=datetime.now(UTC)), self.keys[found.id][1]
         return found.id
 
@@ -298,7 +299,9 @@ class ProviderStand:
 async def running_providers(**options: Any) -> AsyncGenerator[ProviderStand]:
     """A stand for as long as the block runs; options are the endpoint's."""
     keys, sources = KeysInMemory(), SourcesInMemory()
-    credentials = Authenticator(keys, peppers=[_PEPPER], operator_key="operator-key-of-the-tests-0123456789")
+    credentials = Authenticator(
+        keys, digests=KeyDigests({"k": _PEPPER}), operator_key="operator-key-of-the-tests-0123456789"
+    )
     providers = OpenProviders(credentials)
     endpoint = ProvideEndpoint(providers, sources, **options)
     edge = Edge(_not_found, hosts=["127.0.0.1"], sockets=endpoint)

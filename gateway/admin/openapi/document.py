@@ -160,7 +160,10 @@ def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
     if parameters := [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)]:
         described["parameters"] = parameters
     if route.body is not NoBody:
-        described["requestBody"] = {"required": True, "content": _describe_body(route)}
+        described["requestBody"] = {
+            "required": not route.body.is_optional,
+            "content": _describe_body(route),
+        }
     answers = {str(status): _describe_answer(route, status) for status in sorted(route.answers)}
     refusals = {str(status): _describe_refusal(status) for status in sorted(statuses_of(route))}
     return {**described, "responses": answers | refusals}

@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from gateway.admin.fields import BURST, CALLS_PER_SECOND, CONCURRENCY, PRIMITIVES, SESSIONS, STREAMS, UNIQUE_NAME
 from gateway.admin.openapi.formats import LABEL, METHOD, NAME, PREFIX, PRINTABLE
 from gateway.domain.sources import Exposure
-from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.keys import LONGEST_OVERLAP_S, Scope
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
@@ -107,6 +107,8 @@ class BodyModel(BaseModel):
     # Built on first use, in at most 5 ms: a replica uses few of more than 100 models, which together take 2.5 MB.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
     media_types: ClassVar[Sequence[str]] = ("application/json",)
+    is_optional: ClassVar[bool] = False
+    """True if a request without a body is one without fields."""
 
     def sent(self) -> dict[str, Any]:
         """Return the fields that were sent, by name."""
@@ -121,6 +123,8 @@ class QueryModel(BaseModel):
 
 class NoBody(BodyModel):
     """A request without a body."""
+
+    is_optional = True
 
 
 class NoQuery(QueryModel):
@@ -174,6 +178,21 @@ class KeyUpdate(BodyModel):
 
     name: Annotated[Label | Absent, GIVEN, UNIQUE_NAME] = None
     expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
+
+
+class KeyRotate(BodyModel):
+    """The rotation of a key; without a body, the old secret ends at once."""
+
+    is_optional = True
+
+    overlap_s: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=LONGEST_OVERLAP_S,
+            description="Seconds for which the old secret remains valid, at most 30 days; 0: it ends at once.",
+        ),
+    ] = 0
 
 
 class SecretObject(BodyModel):

@@ -20,7 +20,7 @@ from gateway.admin.fields import (
 from gateway.domain.audit import AuditKind
 from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.ceilings import CeilingsInForce
-from gateway.domain.tenancy.keys import Key, MintedKey, Scope
+from gateway.domain.tenancy.keys import Key, KeyState, MintedKey, Scope
 
 
 class ResponseModel(BaseModel):
@@ -71,10 +71,16 @@ class KeyShown(ResponseModel):
     created_at: CreatedAt
     expires_at: Annotated[datetime | None, Field(description="When it ends; null: never.")]
     revoked_at: Annotated[datetime | None, Field(description="When it was ended; null: it was not.")]
+    state: Annotated[KeyState, Field(description="`active`, `expired` or `revoked`.")]
+    old_secret_until: Annotated[
+        datetime | None, Field(description="When the secret before the last rotation ends; null: there is none.")
+    ]
+    last_used_at: Annotated[datetime | None, Field(description="The hour of its last use; null: none is known.")]
 
     @classmethod
     def of(cls, key: Key) -> Self:
         """Build the response from a key."""
+        *_, oldest = key.secrets
         return cls(
             id=key.id,
             name=key.name,
@@ -84,6 +90,9 @@ class KeyShown(ResponseModel):
             created_at=key.created_at,
             expires_at=key.expires_at,
             revoked_at=key.revoked_at,
+            state=key.state,
+            old_secret_until=oldest.ends_at,
+            last_used_at=key.last_used_at,
         )
 
 

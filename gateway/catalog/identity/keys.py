@@ -5,7 +5,7 @@ The text of a key is returned only when the key is created or rotated.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.profiles import exists
@@ -13,7 +13,7 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, a
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, MintedKey, Scope, digest_key, mint_key
+from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeySecret, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
 from gateway.store.engine import Db
@@ -21,6 +21,7 @@ from gateway.store.identity import keys
 
 MOST_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
+_NO_OVERLAP = timedelta()
 _OPERATORS = frozenset({Scope.PROVIDE})
 """Scopes that only the operator grants.
 
@@ -63,7 +64,7 @@ async def create_key(
         scopes=draft.scopes,
         subject=draft.subject or minted.id,
         profile=draft.profile,
-        digest=_digest(catalog, minted),
+        secret=_secret(catalog, minted),
         created_at=now,
         expires_at=draft.expires_at,
         revoked_at=None,
@@ -133,26 +134,54 @@ async def update_key(
 
 
 async def rotate_key(
-    tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
+    tenant: TenantId,
+    catalog: CatalogContext,
+    key: KeyId,
+    *,
+    overlap: timedelta = _NO_OVERLAP,
+    by: Author,
+    expected: Expected = None,
 ) -> tuple[Key, MintedKey]:
-    """Give a key a new secret; its id and subject stay. The old text of the key becomes invalid.
+    """Give a key a new secret; its id and subject stay. The old secret ends after the overlap, by default at once.
 
     Raises:
         NotFound: the tenant has no key of this id.
-        Conflict: the key was revoked.
+        Conflict: the key was revoked, or has two secrets already and would get a third.
         Forbidden: the key has a scope that the author may not grant.
         PreconditionFailed: the current version matches no expected tag.
     """
-    minted = mint_key(key=key)
+    minted, entry = mint_key(key=key), CatalogChange(action="key.rotate", target=key)
 
     def renew(current: Key) -> Key:
         _check_grant(by, current.scopes)  # the author is shown the key's new text  # guard: key-scope-rotated
         if current.revoked_at is not None:
             raise Conflict("the key was revoked; create another")
-        return replace(current, digest=_digest(catalog, minted))
+        if not overlap:
+            return replace(current, secret=_secret(catalog, minted, after=current), former=None)
+        _check_room(current)  # guard: key-two-secrets
+        ends_at = datetime.now(UTC) + overlap
+        entry.detail = {"old_secret_until": ends_at.isoformat()}
+        former = replace(current.secret, ends_at=ends_at)
+        return replace(current, secret=_secret(catalog, minted, after=current), former=former)
 
-    entry = CatalogChange(action="key.rotate", target=key)
     return await _save(tenant, catalog, entry, renew, by=by, expected=expected), minted
+
+
+async def end_old_secret(
+    tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
+) -> Key:
+    """End the former secret of a key now, if it has one.
+
+    Raises:
+        NotFound: the tenant has no key of this id.
+        PreconditionFailed: the current version matches no expected tag.
+    """
+
+    def end(current: Key) -> Key:
+        return replace(current, former=None)
+
+    entry = CatalogChange(action="key.end_old_secret", target=key)
+    return await _save(tenant, catalog, entry, end, by=by, expected=expected)
 
 
 async def revoke_key(
@@ -202,13 +231,23 @@ async def _save(
         revised = revise(current)
         await keys.save(revised, db)
         saved = await _get(tenant, db, key)
-    await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=saved.revoked_at is not None))
+    kept = tuple(secret.number for secret in saved.secrets)
+    await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=saved.revoked_at is not None, kept=kept))
     return saved
 
 
-def _digest(catalog: CatalogContext, minted: MintedKey) -> bytes:
-    """Digest of the text of a key, which is stored instead of the text."""
-    return digest_key(minted.text, catalog.sealer.derive(PEPPER_PURPOSE))
+def _secret(catalog: CatalogContext, minted: MintedKey, *, after: Key | None = None) -> KeySecret:
+    """The next secret of a key: a digest of its text, which is stored instead of the text."""
+    digest = digest_key(minted.text, catalog.sealer.derive(PEPPER_PURPOSE))
+    number = 1 if after is None else after.secret.number + 1
+    return KeySecret(digest=digest, pepper=catalog.sealer.names[0], number=number)
+
+
+def _check_room(current: Key) -> None:
+    *_, former = current.secrets
+    if former.ends_at is not None:
+        message = f"the key has two secrets until {former.ends_at.isoformat(timespec='seconds')}, which is the limit"
+        raise Conflict(f"{message}; end the old one (end-old-secret), or rotate without an overlap")
 
 
 async def _get(tenant: TenantId, db: Db, key: KeyId) -> Key:

@@ -12,6 +12,23 @@ from click.core import ParameterSource
 from gateway.cli.client.locations import DEFAULT_FOLDER, DEFAULT_URL, check_url
 
 _META = "gateway.cli."
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class DurationType(click.ParamType[int]):
+    """A duration such as `90s`, `30m`, `24h` or `7d`, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seconds; another form is a usage error."""
+        text = str(value)
+        if not text[:-1].isdecimal() or not text.isascii() or text[-1] not in _SECONDS:
+            self.fail("must be a number with s, m, h or d, such as 24h", param, ctx)
+        return int(text[:-1]) * _SECONDS[text[-1]]
+
+
+DURATION = DurationType()
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:

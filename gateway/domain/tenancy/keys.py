@@ -1,7 +1,7 @@
 """API keys of the form `mcpg_<environment>_<id>_<secret><checksum>`.
 
 The gateway finds the key by its id and verifies the secret (32 random bytes). The CRC-32 detects a mistyped key without
-a database query.
+a database query. During a rotation with an overlap, a key has two secrets: the newest, and the former until its end.
 """
 
 import hashlib
@@ -11,13 +11,16 @@ import secrets
 import zlib
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
 
 PEPPER_PURPOSE = "pepper"
 """Purpose of the derived key under which the texts of API keys are digested."""
+
+LONGEST_OVERLAP_S = 30 * 86400
+"""Limit on the overlap of a rotation: a forgotten old secret ends within a month."""
 
 _FORM = re.compile(r"mcpg_[a-z]{2,12}_(?P<id>[0-9a-z]{20})_[A-Za-z0-9-]{43}(?P<crc>[0-9a-f]{8})")
 
@@ -41,8 +44,21 @@ class KeyState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeySecret:
+    """One secret of a key: a digest of the key's text, which is not stored."""
+
+    digest: bytes
+    pepper: str | None = None
+    """The name of the secret key under which the text was digested; None: unknown."""
+    number: int = 1
+    """Rises by one with each rotation."""
+    ends_at: datetime | None = None
+    """The end of a former secret; None for the newest one, which ends with the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A tenant's API key as stored; `digest` is a digest of the key text, which is not stored.
+    """A tenant's API key as stored.
 
     A person who signs in with an access token is stored in the same form, with the issuer that names the person. No
     text has the digest of such a key.
@@ -54,12 +70,42 @@ class Key:
     scopes: frozenset[Scope]
     subject: str
     profile: str | None
-    digest: bytes
+    secret: KeySecret
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
     version: int
     issuer: IssuerId | None = None
+    former: KeySecret | None = None
+    """The secret before the last rotation; it may have ended."""
+    last_used_at: datetime | None = None
+    """The hour of the last known use."""
+
+    @property
+    def secrets(self) -> tuple[KeySecret, ...]:
+        """The secrets that have not ended, the newest first."""
+        former = self.former
+        if former is None or former.ends_at is None or former.ends_at <= datetime.now(UTC):  # guard: key-former-ends
+            return (self.secret,)
+        return (self.secret, former)
+
+    @property
+    def state(self) -> KeyState:
+        """The state now."""
+        if self.revoked_at is not None:
+            return KeyState.REVOKED
+        is_expired = self.expires_at is not None and self.expires_at <= datetime.now(UTC)
+        return KeyState.EXPIRED if is_expired else KeyState.ACTIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyUse:
+    """A use of a key in one hour, and the form in which the used secret should be stored; None if it is stored so."""
+
+    key: KeyId
+    hour: datetime
+    secret: KeySecret
+    renewed: KeySecret | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class Principal:
     scopes: frozenset[Scope]
     profile: str | None = None
     version: int = 0
-    """Version of the key. Sessions and sealed state of an older secret are not valid for the current secret."""
+    """The number of the key's secret, or the version of the person; what was opened under another one ends."""
 
     is_person: bool = False
     """True for a person who signed in with an access token; `key` is then the person's id."""

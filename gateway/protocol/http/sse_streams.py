@@ -7,10 +7,11 @@ the client ends it too. An ended stream finishes its HTTP response, unless its t
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from starlette.types import Message, Receive, Send
 
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
 from gateway.protocol.http.responses import Headers, send_response
@@ -146,10 +147,14 @@ class OpenStreams:
         """A stream for a single request; it takes no slot, and neither `end` nor `end_all` ends it."""
         return EventStream(send, principal, keep_alive_s=self._keep_alive_s)
 
-    def end(self, owner: KeyId | TenantId) -> None:
-        """End the streams of one key or one tenant."""
+    def end_tenant(self, tenant: TenantId) -> None:
+        """End the streams of a tenant."""
+        self.end(lambda principal: principal.tenant == tenant)
+
+    def end(self, is_over: Callable[[Principal], bool]) -> None:
+        """End the streams of some principals."""
         for stream in tuple(self._open):
-            if owner in {stream.principal.key, stream.principal.tenant}:
+            if is_over(stream.principal):
                 stream.end()
 
     def end_all(self) -> None:

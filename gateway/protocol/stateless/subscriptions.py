@@ -16,8 +16,9 @@ import msgspec
 from mcp_types import SubscriptionFilter
 
 from gateway.domain.events import TaskChanged
-from gateway.domain.identifiers import KeyId, TaskId, TenantId
+from gateway.domain.identifiers import TaskId, TenantId
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
 from gateway.protocol.methods.capabilities import has_resources
 from gateway.protocol.methods.list_change_debouncer import LISTS, CatalogSubscriptions, ListChangeDebouncer
@@ -59,7 +60,7 @@ class Subscription:
         "_tasks",
         "_uris",
         "is_over",
-        "key",
+        "principal",
         "tenant",
         "wake",
     )
@@ -72,7 +73,7 @@ class Subscription:
         tasks: Iterable[TaskId] = (),
     ) -> None:
         self.tenant = registry.principal.tenant
-        self.key = registry.principal.key
+        self.principal = registry.principal
         self.is_over = False
         self.wake: Callable[[], None] = _no_listener
         self._registry = registry
@@ -218,7 +219,7 @@ class SubscriptionHub:
         expiry.cancel()
         leave()
         subscription.close()
-        await self._limiter.release(tenant, subscription.key, slot)
+        await self._limiter.release(tenant, subscription.principal.key, slot)
 
     def publish(self, tenant: TenantId, uri: str) -> None:
         """Notify the tenant's subscriptions of an updated resource, after `GATHER_S`."""
@@ -249,10 +250,10 @@ class SubscriptionHub:
         for subscription in self._all():
             subscription.notify_all()
 
-    def end(self, tenant: TenantId, key: KeyId) -> None:
-        """End the subscriptions of a revoked or changed key; a client whose credential is valid subscribes again."""
+    def end(self, tenant: TenantId, is_over: Callable[[Principal], bool]) -> None:
+        """End the subscriptions of some principals; a client whose credential is valid subscribes again."""
         for subscription in tuple(self._open.get(tenant, ())):
-            if subscription.key == key:
+            if is_over(subscription.principal):
                 subscription.end()
 
     def end_all(self) -> None:

@@ -11,10 +11,15 @@ from dataclasses import dataclass
 import asyncpg
 
 from gateway.errors import DatabaseUnavailable
+from gateway.store import tables
+from gateway.store.audit import tables as audit_tables
+from gateway.store.calls import tables as call_tables
 from gateway.store.database.connection import APP_ROLE, PostgresConnection, connect_owner
-from gateway.store.tables import metadata
+from gateway.store.identity import tables as identity_tables
+from gateway.store.notifications import tables as notification_tables
 
-_TABLES = sorted(metadata.tables)
+_MODULES = (tables, audit_tables, call_tables, identity_tables, notification_tables)
+_TABLES = sorted({name for module in _MODULES for name in module.metadata.tables})
 _APPEND_ONLY = ("audit_cuts", "audit_entries", "audit_heads")
 
 _SERVER = """

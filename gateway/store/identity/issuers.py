@@ -14,9 +14,8 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.identity.tables import issuers
+from gateway.store.identity.tables import issuers, keys
 from gateway.store.pagination import select_page
-from gateway.store.tables import keys
 
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("slug").render_derived("wanted")
 _EACH = func.issuers_by_slug(_WANTED.c.slug).table_valued("slug", "tenant_id", column("issuer", JSONB)).lateral()

@@ -2,17 +2,19 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ARRAY, RowMapping, Text, any_, bindparam, delete, func, literal, or_, select, true, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.keys import Key, Scope
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.identity.tables import keys
 from gateway.store.pagination import select_page
-from gateway.store.tables import keys
 
 _FOUND = (*(column.name for column in keys.c), "slug")
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
@@ -41,12 +43,12 @@ async def insert(key: Key, db: Db) -> None:
             scopes=_scopes(key),
             subject=key.subject,
             profile=key.profile,
-            digest=key.digest,
             created_at=key.created_at,
             expires_at=key.expires_at,
             revoked_at=key.revoked_at,
             version=key.version,
             issuer_id=key.issuer,
+            **_secrets(key),
         )
     )
 
@@ -102,8 +104,8 @@ async def save(key: Key, db: Db) -> Key:
             scopes=_scopes(key),
             expires_at=key.expires_at,
             revoked_at=key.revoked_at,
-            digest=key.digest,
             version=keys.c.version + 1,
+            **_secrets(key),
         )
         .returning(keys.c.version)
     )
@@ -111,6 +113,27 @@ async def save(key: Key, db: Db) -> Key:
     if version is None:
         raise NotFound("There is no such key.")
     return replace(key, version=int(version))
+
+
+async def note_use(tenant: TenantId, db: Db, hour: datetime, used: Collection[KeyId]) -> None:
+    """Store the hour in which keys were used; the keys keep their versions."""
+    is_later = or_(keys.c.last_used_at.is_(None), keys.c.last_used_at < hour)
+    await db.execute(
+        update(keys).where(keys.c.tenant_id == tenant, keys.c.id.in_(used), is_later).values(last_used_at=hour)
+    )
+
+
+async def renew_secret(tenant: TenantId, db: Db, key: KeyId, before: KeySecret, after: KeySecret) -> bool:
+    """Store a secret in another form, unless it was replaced since it was read; the key keeps its version."""
+    for prefix in ("", "former_"):
+        number = keys.c[f"{prefix or 'secret_'}number"]
+        is_it = (keys.c.tenant_id == tenant, keys.c.id == key, number == before.number)
+        is_unchanged = keys.c[f"{prefix}digest"] == before.digest
+        values = {f"{prefix}digest": after.digest, f"{prefix}pepper": after.pepper}
+        done = await db.execute(update(keys).where(*is_it, is_unchanged).values(**values).returning(keys.c.id))
+        if done.one_or_none() is not None:
+            return True
+    return False
 
 
 async def remove(tenant: TenantId, db: Db, key: KeyId) -> bool:
@@ -123,8 +146,29 @@ def _scopes(key: Key) -> list[str]:
     return sorted(scope.value for scope in key.scopes)
 
 
+def _secrets(key: Key) -> dict[str, Any]:
+    secret, former = key.secret, key.former
+    return {
+        "digest": secret.digest,
+        "pepper": secret.pepper,
+        "secret_number": secret.number,
+        "former_digest": None if former is None else former.digest,
+        "former_pepper": None if former is None else former.pepper,
+        "former_number": None if former is None else former.number,
+        "former_ends_at": None if former is None else former.ends_at,
+    }
+
+
 def read_key(row: RowMapping) -> Key:
     """The key in a row of the table."""
+    former = None
+    if row["former_digest"] is not None:
+        former = KeySecret(
+            digest=row["former_digest"],
+            pepper=row["former_pepper"],
+            number=row["former_number"],
+            ends_at=row["former_ends_at"],
+        )
     return Key(
         tenant=TenantId(row["tenant_id"]),
         id=KeyId(row["id"]),
@@ -132,10 +176,12 @@ def read_key(row: RowMapping) -> Key:
         scopes=frozenset(Scope(scope) for scope in row["scopes"]),
         subject=row["subject"],
         profile=row["profile"],
-        digest=row["digest"],
+        secret=KeySecret(digest=row["digest"], pepper=row["pepper"], number=row["secret_number"]),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],
         version=row["version"],
         issuer=None if row["issuer_id"] is None else IssuerId(row["issuer_id"]),
+        former=former,
+        last_used_at=row["last_used_at"],
     )

@@ -12,8 +12,8 @@ from gateway.domain.tenancy.keys import Key
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.identity.keys import read_key
+from gateway.store.identity.tables import keys
 from gateway.store.pagination import select_page
-from gateway.store.tables import keys
 
 
 async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
@@ -28,7 +28,8 @@ async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
         scopes=sorted(scope.value for scope in person.scopes),
         subject=person.subject,
         profile=None,
-        digest=person.digest,
+        digest=person.secret.digest,
+        secret_number=person.secret.number,
         created_at=person.created_at,
         expires_at=person.expires_at,
         revoked_at=person.revoked_at,

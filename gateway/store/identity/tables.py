@@ -1,11 +1,35 @@
-"""The table of issuers as SQLAlchemy statements use it; migration 0027 defines it."""
+"""The tables of keys and issuers as SQLAlchemy statements use them; the migrations define them."""
 
-from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Integer, Table, Text
+from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from gateway.store.tables import metadata
 
 _timestamp = DateTime(timezone=True)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("profile", Text),
+    Column("digest", LargeBinary, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("expires_at", _timestamp),
+    Column("revoked_at", _timestamp),
+    Column("version", BigInteger, nullable=False),
+    Column("issuer_id", Text),
+    Column("secret_number", Integer, nullable=False),
+    Column("pepper", Text),  # the name of the secret key under which the text was digested
+    Column("former_digest", LargeBinary),
+    Column("former_pepper", Text),
+    Column("former_number", Integer),
+    Column("former_ends_at", _timestamp),
+    Column("last_used_at", _timestamp),
+)
 
 issuers = Table(
     "issuers",

@@ -1,11 +1,12 @@
 """The open connections and attachments of providers on this replica, and what ends them: keys, tenants, the drain."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, Self
 
 import anyio
 
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import DatabaseUnavailable
@@ -46,15 +47,20 @@ class OpenProviders:
         """Number of open connections of a tenant."""
         return sum(principal.tenant == tenant for principal in self.connections.values())
 
-    def end(self, tenant: TenantId, key: KeyId | None = None) -> None:
-        """End everything that one key, or all keys of a tenant have opened, after a change of the key or tenant."""
-        reason = "the key was revoked or changed" if key else "the tenant was removed"
-        code = CloseCode.KEY_ENDED if key else CloseCode.SOURCE_GONE
+    def end_tenant(self, tenant: TenantId) -> None:
+        """End everything of a tenant that was removed."""
+        self._end(lambda principal: principal.tenant == tenant, CloseCode.SOURCE_GONE, "the tenant was removed")
+
+    def end(self, is_over: Callable[[Principal], bool]) -> None:
+        """End everything that principals have opened whose key was changed or has ended."""
+        self._end(is_over, CloseCode.KEY_ENDED, "the key was revoked or changed")
+
+    def _end(self, is_over: Callable[[Principal], bool], code: CloseCode, reason: str) -> None:
         for attached in tuple(self.attached.values()):
-            if attached.principal.tenant == tenant and key in {None, attached.principal.key}:
+            if is_over(attached.principal):
                 attached.end(code, reason)
         for connection, principal in self.connections.items():
-            if principal.tenant == tenant and key in {None, principal.key}:  # guard: provide-key-ended
+            if is_over(principal):  # guard: provide-key-ended
                 connection.close(code, reason)
 
     def recheck_all(self) -> None:
@@ -83,7 +89,7 @@ class OpenProviders:
                 except DatabaseUnavailable:
                     continue
                 if not is_valid:  # guard: provide-key-rechecked
-                    self.end(principal.tenant, principal.key)
+                    self.end(principal.__eq__)
 
 
 async def _leave(attached: OpenAttachment) -> None:

@@ -70,6 +70,14 @@ async def _walk_keys(walk: Walk) -> None:
     await walk.ask("PATCH", path, 412, json={"name": "b"}, headers={"if-match": made.headers["etag"]})
     rotated = await walk.ask("POST", f"{path}/rotate", 200)
     assert rotated.json()["key"] != made.json()["key"]
+    assert rotated.json()["old_secret_until"] is None
+    await walk.ask("POST", f"{path}/rotate", 400, json={"overlap_s": 31 * 86400})
+    twice = await walk.ask("POST", f"{path}/rotate", 200, json={"overlap_s": 60})
+    assert twice.json()["old_secret_until"] is not None
+    await walk.ask("POST", f"{path}/rotate", 409, json={"overlap_s": 60})
+    stale = {"if-match": rotated.headers["etag"]}
+    await walk.ask("POST", f"{path}/end-old-secret", 412, headers=stale)
+    assert (await walk.ask("POST", f"{path}/end-old-secret", 200)).json()["old_secret_until"] is None
     assert (await walk.ask("POST", f"{path}/revoke", 200)).json()["revoked_at"] is not None
     await walk.ask("POST", f"{path}/rotate", 409)
     await walk.ask("DELETE", path, 204)

@@ -203,6 +203,16 @@ async def test_another_key_of_the_subject_runs_what_its_revoked_one_asked(office
     assert await office.state(granted) == "done"
 
 
+async def test_an_approval_survives_the_rotation_of_its_key(office: Office) -> None:
+    """Ours: what the old secret asked for runs with the new one, once, also while both are valid (IDN-5, SAF-3)."""
+    granted = await office.granted("delete_pet", id=7)
+    key = f"key_{office.key.split('_')[2]}"
+    rotated = await office.put(f"keys/{key}/rotate", {"overlap_s": 60}, "POST")
+    assert not (await office.call("delete_pet", key=rotated["key"], id=7))["isError"]
+    assert await office.state(granted) == "done"
+    assert _facts(await office.call("delete_pet", id=7))["id"] != granted
+
+
 async def test_resources_and_prompts_are_approved_too(office: Office) -> None:
     """Ours: the same station for every family; the approval is in the error's data (SAF-3)."""
     await add(office.gateway, "acme", "resources", text_resource("note://1"))

@@ -9,7 +9,7 @@ from gateway.catalog.identity import issuers, people
 from gateway.catalog.identity.issuers import IssuerDraft
 from gateway.domain.events import KeyChanged
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
-from gateway.domain.tenancy.keys import Key, Scope
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.errors import InvalidBody, LimitExceeded
 from tests.integration.catalog.conftest import BY, Changes
 
@@ -24,6 +24,7 @@ DRAFT = IssuerDraft(
     max_lifetime_s=3600,
     enabled=False,
 )
+OTHER = KeySecret(digest=b"x")
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def _person(changes: Changes, issuer: Issuer, name: str, *, ends: datetime | Non
         scopes=frozenset({Scope.MCP}),
         subject=issuer.subject_of(name),
         profile=None,
-        digest=b"d",
+        secret=KeySecret(digest=b"d"),
         created_at=datetime.now(UTC),
         expires_at=ends or datetime.now(UTC) + timedelta(days=1),
         revoked_at=None,
@@ -76,11 +77,13 @@ async def test_a_person_is_stored_once_and_again_only_for_a_later_end(changes: C
     assert ada.expires_at is not None
     first = await people.enter_person(store, ada)
     soon = await people.enter_person(store, replace(ada, expires_at=ada.expires_at + timedelta(hours=1)))
-    later = await people.enter_person(store, replace(ada, expires_at=ada.expires_at + timedelta(hours=13), digest=b"x"))
+    later = await people.enter_person(
+        store, replace(ada, expires_at=ada.expires_at + timedelta(hours=13), secret=OTHER)
+    )
 
     assert soon == first
     assert later.expires_at == ada.expires_at + timedelta(hours=13)
-    assert (later.version, later.created_at, later.digest) == (1, first.created_at, b"d")
+    assert (later.version, later.created_at, later.secret) == (1, first.created_at, first.secret)
 
 
 async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer) -> None:

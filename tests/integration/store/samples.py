@@ -47,7 +47,7 @@ from gateway.domain.tenancy.guardrails import (
     HookSettings,
 )
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
-from gateway.domain.tenancy.keys import Key, Scope
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.tenants import Tenant
@@ -105,7 +105,7 @@ def make_key(tenant: TenantId, *, name: str = "laptop") -> Key:
         scopes=frozenset({Scope.MCP, Scope.AUDIT}),
         subject=f"{name} subject",
         profile=None,
-        digest=b"\x00digest\xff",
+        secret=KeySecret(digest=b"\x00digest\xff", pepper="one", number=3),
         created_at=NOW,
         expires_at=None,
         revoked_at=None,

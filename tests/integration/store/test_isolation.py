@@ -22,7 +22,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.issuers import TenantIssuers
-from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.updates.watches import Sighting
 from gateway.domain.updates.webhooks import SigningSecrets
@@ -66,6 +66,7 @@ from tests.integration.store.samples import (
 )
 from tests.support.servers import TestDatabase, TestServers
 
+INTRUDERS = KeySecret(digest=b"intruder's", pepper="intruder's")
 _MODULES = (
     tool_aliases,
     approvals,
@@ -220,7 +221,9 @@ _CALLS: Mapping[str, _Call] = {
     "keys.count": lambda t, db, v: keys.count(t, db),
     "keys.is_granted": lambda t, db, v: keys.is_granted(t, db, Scope.MCP),
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
-    "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, digest=b"intruder's"), db),
+    "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, secret=INTRUDERS), db),
+    "keys.note_use": lambda t, db, v: keys.note_use(t, db, NOW, [v.key.id]),
+    "keys.renew_secret": lambda t, db, v: keys.renew_secret(t, db, v.key.id, v.key.secret, INTRUDERS),
     "keys.remove": lambda t, db, v: keys.remove(t, db, v.key.id),
     "live_sources.insert": lambda t, db, v: live_sources.insert(replace(v.live, tenant=t, name="planted"), db),
     "live_sources.get": lambda t, db, v: live_sources.get(t, db, v.live.id),

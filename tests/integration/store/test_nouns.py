@@ -10,7 +10,7 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.egress import Egress
-from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
@@ -123,7 +123,8 @@ async def test_a_key_is_found_changed_and_removed(store: Store, tenant: TenantId
             scopes=frozenset({Scope.ADMIN}),
             expires_at=NOW + timedelta(days=1),
             revoked_at=NOW,
-            digest=b"new",
+            secret=KeySecret(digest=b"new", pepper="two", number=4),
+            former=replace(key.secret, ends_at=NOW + timedelta(hours=1)),
         )
         saved = await keys.save(replace(changed, subject="ignored", profile="ignored"), db)
         assert (saved.version, saved.name) == (2, "phone")

@@ -12,13 +12,15 @@ import anyio
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
-from gateway.domain.tenancy.keys import Key, MintedKey, Scope, digest_key, mint_key
+from gateway.domain.tenancy.keys import Key, KeySecret, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.authenticator import REFUSED, Authenticator
+from gateway.identity.key_digests import KeyDigests
 
 OPERATOR_KEY = "an operator key with spaces and more than 32 characters"
 PEPPERS = (b"new pepper", b"old pepper")
+DIGESTS = KeyDigests({"new": PEPPERS[0], "old": PEPPERS[1]})
 
 Found = Mapping[KeyId, tuple[Key, str]]
 
@@ -55,7 +57,7 @@ class Keys:
             scopes=frozenset({Scope.MCP}),
             subject="somebody",
             profile=None,
-            digest=digest_key(minted.text, pepper),
+            secret=KeySecret(digest=digest_key(minted.text, pepper)),
             created_at=datetime.now(UTC),
             expires_at=expires_at,
             revoked_at=revoked_at,
@@ -72,7 +74,7 @@ def keys() -> Keys:
 
 @pytest.fixture
 def credentials(keys: Keys) -> Authenticator:
-    return Authenticator(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    return Authenticator(keys, digests=DIGESTS, operator_key=OPERATOR_KEY)
 
 
 async def test_a_stored_key_is_its_principal(keys: Keys, credentials: Authenticator) -> None:
@@ -116,7 +118,7 @@ async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Authent
 async def test_an_operator_key_beyond_ascii_works(keys: Keys) -> None:
     """Ours: servers hand headers on as latin-1; the key is compared as the bytes that were sent."""
     secret = "ключ оператора, достаточно длинный для нас"
-    credentials = Authenticator(keys, peppers=PEPPERS, operator_key=secret)
+    credentials = Authenticator(keys, digests=DIGESTS, operator_key=secret)
 
     assert isinstance(await credentials.authenticate(f"Bearer {secret}".encode().decode("latin-1")), Operator)
 
@@ -125,14 +127,30 @@ async def test_an_operator_key_beyond_ascii_works(keys: Keys) -> None:
 def test_a_short_operator_key_is_refused_at_the_start(keys: Keys, operator_key: str) -> None:
     """Ours: the gateway does not start with an operator key that can be guessed, least of all an empty one."""
     with pytest.raises(BrokenSetting):
-        Authenticator(keys, peppers=PEPPERS, operator_key=operator_key)
+        Authenticator(keys, digests=DIGESTS, operator_key=operator_key)
 
 
-@pytest.mark.parametrize("peppers", [(), (b"",), (b"good", b"")])
-def test_keys_are_never_checked_without_a_pepper(keys: Keys, peppers: tuple[bytes, ...]) -> None:
+@pytest.mark.parametrize("peppers", [{}, {"a": b""}, {"a": b"good", "b": b""}])
+def test_keys_are_never_checked_without_a_pepper(peppers: dict[str, bytes]) -> None:
     """Ours: a digest without a pepper could be computed by whoever reads the database."""
     with pytest.raises(BrokenSetting):
-        Authenticator(keys, peppers=peppers, operator_key=OPERATOR_KEY)
+        KeyDigests(peppers)
+
+
+def _another(number: int) -> KeySecret:
+    return KeySecret(digest=digest_key(mint_key().text, PEPPERS[0]), number=number)
+
+
+def rotate(
+    keys: Keys, overlap: timedelta, *, old_pepper: bytes = PEPPERS[0], old_name: str | None = None
+) -> tuple[MintedKey, MintedKey]:
+    """Add a key that was rotated; return its old and its new text."""
+    old = mint_key()
+    new, key = mint_key(key=old.id), keys.add(old, pepper=old_pepper)
+    former = replace(key.secret, ends_at=datetime.now(UTC) + overlap, pepper=old_name)
+    secret = KeySecret(digest=digest_key(new.text, PEPPERS[0]), number=2, pepper="new")
+    keys.stored[old.id] = replace(key, secret=secret, former=former, version=2), "acme"
+    return old, new
 
 
 def _bad_headers() -> list[str | None]:
@@ -187,12 +205,67 @@ async def test_a_key_digested_with_an_older_pepper_still_works(keys: Keys, crede
     assert isinstance(await credentials.authenticate(f"Bearer {minted.text}"), Principal)
 
 
+async def test_a_former_secret_works_until_its_end(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: during a rotation both texts are accepted; the old one's cached result ends with it (IDN-5, TEN-2)."""
+    _pass_time(monkeypatch, 0)
+    credentials = Authenticator(keys, digests=DIGESTS, operator_key=OPERATOR_KEY)
+    old, new = rotate(keys, timedelta(seconds=1), old_pepper=PEPPERS[1])
+
+    first, second = [await credentials.authenticate(f"Bearer {one.text}") for one in (old, new)]
+    assert isinstance(first, Principal)
+    assert isinstance(second, Principal)
+    assert (first.version, second.version) == (1, 2)
+    assert await credentials.still_valid(first)
+    row, slug = keys.stored[old.id]
+    assert row.former is not None
+    keys.stored[old.id] = replace(row, former=replace(row.former, ends_at=datetime.now(UTC))), slug
+    assert isinstance(await credentials.authenticate(f"Bearer {old.text}"), Principal)  # cached for its last second
+
+    _pass_time(monkeypatch, 1.1)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {old.text}")
+    assert await credentials.authenticate(f"Bearer {new.text}") is second
+    assert (await credentials.still_valid(first), await credentials.still_valid(second)) == (False, True)
+
+
+async def test_a_former_secret_that_ended_early_is_taken_along_as_such(
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a result in use that is renewed together with another one ends with its secret (IDN-5, TEN-2)."""
+    _pass_time(monkeypatch, 0)
+    old, new = rotate(keys, timedelta(hours=1))
+    for _ in range(2):
+        await credentials.authenticate(f"Bearer {old.text}")
+    row, slug = keys.stored[old.id]
+    keys.stored[old.id] = replace(row, former=None), slug
+    _pass_time(monkeypatch, 2)
+    await _come(keys, credentials)
+
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {old.text}")
+    assert isinstance(await credentials.authenticate(f"Bearer {new.text}"), Principal)
+
+
+async def test_a_secret_of_two_rotations_ago_is_refused(keys: Keys, credentials: Authenticator) -> None:
+    """Ours: a key has two secrets at most (IDN-5)."""
+    oldest, old = rotate(keys, timedelta(hours=1))
+    newest = mint_key(key=old.id)
+    row, slug = keys.stored[old.id]
+    secret = KeySecret(digest=digest_key(newest.text, PEPPERS[0]), number=3)
+    keys.stored[old.id] = replace(row, secret=secret, former=None), slug
+
+    for ended in (oldest, old):
+        with pytest.raises(Unauthenticated):
+            await credentials.authenticate(f"Bearer {ended.text}")
+    assert isinstance(await credentials.authenticate(f"Bearer {newest.text}"), Principal)
+
+
 async def test_a_row_of_another_key_is_not_believed(keys: Keys, credentials: Authenticator) -> None:
     """Ours: whatever the finder hands out, it must be the key that was shown."""
     shown, stored = mint_key(), mint_key()
     keys.add(stored)
     row, slug = keys.stored[stored.id]
-    keys.stored[shown.id] = (replace(row, digest=digest_key(shown.text, PEPPERS[0])), slug)
+    keys.stored[shown.id] = (replace(row, secret=KeySecret(digest=digest_key(shown.text, PEPPERS[0]))), slug)
 
     with pytest.raises(Unauthenticated):
         await credentials.authenticate(f"Bearer {shown.text}")
@@ -246,7 +319,7 @@ async def test_an_answer_that_took_long_ends_as_soon(keys: Keys, monkeypatch: py
             _pass_time(monkeypatch, 3.1)
             return found
 
-    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), digests=DIGESTS, operator_key=OPERATOR_KEY)
     await slow.authenticate(f"Bearer {minted.text}")
     keys.stored.clear()
 
@@ -304,7 +377,7 @@ async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) 
             overtaken.forget(minted.id)
             return found
 
-    overtaken = Authenticator(Overtaken(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    overtaken = Authenticator(Overtaken(), digests=DIGESTS, operator_key=OPERATOR_KEY)
     await overtaken.authenticate(f"Bearer {minted.text}")
     await overtaken.authenticate(f"Bearer {minted.text}")
 
@@ -323,7 +396,7 @@ async def test_what_is_being_read_is_not_for_whoever_comes_after_a_change(keys: 
                 await go_on.wait()
             return found
 
-    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), digests=DIGESTS, operator_key=OPERATOR_KEY)
     async with anyio.create_task_group() as group:
         group.start_soon(slow.authenticate, f"Bearer {minted.text}")
         await anyio.wait_all_tasks_blocked()
@@ -345,7 +418,7 @@ async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
             await go_on.wait()
             return found
 
-    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), digests=DIGESTS, operator_key=OPERATOR_KEY)
     async with anyio.create_task_group() as group:
         for _ in range(100):
             group.start_soon(slow.authenticate, f"Bearer {minted.text}")
@@ -413,7 +486,7 @@ async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
     del keys.stored[gone.id]
     keys.stored[revoked.id] = (replace(rows[revoked.id], revoked_at=past), "acme")
     keys.stored[ending.id] = (replace(rows[ending.id], expires_at=past), "acme")
-    keys.stored[other.id] = (replace(rows[other.id], digest=digest_key(mint_key().text, PEPPERS[0])), "acme")
+    keys.stored[other.id] = (replace(rows[other.id], secret=_another(2)), "acme")
     keys.stored[changed.id] = (replace(rows[changed.id], scopes=frozenset({Scope.AUDIT}), version=2), "globex")
     _pass_time(monkeypatch, 2)
 
@@ -424,7 +497,7 @@ async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
             await credentials.authenticate(f"Bearer {minted.text}")
     caller = await credentials.authenticate(f"Bearer {changed.text}")
     assert isinstance(caller, Principal)
-    assert (caller.slug, caller.scopes, caller.version) == ("globex", frozenset({Scope.AUDIT}), 2)
+    assert (caller.slug, caller.scopes) == ("globex", frozenset({Scope.AUDIT}))
 
 
 async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
@@ -464,7 +537,7 @@ async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
                 await go_on.wait()
             return found
 
-    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), digests=DIGESTS, operator_key=OPERATOR_KEY)
     _pass_time(monkeypatch, 0)
     (busy,) = await _busy(keys, slow, 1)
     row, slug = keys.stored[busy.id]
@@ -576,7 +649,7 @@ async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: 
         ({"expires_at": datetime.now(UTC) + timedelta(hours=1)}, True),
         ({"scopes": frozenset({Scope.AUDIT}), "version": 2}, False),
         ({"profile": "other", "version": 2}, False),
-        ({"digest": b"another secret", "version": 2}, False),
+        ({"secret": KeySecret(digest=b"another secret", number=2), "version": 2}, False),
         ({"tenant": new_tenant_id()}, False),
     ],
 )

@@ -12,7 +12,7 @@ from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import DatabaseUnavailable, LimitExceeded, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
-from tests.unit.identity.test_authenticator import OPERATOR_KEY, PEPPERS, Keys
+from tests.unit.identity.test_authenticator import DIGESTS, OPERATOR_KEY, Keys
 
 Found = Mapping[KeyId, tuple[Key, str]]
 HERE, THERE = "192.0.2.1", "198.51.100.1"
@@ -22,7 +22,7 @@ SLOW = 1e-6
 
 def _limited(keys: Keys, *, failures: int = 1) -> Authenticator:
     limit = FailureLimit(SLOW, burst=failures, interval_s=0.05)
-    return Authenticator(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY, failures=limit)
+    return Authenticator(keys, digests=DIGESTS, operator_key=OPERATOR_KEY, failures=limit)
 
 
 async def _fail(credentials: Authenticator, *addresses: str) -> list[type[Exception]]:
@@ -90,7 +90,7 @@ async def test_a_key_that_was_valid_here_does_not_wait_for_a_batch(monkeypatch: 
     minted = mint_key()
     keys.add(minted)
     limit = FailureLimit(SLOW, burst=1, interval_s=3600)
-    credentials = Authenticator(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY, failures=limit)
+    credentials = Authenticator(keys, digests=DIGESTS, operator_key=OPERATOR_KEY, failures=limit)
     await credentials.authenticate(f"Bearer {minted.text}", address=HERE)
     await _fail(credentials, HERE)
 

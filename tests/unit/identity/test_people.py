@@ -20,7 +20,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
 from gateway.identity.people import IssuerDirectory, People, Target
 from tests.support.issuer import public_jwk
-from tests.unit.identity.test_authenticator import OPERATOR_KEY, PEPPERS, Keys
+from tests.unit.identity.test_authenticator import DIGESTS, OPERATOR_KEY, Keys
 
 TENANT = TenantId("ten_1")
 PRIVATE = ec.generate_private_key(ec.SECP256R1())
@@ -75,7 +75,7 @@ def _credentials(stored: Stored, *, failures: int = 1000, interval_s: float = 0.
     people = People(
         IssuerDirectory(stored.find_issuers, interval_s=interval_s), Published(), stored, public_url=BASE + "/"
     )
-    return Authenticator(stored, peppers=PEPPERS, operator_key=OPERATOR_KEY, failures=limit, people=people)
+    return Authenticator(stored, digests=DIGESTS, operator_key=OPERATOR_KEY, failures=limit, people=people)
 
 
 def _token(path: str = "/t/acme/mcp", **claims: object) -> str:

@@ -25,6 +25,7 @@ ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 EVENTS: list[Event] = [
     CatalogMoved(tenant=ACME, revision=7),
     KeyChanged(tenant=ACME, key=KeyId("key_1")),
+    KeyChanged(tenant=ACME, key=KeyId("key_1"), kept=(3, 4)),
     SessionEnded(tenant=ACME, session="s" * 43),
     TenantRemoved(tenant=ACME),
     ResourceUpdated(tenant=ACME, uri="docs://ключ?x=y"),

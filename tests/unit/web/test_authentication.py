@@ -10,6 +10,7 @@ from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Unauthenticated
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.key_digests import KeyDigests
 from gateway.telemetry.log_context import LABELS, LogContext
 from gateway.web.authentication import authenticate, authorization_of, caller_of
 
@@ -40,7 +41,7 @@ def test_two_credentials_are_none() -> None:
 
 async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
     """Ours: who asks is found out once, and every line of the log says it."""
-    credentials = Authenticator(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
+    credentials = Authenticator(NoKeys(), digests=KeyDigests({"k": b"p"}), operator_key=OPERATOR_KEY)
     scope = _scope((b"authorization", f"Bearer {OPERATOR_KEY}".encode()))
 
     labels = LogContext("request-1")
@@ -56,7 +57,7 @@ async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
 
 async def test_nobody_is_no_caller() -> None:
     """Ours: without a good credential nothing is put into the scope."""
-    credentials = Authenticator(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
+    credentials = Authenticator(NoKeys(), digests=KeyDigests({"k": b"p"}), operator_key=OPERATOR_KEY)
     scope = _scope()
 
     with pytest.raises(Unauthenticated):

@@ -1,13 +1,14 @@
 """Endpoints of API keys."""
 
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
-from gateway.admin.crud import Noun, each
+from gateway.admin.crud import Noun, each, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.list_search import KEYS
 from gateway.admin.requests.lists import KeyListQuery
-from gateway.admin.requests.models import KeyCreate, KeyUpdate, NoQuery
+from gateway.admin.requests.models import KeyCreate, KeyRotate, KeyUpdate, NoQuery
 from gateway.admin.responses.models import KeyMinted, KeyPage, KeyShown
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import keys
@@ -42,10 +43,20 @@ async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQ
     return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
 
 
-async def rotate_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Give a key a new secret; the old one ends, id and subject stay. The text is in this answer only."""
+async def rotate_key(admin: AdminDependencies, call: AdminRequest[KeyRotate, NoQuery]) -> AdminResponse:
+    """Give a key a new secret; the old one ends now or later, id and subject stay. The text is in this answer only.
+
+    A key has at most two secrets; a rotation with an overlap that would make a third is refused.
+    """
     rotate = partial(keys.rotate_key, call.tenant, admin.catalog, KeyId(call.path["id"]))
-    return _minted(*await rotate(by=call.by, expected=call.expected))
+    overlap = timedelta(seconds=call.body.overlap_s)
+    return _minted(*await rotate(overlap=overlap, by=call.by, expected=call.expected))
+
+
+async def end_old_secret(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """End the old secret of a key now, everywhere within five seconds."""
+    end = partial(keys.end_old_secret, call.tenant, admin.catalog, KeyId(call.path["id"]))
+    return await _NOUN.answer(admin, call, await end(by=call.by, expected=call.expected))
 
 
 async def revoke_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -64,6 +75,16 @@ ENDPOINTS = (
     _NOUN.shows("Show a key, without its secret.", keys.get_key),
     _NOUN.updates(update_key, KeyUpdate),
     _NOUN.deletes("End a key and forget it.", keys.delete_key),
-    _NOUN.acts("rotate", rotate_key, answers={200: KeyMinted}, problems={409}),
+    endpoint(
+        "POST",
+        f"{_NOUN.item}/rotate",
+        rotate_key,
+        KeyRotate,
+        NoQuery,
+        {200: KeyMinted},
+        problems=frozenset({409}),
+        has_tag=True,
+    ),
+    _NOUN.acts("end-old-secret", end_old_secret),
     _NOUN.acts("revoke", revoke_key),
 )

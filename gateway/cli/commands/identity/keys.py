@@ -9,7 +9,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import DURATION, confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.tenancy.keys import Scope
 
@@ -27,8 +27,8 @@ def key() -> None:
 def list_keys(context: AdminContext, wanted: ListArguments) -> None:
     """List a tenant's keys, without their secrets."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    titles = ("id", "name", "scopes", "expires", "revoked")
-    names = ("id", "name", "scopes", "expires_at", "revoked_at")
+    titles = ("id", "name", "scopes", "state", "expires", "old secret until", "last used")
+    names = ("id", "name", "scopes", "state", "expires_at", "old_secret_until", "last_used_at")
     rows = [[text_at(item, name) for name in names] for item in items]
     context.show(items, lambda: render_table(titles, rows))
 
@@ -76,11 +76,33 @@ def show_key(context: AdminContext, key_id: str) -> None:
 
 @key.command("rotate")
 @click.argument("key_id", metavar="ID")
+@click.option(
+    "--overlap",
+    type=DURATION,
+    default="0s",
+    help="How long the old secret remains valid, such as 24h or 7d; default: it ends at once.",
+)
 @with_tenant
-def rotate_key(context: AdminContext, key_id: str) -> None:
-    """Give a key a new secret and print it; the old secret ends, the subject stays."""
-    rotated = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "rotate"))
+def rotate_key(context: AdminContext, key_id: str, overlap: int) -> None:
+    """Give a key a new secret and print it; the old secret ends now or after the overlap, the subject stays.
+
+    \b
+    Example:
+      gateway --tenant acme key rotate key_… --overlap 24h
+      gateway --tenant acme key end-old-secret key_…      # once every client has the new one
+    """
+    body: JsonObject | None = {"overlap_s": overlap} if overlap else None
+    rotated = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "rotate"), body)
     context.show(rotated, lambda: _describe(rotated))
+
+
+@key.command("end-old-secret")
+@click.argument("key_id", metavar="ID")
+@with_tenant
+def end_old_secret(context: AdminContext, key_id: str) -> None:
+    """End the old secret of a key that was rotated with an overlap."""
+    ended = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "end-old-secret"))
+    context.show(ended, lambda: _describe(ended))
 
 
 @key.command("revoke")
@@ -102,6 +124,18 @@ def delete_key(context: AdminContext, key_id: str, yes: bool) -> None:
 
 
 def _describe(found: JsonObject) -> str:
-    names = ("id", "name", "scopes", "subject", "profile", "created_at", "expires_at", "revoked_at")
-    pairs = [(name.removesuffix("_at"), text_at(found, name)) for name in names]
+    names = (
+        "id",
+        "name",
+        "state",
+        "scopes",
+        "subject",
+        "profile",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "old_secret_until",
+        "last_used_at",
+    )
+    pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
     return render_pairs([*pairs, ("key", text_at(found, "key"))])

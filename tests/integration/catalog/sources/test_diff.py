@@ -133,7 +133,10 @@ async def test_a_rotated_key_keeps_id_and_subject_and_has_another_digest(changes
     assert (rotated.id, rotated.subject) == (key.id, "agent")
     assert first.text != second.text
     pepper = catalog.sealer.derive(PEPPER_PURPOSE)
-    assert (key.digest, rotated.digest) == (digest_key(first.text, pepper), digest_key(second.text, pepper))
+    digests = (digest_key(first.text, pepper), digest_key(second.text, pepper))
+    assert (key.secret.digest, rotated.secret.digest) == digests
+    assert {key.secret.pepper, rotated.secret.pepper} == {catalog.sealer.names[0]}
+    assert (rotated.secret.number, rotated.secrets) == (2, (rotated.secret,))
 
 
 async def test_a_revoked_key_stays_revoked(changes: Changes) -> None:

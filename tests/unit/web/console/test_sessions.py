@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.tenancy.keys import Key, Scope, digest_key, mint_key
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope, digest_key, mint_key
 from gateway.errors import Forbidden, RedisUnavailable, Unauthenticated
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.key_digests import KeyDigests
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 
 OPERATOR = "operator-key-of-the-tests-0123456789"
@@ -27,7 +28,7 @@ class Finder:
             scopes=frozenset({Scope.APPROVE}),
             subject="Ada",
             profile=None,
-            digest=digest_key(self.minted.text, PEPPER),
+            secret=KeySecret(digest=digest_key(self.minted.text, PEPPER)),
             created_at=datetime.now(UTC),
             expires_at=None,
             revoked_at=None,
@@ -64,7 +65,7 @@ class Office:
         self.now = 1_000_000.0
         self.finder = Finder()
         self.ended = Marks()
-        self.credentials = Authenticator(self.finder, peppers=[PEPPER], operator_key=OPERATOR)
+        self.credentials = Authenticator(self.finder, digests=KeyDigests({"k": PEPPER}), operator_key=OPERATOR)
         self.sessions = self.sealed_with(*keys or (FIRST,))
 
     def sealed_with(self, *keys: bytes) -> ConsoleSessions:

@@ -1,0 +1,61 @@
+"""Digests of API keys under all secret keys: the check of a key's text, and the digest that its store should have.
+
+A digest needs the secret key under which it was made. So a checked text is digested again under the current secret
+key, and the use log stores the new digest. A key that is not used keeps its digest.
+"""
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from gateway.domain.tenancy.keys import Key, KeySecret, digest_key
+from gateway.errors import BrokenSetting
+
+NoteUse = Callable[[Key, KeySecret, KeySecret | None], object]
+
+_NO_SECRET = KeySecret(digest=bytes(32))
+_MOST_SECRETS = 2
+
+
+class KeyDigests:
+    """Checks the texts of keys; `peppers` are by the name of the secret key, the current one first.
+
+    `note` receives each use of a key: the key, its secret, and the secret in a new form that has to be stored.
+    """
+
+    def __init__(self, peppers: Mapping[str, bytes], note: NoteUse | None = None) -> None:
+        if not peppers or not all(peppers.values()):
+            raise BrokenSetting("there is no secret key to check API keys with")
+        self._peppers = dict(peppers)
+        self._note = note
+        self.replaces_older = False
+        """True once every replica has the current secret key: digests under an older one are replaced."""
+
+    def match(self, text: str, key: Key | None) -> KeySecret | None:
+        """Return the secret of the key that has this text; None if it has none, after the same work."""
+        digests = [digest_key(text, pepper) for pepper in self._peppers.values()]
+        secrets = () if key is None else key.secrets
+        padded = (*secrets, *(_NO_SECRET,) * (_MOST_SECRETS - len(secrets)))  # guard: key-same-work
+        found = None
+        for secret in padded:
+            if sum(hmac.compare_digest(digest, secret.digest) for digest in digests) > 0:
+                found = secret
+        return None if found is _NO_SECRET else found
+
+    def note_use(self, key: Key, secret: KeySecret, text: str | None = None) -> None:
+        """Note a use of a key; `text` is its text if the key was checked just now."""
+        if self._note is not None and key.issuer is None:
+            self._note(key, secret, None if text is None else self._renew(text, secret))
+
+    def _renew(self, text: str, secret: KeySecret) -> KeySecret | None:
+        """Return the secret with the digest and the name that it should have; None if it has them.
+
+        Without `replaces_older`, only a missing name is filled in.
+        """
+        current, pepper = next(iter(self._peppers.items()))
+        if secret.pepper == current or (secret.pepper is not None and not self.replaces_older):
+            return None
+        if self.replaces_older:
+            return replace(secret, digest=digest_key(text, pepper), pepper=current)
+        made_by = (name for name, pepper in self._peppers.items() if digest_key(text, pepper) == secret.digest)
+        return replace(secret, pepper=next(made_by))

@@ -1,0 +1,77 @@
+"""Uses of API keys: the hour of the last use and renewed digests, collected in memory and stored once a minute.
+
+A call never waits for this. A key is noted when it is looked up, which follows its use within seconds. A replica that
+ends without its shutdown loses the uses of a minute.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Self
+
+import anyio
+import structlog
+
+from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.tenancy.keys import Key, KeySecret, KeyUse
+from gateway.errors import GatewayError
+
+log = structlog.get_logger(__name__)
+
+PAUSE_S = 60.0
+_CLOSE_S = 3.0
+_MOST_WAITING = 20_000
+
+
+class KeyUseLog:
+    """The uses that are not stored yet; open it with `async with`, once, while the store is open."""
+
+    def __init__(
+        self, save: Callable[[TenantId, Sequence[KeyUse]], Awaitable[None]], *, pause_s: float = PAUSE_S
+    ) -> None:
+        self._save = save
+        self._pause_s = pause_s
+        self._waiting = BoundedCache[tuple[KeyId, int], tuple[TenantId, KeyUse]](_MOST_WAITING)
+        self._tasks = TaskSupervisor()
+
+    async def __aenter__(self) -> Self:
+        self._tasks.open(self._run)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop, and store the uses for at most 3 s."""
+        await self._tasks.close()
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await self.store()
+
+    def note(self, key: Key, secret: KeySecret, renewed: KeySecret | None) -> None:
+        """Note the use of a key's secret, and the form in which the secret has to be stored."""
+        hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+        if renewed is None and key.last_used_at is not None and key.last_used_at >= hour:
+            return
+        place = (key.id, secret.number)
+        if renewed is not None or place not in self._waiting:
+            self._waiting[place] = key.tenant, KeyUse(key=key.id, hour=hour, secret=secret, renewed=renewed)
+
+    async def store(self) -> None:
+        """Store the noted uses; those of a tenant that cannot be stored now are kept."""
+        by_tenant = defaultdict[TenantId, list[KeyUse]](list)
+        for tenant, use in self._waiting.values():
+            by_tenant[tenant].append(use)
+        for tenant, uses in by_tenant.items():
+            try:
+                await self._save(tenant, uses)
+            except GatewayError as error:
+                log.warning("key_uses_not_stored", tenant_id=tenant, reason=error.message)
+                return
+            for use in uses:
+                place = (use.key, use.secret.number)
+                if self._waiting.get(place, (tenant, None))[1] is use:
+                    self._waiting.pop(place, None)
+
+    async def _run(self) -> None:
+        while True:
+            await anyio.sleep(self._pause_s)
+            await self.store()
