@@ -36,7 +36,11 @@ _IMPORTED_FILE = "example-imported"
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 selects a free port. Default: GATEWAY_PORT or 8080.",
+)
 @click.option("--upstream-port", type=click.IntRange(0, 65535), default=_UPSTREAM_PORT, show_default=True)
 @click.option("--data-dir", type=click.Path(path_type=Path), envvar="GATEWAY_DATA_DIR", default=DEFAULT_FOLDER)
 def run(port: int | None, upstream_port: int, data_dir: Path) -> None:

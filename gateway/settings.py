@@ -1,4 +1,4 @@
-"""The settings of the server: each `GATEWAY_*` variable, its default and its meaning. Secrets can be in files."""
+"""Settings of the server: each `GATEWAY_*` variable with its default and meaning. Secrets can be read from files."""
 
 import difflib
 import ipaddress
@@ -40,40 +40,48 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 selects a free port.")
     admin_host: str | None = Field(
         None, description="Address of the admin API's own listener, with `GATEWAY_ADMIN_PORT`; default: 127.0.0.1."
     )
     admin_port: int | None = Field(
-        None, ge=0, le=65535, description="Port of the admin API and `/metrics`; without it they share `GATEWAY_PORT`."
+        None,
+        ge=0,
+        le=65535,
+        description="Port of a separate listener for the admin API and `/metrics`; default: they share `GATEWAY_PORT`.",
     )
     admin_rate: float = Field(
-        50.0, gt=0, description="Admin requests per second for each key and replica; bursts are four times that."
+        50.0, gt=0, description="Admin requests per second for each key and replica; the burst is four times the rate."
     )
     auth_failure_rate: float = Field(
-        20.0, gt=0, description="Failed authentications per second for each client address and replica; bursts: × 20."
+        20.0,
+        gt=0,
+        description="Failed authentications per second for each client address and replica; the burst is 20 times "
+        "the rate.",
     )
-    public_url: str | None = Field(None, description="URL under which clients reach us, if not host and port.")
+    public_url: str | None = Field(None, description="Public URL of the gateway, if it differs from host and port.")
     allowed_hosts: _Names = Field(
-        (), description="Further Host names to answer, comma-separated; `*.example.com` works."
+        (), description="Further accepted values of the Host header, comma-separated; `*.example.com` is possible."
     )
-    allowed_origins: _Names = Field((), description="Browser origins that may call, comma-separated.")
+    allowed_origins: _Names = Field((), description="Accepted origins of browser pages, comma-separated.")
     data_dir: Path = Field(Path(".gateway"), description="Folder of the embedded servers' data and of generated keys.")
-    database_url: SecretStr | None = Field(None, description="PostgreSQL to use; without it one is started.")
+    database_url: SecretStr | None = Field(
+        None, description="URL of PostgreSQL; default: an embedded server is started."
+    )
     migration_database_url: SecretStr | None = Field(
         None, description="PostgreSQL login that owns the schema; default: the database URL."
     )
-    database_pool: int = Field(8, ge=1, le=100, description="Connections to PostgreSQL a replica may hold.")
-    redis_url: SecretStr | None = Field(None, description="Redis to use; without it one is started.")
+    database_pool: int = Field(8, ge=1, le=100, description="Maximum number of PostgreSQL connections of a replica.")
+    redis_url: SecretStr | None = Field(None, description="URL of Redis; default: an embedded server is started.")
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
-        (), description="Keys that seal stored secrets, comma-separated; the first seals, all open."
+        (), description="Keys that encrypt stored secrets, comma-separated; the first one encrypts, all decrypt."
     )
     operator_key: SecretStr | None = Field(None, description="The operator's API key, at least 32 characters.")
     metrics_key: SecretStr | None = Field(
         None, description="Key that may read `/metrics` and nothing else, at least 32 characters."
     )
     trusted_proxies: _Names = Field(
-        (), description="Addresses and networks whose `X-Forwarded-For` is believed, comma-separated."
+        (), description="Addresses and networks of proxies whose `X-Forwarded-For` is trusted, comma-separated."
     )
     egress_allow: _Names = Field(
         (),
@@ -82,20 +90,27 @@ class Settings(BaseSettings):
     )
     audit_heads: _Names = Field(
         (),
-        description="Where else heads of the audit trails are kept: absolute path of a file that is appended to, or "
-        "https URL; comma-separated.",
+        description="Further stores of audit heads: absolute paths of files, which are appended to, and https URLs; "
+        "comma-separated.",
     )
-    audit_folder: Path | None = Field(None, description="Folder of the audit sinks that are files; none without it.")
+    audit_folder: Path | None = Field(
+        None, description="Folder for audit sinks of the kind `file`; without it, this replica writes none."
+    )
     audit_retention_min_days: int = Field(
-        30, ge=1, le=36_500, description="Days for which a tenant has to keep its audit entries, at least."
+        30, ge=1, le=36_500, description="Shortest retention of audit entries that a tenant can set, in days."
     )
     audit_heads_token: SecretStr | None = Field(None, description="Bearer token for the https URLs of audit heads.")
     extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
-    extra_resources: _Names = Field((), description="Resources and resource templates, likewise.")
-    extra_prompts: _Names = Field((), description="Prompts, likewise.")
+    extra_resources: _Names = Field(
+        (), description="Resources and resource templates of Python objects named `module:attribute`, comma-separated."
+    )
+    extra_prompts: _Names = Field(
+        (), description="Prompts of Python objects named `module:attribute`, comma-separated."
+    )
     ceilings: _Names = Field(
         (),
-        description="Default ceilings of a tenant's limits, `limit=number`, comma-separated; see the ceilings route.",
+        description="Default ceilings of a tenant's limits, `limit=number`, comma-separated; for one tenant: "
+        "`gateway tenant ceilings`.",
     )
     tenant_policy: _Names = Field(
         (),
@@ -104,25 +119,24 @@ class Settings(BaseSettings):
     )
     live_commands: bool = Field(
         False,
-        description="Whether the operator may declare live sources of the kind `command`: programs that the gateway"
-        " starts with its own rights.",
+        description="Permits live sources of the kind `command`: programs that the gateway starts with its own rights.",
     )
     session_idle_s: int = Field(1800, ge=1, description="Seconds after which an unused MCP session ends.")
     notice_s: float = Field(
         0.0, ge=0, description="Seconds between failing `/readyz` on SIGTERM and refusing connections."
     )
-    drain_s: float = Field(10.0, ge=0, description="Seconds that calls in flight may take to finish after that.")
+    drain_s: float = Field(10.0, ge=0, description="Seconds that running calls then have to finish.")
     trace_join: bool = Field(
-        True, description="Whether a message continues the trace its client names (`traceparent`); else it begins one."
+        True, description="Continues the trace of the client (`traceparent`); otherwise each message begins a trace."
     )
-    trace_forward: bool = Field(False, description="Whether requests to upstreams carry the trace (`traceparent`).")
+    trace_forward: bool = Field(False, description="Sends the trace to upstreams (`traceparent`).")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least severe line that is logged."
+        "info", description="Minimum severity of log lines."
     )
     log_format: Literal["auto", "json", "console"] = Field(
         "auto",
-        description="JSON lines, or readable ones; auto reads the terminal. With json, `serve` and `migrate` write"
-        " nothing else, on either stream.",
+        description="Format of log lines; `auto` writes readable lines to a terminal, otherwise JSON. With `json`, "
+        "`serve` and `migrate` write only JSON lines to both standard streams.",
     )
 
     @field_validator(

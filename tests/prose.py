@@ -1,7 +1,7 @@
 """Prose of the gateway: docstrings, comments, messages and names use standard terms (`python -m tests.prose [FOLDER]`).
 
-A docstring begins with no indirect question. No docstring, comment or message has a word of `AVOIDED`, no name one of
-`UNUSUAL`. A message is a string with a space.
+A docstring, a description of a field and the help of an option begin with no indirect question. No docstring, comment
+or message has a word of `AVOIDED`, no name one of `UNUSUAL`. A message is a string with a space.
 """
 
 import ast
@@ -14,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("gateway", "migrations", "examples", "benchmarks")
-QUESTIONS = frozenset({"whether", "what", "how", "where", "who", "whom", "whose", "which", "why"})
+QUESTIONS = frozenset({"whether", "what", "how", "when", "where", "who", "whom", "whose", "which", "why"})
+SHOWN = frozenset({"description", "help"})
+"""Keyword arguments whose text users see in the reference pages."""
 AVOIDED = re.compile(
     r"\b(whoever|somebody|nobody|anybody|he|him|his|himself|anew|mend(?:s|ed|ing)?|wish(?:es|ed)?"
     r"|call(?:s|ed|ing)? off|stands?|stood|tells?|told|hears?|heard|says?|said)\b",
@@ -39,9 +41,10 @@ def complaints(paths: Iterable[Path]) -> Iterator[str]:
             for word in filter(UNUSUAL.fullmatch, (part.lower() for part in _WORDS.findall(name))):
                 yield f"{shown}:{line}: avoid {word!r} in the name {name}"
         for line, docstring in _docstrings(tree):
-            if docstring.split(maxsplit=1)[0].strip(",:").lower() in QUESTIONS:
-                yield f"{shown}:{line}: begins with an indirect question: {docstring.splitlines()[0]}"
+            yield from _question(f"{shown}:{line}", docstring)
             yield from _avoided(f"{shown}:{line}", docstring)
+        for line, description in _descriptions(tree):
+            yield from _question(f"{shown}:{line}", description)
         for line, comment in _comments(text):
             yield from _avoided(f"{shown}:{line}", comment)
         for line, message in _messages(tree):
@@ -60,6 +63,12 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 and isinstance(part.value.value, str)
             ):
                 yield part.lineno, part.value.value.strip() or "(empty)"
+
+
+def _descriptions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg in SHOWN:
+            yield from _messages(node.value)
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -98,6 +107,11 @@ def _messages(node: ast.AST) -> Iterator[tuple[int, str]]:
         case _:
             for child in ast.iter_child_nodes(node):
                 yield from _messages(child)
+
+
+def _question(place: str, text: str) -> Iterator[str]:
+    if text.split(maxsplit=1)[0].strip(",:").lower() in QUESTIONS:
+        yield f"{place}: begins with an indirect question: {text.splitlines()[0]}"
 
 
 def _avoided(place: str, text: str) -> Iterator[str]:

@@ -46,7 +46,7 @@ class _Watch:
 
     away_at: float = 0.0
     returns_at: float = 0.0
-    """When the server is started again; it accepts requests some time before `back_at`."""
+    """The time at which the server is started again; it accepts requests some time before `back_at`."""
     back_at: float = 0.0
     reads: list[Asked] = field(default_factory=list[Asked])
     changes: list[Asked] = field(default_factory=list[Asked])

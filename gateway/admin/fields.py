@@ -5,18 +5,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-UNIQUE_NAME = Field(description="Its name, unique in the tenant where it addresses something.")
-DESCRIPTION = Field(description="What it is for, in words.")
-INCLUDE = Field(description="What matches one of these rules is taken; without any, everything.")
-EXCLUDE = Field(description="What matches one of these rules is left out.")
-CALLS_PER_SECOND = Field(description="How many calls a second the tenant may make in the long run.")
-BURST = Field(description="How many calls may come at once before the rate holds them back.")
-CONCURRENCY = Field(description="How many calls may run at the same time.")
-SESSIONS = Field(description="How many MCP sessions may be open at the same time.")
-STREAMS = Field(description="How many streams may be open at the same time.")
-PRIMITIVES = Field(description="How many tools, resources, templates and prompts the tenant may have.")
+UNIQUE_NAME = Field(description="The name; unique in the tenant for objects that a path addresses by name.")
+DESCRIPTION = Field(description="The description, for people.")
+INCLUDE = Field(description="Items that match any of these rules are included; an empty list includes everything.")
+EXCLUDE = Field(description="Items that match any of these rules are excluded.")
+CALLS_PER_SECOND = Field(description="The sustained rate of calls per second.")
+BURST = Field(description="The number of calls that may arrive at once before the rate applies.")
+CONCURRENCY = Field(description="The maximum number of concurrent calls.")
+SESSIONS = Field(description="The maximum number of open MCP sessions.")
+STREAMS = Field(description="The maximum number of open streams.")
+PRIMITIVES = Field(description="The maximum number of tools, resources, resource templates and prompts.")
 
-Id = Annotated[str, Field(description="Its id, which never changes.")]
+Id = Annotated[str, Field(description="The id; it never changes.")]
 Name = Annotated[str, UNIQUE_NAME]
-CreatedAt = Annotated[datetime, Field(description="When it was made.")]
-UpdatedAt = Annotated[datetime, Field(description="When it was changed last.")]
+CreatedAt = Annotated[datetime, Field(description="The time of creation.")]
+UpdatedAt = Annotated[datetime, Field(description="The time of the last change.")]

@@ -14,10 +14,10 @@ from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
 
 _COMMANDS = {
-    "try": ("gateway.cli.commands.servers:try_spec", "Serve a document as tools, from nothing, until Ctrl-C."),
+    "try": ("gateway.cli.commands.servers:try_spec", "Serve a document as tools, without any setup, until Ctrl-C."),
     "serve": ("gateway.cli.commands.servers:serve", "Run the gateway."),
-    "migrate": ("gateway.cli.commands.servers:migrate", "Bring the database to this version."),
-    "doctor": ("gateway.cli.commands.doctor:examine", "Examine the installation, and show how to fix it."),
+    "migrate": ("gateway.cli.commands.servers:migrate", "Migrate the database to this version."),
+    "doctor": ("gateway.cli.commands.doctor:examine", "Check the installation, and show remedies."),
     "tenant": (
         "gateway.cli.commands.tenants:tenant",
         "List, show, create, rename and delete tenants; permit upstreams.",
@@ -34,9 +34,15 @@ _COMMANDS = {
         "Declare, review and attach editors, MCP servers and programs.",
     ),
     "tool": ("gateway.cli.commands.tools:tool", "List, show, declare, switch and try a tenant's tools."),
-    "resource": ("gateway.cli.commands.resources:resource", "The same for resources."),
-    "resource-template": ("gateway.cli.commands.resources:template", "The same for resource templates."),
-    "prompt": ("gateway.cli.commands.prompts:prompt", "The same for prompts."),
+    "resource": (
+        "gateway.cli.commands.resources:resource",
+        "List, show, declare, switch and try a tenant's resources.",
+    ),
+    "resource-template": (
+        "gateway.cli.commands.resources:template",
+        "List, show, declare, switch and try a tenant's resource templates.",
+    ),
+    "prompt": ("gateway.cli.commands.prompts:prompt", "List, show, declare, switch and try a tenant's prompts."),
     "profile": ("gateway.cli.commands.profiles:profile", "List, show, declare and delete a tenant's profiles."),
     "credential": ("gateway.cli.commands.credentials:credential", "Store the secrets that handlers name."),
     "webhook": (
@@ -48,12 +54,12 @@ _COMMANDS = {
         "Send signed events about approvals to the tenant's own systems.",
     ),
     "watch": ("gateway.cli.commands.updates.watches:watch", "Poll URLs to detect changed resources."),
-    "policy": ("gateway.cli.commands.policies:policy", "Show and set what calls need, and the tenant's limits."),
+    "policy": ("gateway.cli.commands.policies:policy", "Show and set the tenant's policy and limits."),
     "approval": ("gateway.cli.commands.approvals:approval", "Decide about calls that need another person's approval."),
     "guardrail": ("gateway.cli.commands.guardrails:guardrail", "Check calls and results for secrets and injections."),
     "audit": ("gateway.cli.commands.audit:audit", "Read a tenant's audit trail."),
     "call": ("gateway.cli.commands.call:call_tool", "Call a tool through MCP."),
-    "explain": ("gateway.cli.commands.call:explain_tool", "Show what a call would do, without making it."),
+    "explain": ("gateway.cli.commands.call:explain_tool", "Explain the course of a call without making it."),
     "stdio": ("gateway.cli.stdio.command:stdio", "Speak MCP on standard input and output."),
     "provide": ("gateway.cli.stdio.command:provide", "Connect a program that offers tools, over its standard streams."),
     "completion": ("gateway.cli.commands.completion:print_completion", "Print the completion script of a shell."),
@@ -62,10 +68,10 @@ _COMMANDS = {
 _HELP = "An MCP gateway: a tenant's OpenAPI documents as tools behind one URL."
 _EPILOG = f"""\b
 Environment:
-  GATEWAY_URL           where the gateway is (http://127.0.0.1:8080); its admin port, where it has one
-  GATEWAY_TENANT        the tenant, where a command has --tenant
+  GATEWAY_URL           URL of the gateway (http://127.0.0.1:8080), or of its admin listener
+  GATEWAY_TENANT        the tenant, for commands with --tenant
   GATEWAY_KEY           the tenant's key for `call`
-  GATEWAY_OPERATOR_KEY  the operator's key; on this machine the one in the data folder is found
+  GATEWAY_OPERATOR_KEY  the operator's key; default: the key in the data folder
 
 \b
 Exit codes:

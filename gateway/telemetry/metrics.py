@@ -20,7 +20,7 @@ MOST_SOURCES = 10
 MOST_OUTCOMES = 60
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_FOUND = "Findings of guardrails; a hook without a valid answer counts as `failed`."
+_FOUND = "Findings of guardrails; a hook without a valid response counts as `failed`."
 
 
 class Metrics:
@@ -29,67 +29,76 @@ class Metrics:
     def __init__(self, *, version: str = "") -> None:
         self.calls = Counter(
             "gateway_calls_total",
-            "Calls that came to an end, by tenant, source (its name; `custom`, `code` or `builtin` for other tools; "
-            "`read`, `get` or `complete` for what is not a tool) and outcome (`ok`, `limited`, an error's code).",
+            "Finished calls, by tenant, source (its name; `custom`, `code` or `builtin` for other tools; `read`, `get` "
+            "or `complete` for other requests) and outcome (`ok`, `limited`, or the code of an error).",
             ("tenant", "source", "outcome"),
             most=(MOST_TENANTS, MOST_SOURCES, MOST_OUTCOMES),
         )
         self.call_seconds = Histogram(
             "gateway_call_seconds",
-            "Seconds a call took: `upstream` until the handler had its answer, `gateway` everything else.",
+            "Duration of calls in seconds: `upstream` is the time in the handler, `gateway` the rest.",
             "part",
             parts=("gateway", "upstream"),
             bounds=_SECONDS,
         )
         self.guardrails = Counter("gateway_guardrail_findings_total", _FOUND, ("tenant", "check", "done"))
-        self.answers = Counter("gateway_http_answers_total", "HTTP answers that were begun, by status.", ("status",))
-        self.requests = Gauge("gateway_http_requests_open", "HTTP requests being served now, streams included.")
-        self.streams = Gauge("gateway_streams_open", "Event streams that are open now.")
-        self.sessions = Callback("gateway_sessions_served", "Sessions of the handshake era this replica served lately.")
-        self.events_live = Callback("gateway_events_live", "1 while events of other replicas arrive, else 0.")
-        self.event_lag = Callback("gateway_event_lag_seconds", "How long the last event to ourselves was under way.")
+        self.answers = Counter("gateway_http_answers_total", "Started HTTP responses, by status.", ("status",))
+        self.requests = Gauge("gateway_http_requests_open", "Open HTTP requests, including streams.")
+        self.streams = Gauge("gateway_streams_open", "Open event streams.")
+        self.sessions = Callback("gateway_sessions_served", "Handshake sessions that this replica served recently.")
+        self.events_live = Callback("gateway_events_live", "1 while events of other replicas arrive, otherwise 0.")
+        self.event_lag = Callback(
+            "gateway_event_lag_seconds", "Delay of the last event that this replica published to itself, in seconds."
+        )
         self.snapshots = Callback("gateway_snapshots_loaded_total", "Catalogs loaded from PostgreSQL.", kind="counter")
-        self.audit_waiting = Callback("gateway_audit_waiting", "Audit entries that wait to be committed.")
+        self.audit_waiting = Callback("gateway_audit_waiting", "Audit entries that are not committed yet.")
         self.audit_entries = Callback("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
         failed = "Audit entries that could not be committed."
         self.audit_failures = Callback("gateway_audit_failures_total", failed, kind="counter")
         self.audit_overflow = Callback(
-            "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
+            "gateway_audit_overflow",
+            "Audit entries of all replicas that wait in Redis while PostgreSQL is unavailable.",
         )
         self._add_audit_deliveries()
-        self.pool_busy = Callback("gateway_pool_busy", "Slots of a replica-wide pool that are in use now.", ("pool",))
-        self.pool_refusals = Callback(
-            "gateway_pool_refusals_total",
-            "Requests for a slot of a replica-wide pool that were refused, mostly above a tenant's share.",
-            ("pool",),
-            kind="counter",
-        )
-        self.paced = Callback("gateway_requests_paced_total", "Requests that waited for their pace.", kind="counter")
+        self._add_pools()
         self.live_held, self.live_failures, self.live_forwarded = _live_metrics()
         self.webhook_attempts, self.webhook_lag = _webhook_metrics()
-        self.tasks_running = Callback("gateway_tasks_running", "Tasks of clients that run on this replica.")
+        self.tasks_running = Callback("gateway_tasks_running", "Running tasks of clients on this replica.")
         ended = "Tasks of clients that this replica ended, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended, ("state",), kind="counter")
-        self.draining = Callback("gateway_draining", "1 from the first sign of the end, else 0.")
-        self._version = Callback("gateway_build", "1, with the version that runs.", ("version",))
+        self.draining = Callback("gateway_draining", "1 while the replica shuts down, otherwise 0.")
+        self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",))
         self._version.follow(lambda: {(version,): 1})
         self._own = _own_readings()
         self._gateway_seconds, self._upstream_seconds = self.call_seconds.parts.values()
         self._registry = _registry_of(self.families)
 
     def _add_audit_deliveries(self) -> None:
-        """Add what leaves with the audit trail: heads and entries."""
-        lost = "Deliveries of audit heads to a store outside the database that failed."
+        """Add the metrics of audit heads and of audit sinks."""
+        lost = "Failed deliveries of audit heads to a store outside the database."
         self.audit_heads_failures = Callback("gateway_audit_heads_failures_total", lost, ("store",), kind="counter")
         self.audit_delivered = Callback(
             "gateway_audit_delivered_total", "Audit entries that sinks of tenants accepted.", kind="counter"
         )
         self.audit_delivery_failures = Callback(
-            "gateway_audit_delivery_failures_total", "Deliveries to sinks of audit entries that failed.", kind="counter"
+            "gateway_audit_delivery_failures_total", "Failed deliveries of audit entries to sinks.", kind="counter"
         )
         self.audit_delivery_lag = Callback(
-            "gateway_audit_delivery_lag_seconds", "Age of the oldest audit entry that waits for a sink of this replica."
+            "gateway_audit_delivery_lag_seconds",
+            "Age of the oldest undelivered audit entry of this replica's sinks, in seconds.",
         )
+
+    def _add_pools(self) -> None:
+        """Add the metrics of the pools that tenants share, and of the request rate."""
+        self.pool_busy = Callback("gateway_pool_busy", "Slots in use of a pool of this replica.", ("pool",))
+        self.pool_refusals = Callback(
+            "gateway_pool_refusals_total",
+            "Refused requests for a slot of a pool of this replica, mostly above a tenant's share.",
+            ("pool",),
+            kind="counter",
+        )
+        delayed = "Requests that were delayed by the request rate of their tenant."
+        self.paced = Callback("gateway_requests_paced_total", delayed, kind="counter")
 
     @property
     def families(self) -> tuple[MetricFamily, ...]:
@@ -128,8 +137,8 @@ def _live_metrics() -> tuple[Callback, Callback, Callback]:
 
 def _webhook_metrics() -> tuple[Counter, Histogram]:
     """Return the metrics of outbound webhooks: attempts by outcome, and their lag."""
-    made = "Attempts of outbound webhooks, by what the delivery became: `delivered`, `retried` or `failed`."
-    late = "Seconds by which an attempt of an outbound webhook was late: the `first` of a delivery, or a `later` one."
+    made = "Attempts of outbound webhooks, by result: `delivered`, `retried` or `failed`."
+    late = "Delay of attempts of outbound webhooks in seconds, by attempt of a delivery: the `first`, or a `later` one."
     bounds = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
     return (
         Counter("gateway_webhook_attempts_total", made, ("outcome",)),
@@ -145,9 +154,9 @@ def _own_readings() -> tuple[Callback, ...]:
     cpu.follow(time.process_time)
     files = Callback("process_open_fds", "Open file descriptors.")
     files.follow(_open_files)
-    most_files = Callback("process_max_fds", "The most file descriptors there may be.")
+    most_files = Callback("process_max_fds", "Maximum number of open file descriptors.")
     most_files.follow(lambda: max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
-    started = Callback("process_start_time_seconds", "When this part of the process was made, in seconds since 1970.")
+    started = Callback("process_start_time_seconds", "Start of the process, in seconds since 1970.")
     now = time.time()
     started.follow(lambda: now)
     return memory, cpu, files, most_files, started

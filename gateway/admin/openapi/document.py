@@ -26,14 +26,14 @@ DOCUMENT = "/openapi.json"
 _REFERENCE = "#/components/schemas/{model}"
 _ABOUT = """Tenants, keys, sources, tools, policy and audit.
 
-Every refusal is a problem document (RFC 9457); a method that a path does not have is 405, and what is too long or too
-slow before any path is looked at is 408, 414 or 431. What is not the caller's
-answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
-one answer is `cursor` of the next, with the same search, filters and order. `search` finds a text in what names or
-describes an item, in any case; `%`, `_` and `*` are literal. `sort` takes one field, with `-` in front from
-the last to the first. `If-Match` is honoured when it is sent and never required.
-A PUT by name replaces the object (200) or creates it (201); `If-None-Match: *` creates only, `If-Match` replaces only.
-`Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once and its answer is sent again."""
+Every refusal is a problem document (RFC 9457). A method that the path does not have is refused with 405; oversized or
+slow requests are refused with 408, 414 or 431 before the path is read. Objects of other tenants are reported as not
+found. Unknown fields and parameters are refused. Lists are paged: send `next_cursor` of one page as `cursor` of the
+next, with the same search, filters and order. `search` finds a text in names and descriptions, in any letter case;
+`%`, `_` and `*` are literal. `sort` takes one field; a `-` in front reverses the order. `If-Match` is optional. A PUT
+by name replaces the object (200) or creates it (201); with `If-None-Match: *` it only creates, with `If-Match` it only
+replaces. `Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: the request is executed once, and its
+stored response is returned again."""
 _OWN: Json = {
     "operationId": "get_openapi",
     "summary": "This document; no credential is needed.",
@@ -42,9 +42,9 @@ _OWN: Json = {
     "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": {"type": "object"}}}}},
 }
 _TAG: Json = {"description": "The version of the object, for `If-Match`.", "schema": {"type": "string"}}
-_LOCATION: Json = {"description": "The path of what was made.", "required": True, "schema": {"type": "string"}}
+_LOCATION: Json = {"description": "The path of the created object.", "required": True, "schema": {"type": "string"}}
 _RETRY_AFTER: Json = {
-    "description": "Seconds after which to try again.",
+    "description": "Seconds after which to retry.",
     "required": True,
     "schema": {"type": "integer", "minimum": 1},
 }
@@ -64,29 +64,30 @@ _IF_NONE_MATCH: Json = {
 _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Do the request once: for 24 hours the same request of the same credential under this key gets the"
-    " same answer, with `Idempotency-Replayed: true`. Another request under it is 422.",
+    "description": "Executes the request once: for 24 hours, the same request with the same credential and key "
+    "returns the stored response, with `Idempotency-Replayed: true`. A different request with the key is refused "
+    "(422).",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _TAGS: Mapping[str, str] = {
     "approvals": "Decisions of a person about calls of another person.",
-    "audit": "What was done, by whom, with what outcome, and whether the trail is whole.",
-    "ceilings": "The most that each limit of a tenant may be.",
-    "credentials": "Secrets that declared handlers and watches name; written, never shown.",
-    "doctor": "Whether the installation is sound.",
-    "egress": "Private upstreams that the operator lets one tenant reach.",
+    "audit": "Records of changes and calls, and the verification of the trail.",
+    "ceilings": "The highest value of each limit of a tenant.",
+    "credentials": "Secrets for declared handlers, live sources and watches; they can be written, but never read.",
+    "doctor": "Checks of the installation.",
+    "egress": "Private upstreams that the operator permits for one tenant.",
     "keys": "Credentials of a tenant's clients and people.",
     "live-sources": "Editors, MCP servers and programs whose primitives exist while they are attached.",
     "openapi": "This document.",
     "audit-sinks": "Systems outside that receive the audit trail of a tenant.",
-    "policy": "What calls need by their safety level, and the tenant's limits.",
+    "policy": "Decisions about calls by safety level and rule, and the tenant's limits.",
     "profiles": "Named selections of a tenant's primitives, each at its own URL.",
     "prompts": "Prompts that clients can get.",
     "resource-templates": "Templates of resources that clients can read.",
-    "resources": "Resources that clients can read and follow.",
+    "resources": "Resources that clients can read and subscribe to.",
     "schemas": "The JSON Schemas of definitions, handlers and live sources.",
-    "sources": "OpenAPI documents, and the tools made of them.",
-    "tenants": "The customers or teams that the gateway keeps apart.",
+    "sources": "OpenAPI documents and the tools made from them.",
+    "tenants": "The customers or teams, isolated from each other.",
     "tools": "Tools that clients can call.",
     "guardrails": "Checks of calls and results, built in or behind an HTTP hook.",
     "watches": "URLs that the gateway polls to detect changed resources.",

@@ -14,13 +14,14 @@ from gateway.domain.audit import AuditFilter, AuditKind, SinkKind
 class AuditFilters(QueryModel):
     """Filters of the audit trail; an entry must pass every filter."""
 
-    kind: Annotated[AuditKind | Absent, Field(description="What the entry speaks of.")] = None
+    kind: Annotated[AuditKind | Absent, Field(description="Only entries of this kind.")] = None
     principal: Annotated[
-        str | Absent, Field(max_length=200, description="Who did it, such as `key:key_…` or `operator`.")
+        str | Absent,
+        Field(max_length=200, description="Only entries of this principal, such as `key:key_…` or `operator`."),
     ] = None
-    tool: Annotated[str | Absent, Field(max_length=200, description="The tool that was called.")] = None
-    since: Annotated[Time | Absent, Field(description="Not older than this.")] = None
-    until: Annotated[Time | Absent, Field(description="Older than this.")] = None
+    tool: Annotated[str | Absent, Field(max_length=200, description="Only calls of this tool.")] = None
+    since: Annotated[Time | Absent, Field(description="Only entries at or after this time.")] = None
+    until: Annotated[Time | Absent, Field(description="Only entries before this time.")] = None
 
     def as_filter(self) -> AuditFilter:
         """The filter."""
@@ -51,29 +52,35 @@ class SinkCreate(BodyModel):
     credential: Annotated[
         CredentialName | None, Field(description="The name of a stored credential to send; `https` only.")
     ] = None
-    enabled: Annotated[bool, Field(description="Deliver at all.")] = True
-    whole: Annotated[bool, Field(description="Deliver the whole trail; else the entries from now on.")] = False
+    enabled: Annotated[bool, Field(description="False pauses delivery.")] = True
+    whole: Annotated[
+        bool, Field(description="True delivers the whole trail; false delivers the entries from now on.")
+    ] = False
 
 
 class SinkUpdate(BodyModel):
     """Changes of a sink; absent fields keep their value, and the sink its place in the trail."""
 
     target: Annotated[Target | Absent, GIVEN] = None
-    credential: Annotated[CredentialName | None, Field(description="Null: none is sent.")] = None
-    enabled: Annotated[bool | Absent, GIVEN, Field(description="Deliver at all.")] = None
+    credential: Annotated[
+        CredentialName | None, Field(description="The name of a stored credential to send; null sends none.")
+    ] = None
+    enabled: Annotated[bool | Absent, GIVEN, Field(description="False pauses delivery.")] = None
 
 
 class SinkListQuery(ListQuery):
     """Search, filters and order of sinks; without `sort` they are ordered by name."""
 
-    failing: Annotated[bool | Absent, Field(description="Only sinks whose last delivery failed, or did not.")] = None
+    failing: Annotated[
+        bool | Absent, Field(description="Only sinks whose last delivery failed (true) or succeeded (false).")
+    ] = None
     sort: ByNameOrTime = None
 
 
 class TailQuery(QueryModel):
     """The beginning of a followed trail."""
 
-    since: Annotated[Time | Absent, Field(description="Also the entries that are not older than this.")] = None
+    since: Annotated[Time | Absent, Field(description="Also sends the entries at or after this time.")] = None
     for_s: Annotated[int, Field(ge=0, le=60, description="Seconds after which the response ends.")] = 0
 
 
@@ -83,10 +90,10 @@ _Days = Annotated[int, Field(ge=1, le=36_500)]
 class RetentionReplace(BodyModel):
     """The time for which the tenant's audit entries are kept."""
 
-    days: Annotated[_Days | None, Field(description="Older entries are removed; null: none.")]
+    days: Annotated[_Days | None, Field(description="Days after which entries are removed; null keeps all entries.")]
 
 
 class RetentionQuery(QueryModel):
     """A retention to try; nothing is stored or removed."""
 
-    days: Annotated[_Days | Absent, Field(description="Report what would be removed under this retention.")] = None
+    days: Annotated[_Days | Absent, Field(description="Report the entries that this retention would remove.")] = None

@@ -30,9 +30,9 @@ class DocumentQuery(QueryModel):
     """Options of a document that is a whole request body."""
 
     entry: Annotated[
-        str | Absent, Field(min_length=1, max_length=1024, description="The path of an archive's outermost file.")
+        str | Absent, Field(min_length=1, max_length=1024, description="The path of the root document in an archive.")
     ] = None
-    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+    dry_run: Annotated[bool, Field(description="True returns the report and stores nothing.")] = False
     allow_removals: Annotated[
-        bool, Field(description="Let the update remove tools; without it such an update is refused (409).")
+        bool, Field(description="True permits an update that removes tools; otherwise it is refused (409).")
     ] = False

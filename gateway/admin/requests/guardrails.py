@@ -14,12 +14,23 @@ _MOST_PATTERNS = 50
 
 Phases = Annotated[
     list[Annotated[GuardrailPhase, Field(strict=False)]],
-    Field(min_length=1, max_length=2, description="When it checks: before the call, before the client has the result."),
+    Field(
+        min_length=1,
+        max_length=2,
+        description="The phases of the check: arguments before the call, the result before the client receives it.",
+    ),
 ]
 ActionSent = Annotated[
-    GuardrailAction, Field(strict=False, description="What a finding does; `mark` is for results alone.")
+    GuardrailAction, Field(strict=False, description="The action on a finding; `mark` applies to results only.")
 ]
-Position = Annotated[int, Field(ge=0, le=1000, description="Lower ones run first; equal ones by name.")]
+Position = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=1000,
+        description="The position in the order of guardrails, lowest first; equal positions are ordered by name.",
+    ),
+]
 
 
 def _everything() -> RuleSent:
@@ -29,38 +40,51 @@ def _everything() -> RuleSent:
 class HookSent(BodyModel):
     """The HTTP hook of a guardrail."""
 
-    url: Annotated[Url, Field(description="Where the signed request goes, with POST.")]
+    url: Annotated[Url, Field(description="The URL that receives the signed POST request.")]
     credential: Annotated[
-        CredentialName, Field(description="The stored credential whose value, `whsec_` and base64, signs requests.")
+        CredentialName,
+        Field(description="The stored credential that signs requests; its value is `whsec_` and base64."),
     ]
-    timeout_ms: Annotated[int, Field(ge=50, le=5000, description="How long a call waits for the answer.")] = 1000
+    timeout_ms: Annotated[
+        int, Field(ge=50, le=5000, description="Milliseconds that a call waits for the response.")
+    ] = 1000
     fail: Annotated[
         Literal["open", "closed"],
-        Field(description="Without a valid answer: `open` allows, `closed` is a finding."),
+        Field(description="The outcome without a valid response: `open` allows the call, `closed` is a finding."),
     ] = "closed"
 
 
 class GuardrailReplace(BodyModel):
     """A complete guardrail; it replaces every part of the previous one."""
 
-    check: Annotated[GuardrailCheck, Field(strict=False, description="What is looked for, or `http` for a hook.")]
+    check: Annotated[GuardrailCheck, Field(strict=False, description="The built-in check, or `http` for a hook.")]
     phases: Phases
     action: ActionSent
     position: Position = 100
-    scope: Annotated[RuleSent, Field(default_factory=_everything, description="Which primitives; empty: all of them.")]
+    scope: Annotated[
+        RuleSent, Field(default_factory=_everything, description="The primitives to check; an empty list means all.")
+    ]
     origins: Annotated[
         list[Annotated[PrimitiveOrigin, Field(strict=False)]],
-        Field(default_factory=list[PrimitiveOrigin], max_length=5, description="Their origins; empty: all."),
+        Field(
+            default_factory=list[PrimitiveOrigin],
+            max_length=5,
+            description="The origins of these primitives; an empty list means all.",
+        ),
     ]
     patterns: Annotated[
         list[Text],
-        Field(default_factory=list[str], max_length=_MOST_PATTERNS, description="Only these patterns of the check."),
+        Field(
+            default_factory=list[str],
+            max_length=_MOST_PATTERNS,
+            description="The patterns of the check to use; an empty list means the default patterns.",
+        ),
     ]
     max_bytes: Annotated[
-        int | None, Field(ge=1, le=100_000_000, description="The most bytes of JSON, with the check `size`.")
+        int | None, Field(ge=1, le=100_000_000, description="The maximum size in bytes of JSON, for the check `size`.")
     ] = None
-    hook: Annotated[HookSent | None, Field(description="The hook, with the check `http`.")] = None
-    enabled: Annotated[bool, Field(description="Whether it checks at all.")] = True
+    hook: Annotated[HookSent | None, Field(description="The hook, for the check `http`.")] = None
+    enabled: Annotated[bool, Field(description="False disables the guardrail.")] = True
 
 
 class GuardrailCreate(GuardrailReplace):
@@ -75,4 +99,4 @@ class GuardrailUpdate(BodyModel):
     phases: Annotated[Phases | Absent, GIVEN] = None
     action: Annotated[ActionSent | Absent, GIVEN] = None
     position: Annotated[Position | Absent, GIVEN] = None
-    enabled: Annotated[bool | Absent, GIVEN, Field(description="Whether it checks at all.")] = None
+    enabled: Annotated[bool | Absent, GIVEN, Field(description="False disables the guardrail.")] = None

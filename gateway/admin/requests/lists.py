@@ -15,7 +15,7 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.domain.updates.webhook_endpoints import DeliveryState
 
-_SORT = "What the list is ordered by; `-` in front: from the last to the first."
+_SORT = "The field that orders the list; a `-` in front reverses the order."
 
 Search = Annotated[
     str | Absent,
@@ -23,11 +23,12 @@ Search = Annotated[
         min_length=1,
         max_length=200,
         pattern=PRINTABLE,
-        description="Only items with this text in what names or describes them, in any case; no character is special.",
+        description="Only items with this text in a name or description, in any letter case; no character is a "
+        "wildcard.",
         examples=["invoice"],
     ),
 ]
-Enabled = Annotated[bool | Absent, Field(description="Only items that clients have, or have not.")]
+Enabled = Annotated[bool | Absent, Field(description="Only items that are enabled (true) or disabled (false).")]
 ByName = Annotated[Literal["name", "-name"] | Absent, Field(description=_SORT, examples=["-name"])]
 ByNameOrTime = Annotated[
     Literal["name", "-name", "created_at", "-created_at"] | Absent, Field(description=_SORT, examples=["-created_at"])
@@ -56,7 +57,7 @@ class TenantListQuery(ListQuery):
 class KeyListQuery(ListQuery):
     """Search, filters and order of keys; without `sort` they are ordered by id."""
 
-    scope: Annotated[Scope | Absent, Field(description="Only keys that may be used for this.")] = None
+    scope: Annotated[Scope | Absent, Field(description="Only keys with this scope.")] = None
     state: Annotated[KeyState | Absent, Field(description="Only keys in this state.")] = None
     profile: Annotated[Text | Absent, Field(description="Only keys that are bound to this profile.")] = None
     sort: ByNameOrTime = None
@@ -65,15 +66,15 @@ class KeyListQuery(ListQuery):
 class SourceListQuery(ListQuery):
     """Search, filters and order of sources."""
 
-    expose: Annotated[Exposure | Absent, Field(description="Only sources whose operations are reached so.")] = None
+    expose: Annotated[Exposure | Absent, Field(description="Only sources that are exposed in this form.")] = None
     sort: ByNameOrTime = None
 
 
 class PrimitiveListQuery(ListQuery):
     """Search, filters and order of primitives."""
 
-    origin: Annotated[PrimitiveOrigin | Absent, Field(description="Only items that come from there.")] = None
-    safety: Annotated[Safety | Absent, Field(description="Only items with this level in force.")] = None
+    origin: Annotated[PrimitiveOrigin | Absent, Field(description="Only items of this origin.")] = None
+    safety: Annotated[Safety | Absent, Field(description="Only items with this effective safety level.")] = None
     enabled: Enabled = None
 
 
@@ -106,7 +107,9 @@ class ProfileListQuery(ListQuery):
 class CredentialListQuery(ListQuery):
     """Search, filters and order of credentials."""
 
-    place: Annotated[CredentialLocation | Absent, Field(description="Only credentials that go there.")] = None
+    place: Annotated[
+        CredentialLocation | Absent, Field(description="Only credentials in this location of a request.")
+    ] = None
     kind: Annotated[CredentialKind | Absent, Field(description="Only credentials of this kind.")] = None
     sort: ByNameOrTime = None
 
@@ -115,7 +118,9 @@ class GuardrailListQuery(ListQuery):
     """Search, filters and order of guardrails."""
 
     check: Annotated[GuardrailCheck | Absent, Field(description="Only guardrails with this check.")] = None
-    enabled: Annotated[bool | Absent, Field(description="Only guardrails that check, or do not.")] = None
+    enabled: Annotated[
+        bool | Absent, Field(description="Only guardrails that are enabled (true) or disabled (false).")
+    ] = None
     sort: ByNameOrTime = None
 
 
@@ -128,8 +133,12 @@ class WebhookListQuery(ListQuery):
 class WebhookEndpointListQuery(ListQuery):
     """Search, filters and order of webhook endpoints."""
 
-    enabled: Annotated[bool | Absent, Field(description="Only endpoints that receive events, or do not.")] = None
-    failing: Annotated[bool | Absent, Field(description="Only endpoints whose last attempt failed, or did not.")] = None
+    enabled: Annotated[
+        bool | Absent, Field(description="Only endpoints that are enabled (true) or disabled (false).")
+    ] = None
+    failing: Annotated[
+        bool | Absent, Field(description="Only endpoints whose last attempt failed (true) or succeeded (false).")
+    ] = None
     sort: ByNameOrTime = None
 
 
@@ -146,5 +155,7 @@ class WatchListQuery(ListQuery):
 
     uri: Annotated[Uri | Absent, Field(description="Only the watch of this resource.")] = None
     credential: Annotated[Text | Absent, Field(description="Only watches that send this credential.")] = None
-    failing: Annotated[bool | Absent, Field(description="Only watches whose last look failed, or did not.")] = None
+    failing: Annotated[
+        bool | Absent, Field(description="Only watches whose last poll failed (true) or succeeded (false).")
+    ] = None
     sort: ByUriOrTime = None

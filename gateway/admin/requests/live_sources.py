@@ -28,34 +28,49 @@ RemoteName = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(
 RemotePattern = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_check_remote)]
 EffectiveName = Annotated[str, Field(min_length=1, max_length=_LONGEST_REMOTE), AfterValidator(_check_remote)]
 
-Kind = Annotated[LiveKind, Field(strict=False, description="What is attached; it cannot change.")]
+Kind = Annotated[LiveKind, Field(strict=False, description="The kind of the live source; it cannot change.")]
 Settings = Annotated[
     dict[str, object],
-    Field(description="By kind; `GET /schemas/live_source_mcp` is the JSON Schema for the kind `mcp`."),
+    Field(
+        description="The settings of the kind; `GET /schemas/live_source_mcp` returns the JSON Schema for the kind "
+        "`mcp`."
+    ),
 ]
 ToolPrefix = Annotated[
-    Annotated[str, Field(pattern=PREFIX)] | None, Field(description="Precedes the names of its tools and prompts.")
+    Annotated[str, Field(pattern=PREFIX)] | None, Field(description="The prefix of the names of its tools and prompts.")
 ]
 Patterns = Annotated[list[RemotePattern], Field(max_length=_MOST_PATTERNS)]
-Included = Annotated[Patterns, Field(description="Shell patterns of remote names; without any, everything.")]
-Excluded = Annotated[Patterns, Field(description="Shell patterns of remote names that are left out.")]
+Included = Annotated[
+    Patterns, Field(description="Shell patterns of remote names to include; an empty list includes everything.")
+]
+Excluded = Annotated[Patterns, Field(description="Shell patterns of remote names to exclude.")]
 Levels = Annotated[
     dict[RemoteName, Level],
-    Field(max_length=_MOST_NAMES, description="Safety levels by remote tool name, instead of those the gateway finds."),
+    Field(
+        max_length=_MOST_NAMES,
+        description="Safety levels by remote tool name; they replace the levels that the gateway assesses.",
+    ),
 ]
 _NO_REVIEW = "True: new tools and changed definitions need no review."
 AcceptsChanges = Annotated[bool, Field(description=_NO_REVIEW)]
 Exposed = Annotated[
     Exposure,
-    Field(strict=False, description="Its tools as tools, through the query tools, or both; the rest is always listed."),
+    Field(
+        strict=False,
+        description="Lists its tools as tools, through the query tools, or both; its other primitives are always "
+        "listed.",
+    ),
 ]
-IsEnabled = Annotated[bool, Field(description="False: it is not attached.")]
+IsEnabled = Annotated[bool, Field(description="False detaches the live source.")]
 SentCredential = Annotated[
-    CredentialName | None, Field(description="The stored credential that is sent; only for the kind `mcp`.")
+    CredentialName | None, Field(description="The stored credential to send; only for the kind `mcp`.")
 ]
 CallerCredential = Annotated[
     CredentialName | None,
-    Field(description="The credential of requests for a caller, whom it names; `credential` is then for the rest."),
+    Field(
+        description="The credential of requests on behalf of a caller; it names the caller. Other requests send "
+        "`credential`."
+    ),
 ]
 
 
@@ -103,13 +118,16 @@ class LiveSourceAccept(BodyModel):
 
     names: Annotated[
         list[EffectiveName] | None,
-        Field(max_length=_MOST_NAMES, description="Names, URIs or URI templates; null: all that are held."),
+        Field(
+            max_length=_MOST_NAMES,
+            description="Names, URIs or URI templates to accept; null accepts all held definitions.",
+        ),
     ] = None
     digests: Annotated[
         list[Annotated[str, Field(pattern=DIGEST)]] | None,
         Field(
             max_length=_MOST_NAMES,
-            description="Digests of the definitions that were read: any other definition is refused (409).",
+            description="Digests of the reviewed definitions; any other definition is refused (409).",
         ),
     ] = None
 

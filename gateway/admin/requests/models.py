@@ -78,7 +78,7 @@ GIVEN = BeforeValidator(_refuse_null)
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Slug = Annotated[str, Field(pattern=LABEL, description="A DNS label.")]
 SourceName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
-Prefix = Annotated[str, Field(pattern=PREFIX, description="Put in front of every tool name of the source.")]
+Prefix = Annotated[str, Field(pattern=PREFIX, description="The prefix of every tool name of the source.")]
 Url = Annotated[
     str,
     Field(min_length=1, max_length=_MAX_URL, json_schema_extra={"format": "uri"}),
@@ -134,8 +134,10 @@ class NoQuery(QueryModel):
 class PageQuery(QueryModel):
     """The page of a list."""
 
-    limit: Annotated[int, Field(ge=1, le=200, description="Most items in one answer.")] = 50
-    cursor: Annotated[str | Absent, Field(max_length=3072, description="`next_cursor` of the answer before.")] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="The maximum number of items in the response.")] = 50
+    cursor: Annotated[
+        str | Absent, Field(max_length=3072, description="The `next_cursor` of the previous response.")
+    ] = None
 
 
 class EgressReplace(BodyModel):
@@ -151,7 +153,7 @@ class TenantCreate(BodyModel):
     """A new tenant."""
 
     slug: Slug
-    name: Annotated[Label | None, Field(description="How people call it; default: the slug.")] = None
+    name: Annotated[Label | None, Field(description="The display name; default: the slug.")] = None
 
 
 class TenantUpdate(BodyModel):
@@ -170,14 +172,14 @@ class KeyCreate(BodyModel):
     ]
     profile: Annotated[str | None, Field(max_length=64, description="The profile the key is bound to.")] = None
     subject: Annotated[Label | None, Field(description="The principal of the key; default: the key's id.")] = None
-    expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
+    expires_at: Annotated[Time | None, Field(description="The expiry time, in the future; null means never.")] = None
 
 
 class KeyUpdate(BodyModel):
     """Changes of a key; absent fields keep their value."""
 
     name: Annotated[Label | Absent, GIVEN, UNIQUE_NAME] = None
-    expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
+    expires_at: Annotated[Time | None, Field(description="The expiry time, in the future; null means never.")] = None
 
 
 class KeyRotate(BodyModel):
@@ -198,14 +200,14 @@ class KeyRotate(BodyModel):
 class SecretObject(BodyModel):
     """A credential of one value: an API key or a bearer token."""
 
-    value: Annotated[SecretText, Field(description="The secret itself.")]
+    value: Annotated[SecretText, Field(description="The secret.")]
 
 
 class LoginObject(BodyModel):
     """A credential of two parts, for HTTP Basic."""
 
-    username: Annotated[UserName, Field(description="The first part of a credential for HTTP Basic.")]
-    password: Annotated[SecretText, Field(description="The second part of a credential for HTTP Basic.")]
+    username: Annotated[UserName, Field(description="The user name, for HTTP Basic.")]
+    password: Annotated[SecretText, Field(description="The password, for HTTP Basic.")]
 
 
 class ReferenceObject(BodyModel):
@@ -219,7 +221,10 @@ LoginPair = Annotated[
 ]
 Credentials = Annotated[
     dict[SchemeName, SecretText | LoginPair | SecretObject | LoginObject | ReferenceObject],
-    Field(max_length=50, description="By name of the document's security scheme; stored encrypted, never shown."),
+    Field(
+        max_length=50,
+        description="Credentials by name of the document's security scheme; they are encrypted and never shown.",
+    ),
 ]
 
 
@@ -235,7 +240,8 @@ class ArchiveObject(BodyModel):
         Field(
             min_length=1,
             max_length=1024,
-            description="The path of the outermost file; default: the one OpenAPI document nearest to the root.",
+            description="The path of the root document; default: the OpenAPI document nearest to the root of the "
+            "archive.",
         ),
     ] = None
 
@@ -245,7 +251,7 @@ class OperationRuleSent(BodyModel):
 
     operation_ids: Annotated[
         list[Pattern],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="Shell patterns over the operationId."),
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="Shell patterns of operationIds."),
     ]
     methods: Annotated[
         list[Annotated[str, Field(pattern=METHOD)]],
@@ -256,12 +262,12 @@ class OperationRuleSent(BodyModel):
         Field(
             default_factory=list[str],
             max_length=_MOST_RULES,
-            description="Shell patterns over the path as the document writes it; `*` matches slashes too.",
+            description="Shell patterns of paths as the document writes them; `*` also matches slashes.",
         ),
     ]
     tags: Annotated[
         list[Pattern],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="Tags, as written."),
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="Tags, compared exactly."),
     ]
 
 
@@ -275,37 +281,43 @@ class SourceOptions(BodyModel):
         dict[str, object] | str | CutOut | None,
         Field(description="The OpenAPI document: an object, or its JSON or YAML as text."),
     ] = None
-    url: Annotated[Url | None, Field(description="Where to fetch the document.")] = None
-    archive: Annotated[ArchiveObject | None, Field(description="The files that make the document.")] = None
-    base_url: Annotated[Url | None, Field(description="Instead of the servers the document names.")] = None
-    prefix: Annotated[
-        Prefix | None, Field(description="Put in front of every tool name of the source; null: nothing.")
+    url: Annotated[Url | None, Field(description="The URL of the document.")] = None
+    archive: Annotated[ArchiveObject | None, Field(description="The archive with the files of the document.")] = None
+    base_url: Annotated[
+        Url | None, Field(description="The base URL of requests; it replaces the servers of the document.")
     ] = None
-    expose: Annotated[Exposure, Field(strict=False, description="As tools, through the query tools, or both.")] = (
-        Exposure.TOOLS
-    )
+    prefix: Annotated[
+        Prefix | None, Field(description="The prefix of every tool name of the source; null means none.")
+    ] = None
+    expose: Annotated[
+        Exposure, Field(strict=False, description="Lists operations as tools, through the query tools, or both.")
+    ] = Exposure.TOOLS
     include: Annotated[
         OperationRules,
         Field(
             default_factory=list[OperationRuleSent],
-            description="Take what one of these matches; without any, all that the document wants taken.",
+            description="Operations that match any of these rules are included; without rules, the extensions of the "
+            "document decide.",
         ),
     ]
     exclude: Annotated[
         OperationRules,
-        Field(default_factory=list[OperationRuleSent], description="Leave out what one of these matches."),
+        Field(
+            default_factory=list[OperationRuleSent],
+            description="Operations that match any of these rules are excluded.",
+        ),
     ]
     output_schemas: Annotated[
-        bool, Field(description="List what the tools answer; an answer that does not conform is then an error.")
+        bool, Field(description="True lists output schemas; a result that does not conform is then an error.")
     ] = False
     credentials: Annotated[
         Credentials | None,
-        Field(description="Secrets by name of the document's security scheme; stored encrypted, never shown."),
+        Field(description="Secrets by name of the document's security scheme; they are encrypted and never shown."),
     ] = None
     dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
     allow_removals: Annotated[
         bool,
-        Field(description="Let an update remove tools that are there; without it such an update is refused (409)."),
+        Field(description="True permits an update that removes tools; otherwise it is refused (409)."),
     ] = False
 
 

@@ -16,18 +16,18 @@ _MOST_PINNED = 200
 _MOST_PATHS = 100
 
 Pointer = Annotated[str, Field(max_length=512, pattern=POINTER, description="A JSON Pointer.")]
-Path = Annotated[str, Field(max_length=512, pattern=PATH, description="A pointer; `*` is every part.")]
+Path = Annotated[str, Field(max_length=512, pattern=PATH, description="A JSON Pointer in which `*` matches any part.")]
 Paths = Annotated[list[Path], Field(min_length=1, max_length=_MOST_PATHS)]
 
 
 class HintsSent(BodyModel):
     """A tool's annotations for clients (hints about its effects). Hints that are not sent have the document's."""
 
-    readOnlyHint: Annotated[bool | None, Field(description="Whether it only reads.")] = None  # noqa: N815  # the protocol's own names
-    destructiveHint: Annotated[bool | None, Field(description="Whether it may destroy something.")] = None  # noqa: N815
-    idempotentHint: Annotated[bool | None, Field(description="Whether doing it twice is as doing it once.")] = None  # noqa: N815
+    readOnlyHint: Annotated[bool | None, Field(description="True if the tool only reads.")] = None  # noqa: N815  # the protocol's own names
+    destructiveHint: Annotated[bool | None, Field(description="True if the tool may delete or overwrite data.")] = None  # noqa: N815
+    idempotentHint: Annotated[bool | None, Field(description="True if repeated calls have no further effect.")] = None  # noqa: N815
     openWorldHint: Annotated[  # noqa: N815
-        bool | None, Field(description="Whether it reaches beyond the system it belongs to.")
+        bool | None, Field(description="True if the tool reaches systems beyond its own.")
     ] = None
 
 
@@ -36,10 +36,10 @@ class ResultSent(BodyModel):
 
     pointer: Annotated[
         Pointer | None,
-        Field(description="The part of the answer that is kept; what is not sent keeps the whole answer."),
+        Field(description="The part of the response that is kept; by default the whole response."),
     ] = None
-    keep: Annotated[Paths | None, Field(description="The only paths that stay in the answer.")] = None
-    drop: Annotated[Paths | None, Field(description="Paths that are left out of the answer.")] = None
+    keep: Annotated[Paths | None, Field(description="The paths that are kept; by default all.")] = None
+    drop: Annotated[Paths | None, Field(description="The paths that are removed.")] = None
 
 
 class ToolUpdate(PrimitiveUpdate):
@@ -49,25 +49,33 @@ class ToolUpdate(PrimitiveUpdate):
     of an imported tool are stored as an override; null restores the document's value.
     """
 
-    enabled: Annotated[bool | None, Field(description="False: not available. Null, of imported tools: true.")] = None
+    enabled: Annotated[
+        bool | None,
+        Field(description="False: no principal can list or use the item. Null resets an imported tool to true."),
+    ] = None
     name: Annotated[
         str | None,
-        Field(pattern=TOOL_NAME, description="The old name leads to the tool for 30 more days."),
+        Field(pattern=TOOL_NAME, description="The name; the old name keeps working for 30 days."),
     ] = None
     title: Annotated[
-        str | None, Field(min_length=1, max_length=200, description="What a person reads instead of the name.")
+        str | None, Field(min_length=1, max_length=200, description="The title that people see instead of the name.")
     ] = None
     description: Annotated[str | None, Field(min_length=1, max_length=16_384), DESCRIPTION] = None
     hidden: Annotated[
         bool | None,
-        Field(description="Not listed and not for clients to call; handlers and `call_endpoint` still may."),
+        Field(
+            description="True hides the tool from the lists and calls of clients; handlers and `call_endpoint` can "
+            "still call it."
+        ),
     ] = None
     annotations: Annotated[HintsSent | None, Field(description="Hints to clients about the tool's effects.")] = None
     pinned: Annotated[
         dict[Text, object] | None,
-        Field(max_length=_MOST_PINNED, description="Arguments with a value that no caller sees or changes."),
+        Field(
+            max_length=_MOST_PINNED, description="Arguments with a fixed value, which callers can neither see nor send."
+        ),
     ] = None
-    result: Annotated[ResultSent | None, Field(description="How JSON answers are cut.")] = None
+    result: Annotated[ResultSent | None, Field(description="The projection of JSON responses.")] = None
 
 
 OWN_FIELDS = ("definition", "handler")

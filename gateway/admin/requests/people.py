@@ -27,7 +27,7 @@ Audiences = Annotated[
 SubjectClaim = Annotated[Claim, Field(description="The claim that names the person: a name or a JSON Pointer.")]
 GroupsClaim = Annotated[Claim, Field(description="The claim with the person's groups: a name or a JSON Pointer.")]
 Lifetime = Annotated[int, Field(ge=60, le=86_400, description="Seconds for which a token is accepted, from its `iat`.")]
-Enabled = Annotated[bool, Field(description="False: its tokens are not accepted.")]
+Enabled = Annotated[bool, Field(description="False refuses its tokens.")]
 
 
 class AdmissionRuleGiven(BodyModel):
@@ -38,13 +38,17 @@ class AdmissionRuleGiven(BodyModel):
     subject: Annotated[Condition, Field(description="The person, as the issuer names it.")] = None
     profiles: Annotated[
         list[Annotated[str, Field(pattern=LABEL)]] | Absent,
-        Field(min_length=1, max_length=100, description="The profiles at which they are admitted; without it, all."),
+        Field(
+            min_length=1,
+            max_length=100,
+            description="The profiles at which they are admitted; an empty list means all.",
+        ),
     ] = None
 
 
 Rules = Annotated[
     list[AdmissionRuleGiven],
-    Field(min_length=1, max_length=100, description="Whom of its users the tenant admits: those of any rule."),
+    Field(min_length=1, max_length=100, description="The rules that admit users; a user needs to match one."),
 ]
 
 
@@ -79,13 +83,15 @@ class IssuerUpdate(BodyModel):
 class IssuerListQuery(ListQuery):
     """Search, filters and order of issuers."""
 
-    enabled: Annotated[bool | Absent, Field(description="Only issuers whose tokens are accepted, or are not.")] = None
+    enabled: Annotated[
+        bool | Absent, Field(description="Only issuers that are enabled (true) or disabled (false).")
+    ] = None
     sort: ByNameOrTime = None
 
 
 class PersonListQuery(ListQuery):
     """Search, filters and order of people; without `sort` they are ordered by id."""
 
-    denied: Annotated[bool | Absent, Field(description="Only people who are denied, or are not.")] = None
+    denied: Annotated[bool | Absent, Field(description="Only people who are denied (true) or allowed (false).")] = None
     issuer: Annotated[IssuerName | Absent, Field(description="Only people of the issuer of this name.")] = None
     sort: ByNameOrTime = None

@@ -13,14 +13,14 @@ from gateway.domain.tenancy.policy import ConditionOperator, Decision
 Value = Annotated[str, Field(max_length=LONGEST_VALUE)] | StrictBool | StrictInt | StrictFloat
 Needed = Annotated[
     Decision,
-    Field(strict=False, description="`confirm` asks the user through the client; `approve` asks a person elsewhere."),
+    Field(strict=False, description="`confirm` asks the user through the client; `approve` asks another person."),
 ]
 
 
 AsShown = Annotated[
     LimitsUpdate | Absent,
     GIVEN,
-    Field(description="Ignored, so that a policy can be sent as it was shown.", json_schema_extra={"readOnly": True}),
+    Field(description="Ignored; it permits sending a policy as it was returned.", json_schema_extra={"readOnly": True}),
 ]
 
 
@@ -30,7 +30,7 @@ class ConditionSent(BodyModel):
     pointer: Annotated[
         str, Field(min_length=1, max_length=512, pattern=POINTER, description="JSON Pointer into the arguments.")
     ]
-    operator: Annotated[ConditionOperator, Field(strict=False, description="The comparison; docs/policy.md.")]
+    operator: Annotated[ConditionOperator, Field(strict=False, description="The comparison; see docs/policy.md.")]
     value: Annotated[
         Value | Annotated[list[Value], Field(min_length=1, max_length=MOST_VALUES)],
         Field(description="The value to compare with; a list for `in`, true or false for `exists`."),
@@ -44,9 +44,7 @@ class PolicyRuleSent(BodyModel):
         Text | None,
         Field(description="Name or shell pattern of a tool, prompt, resource URI or operation (`METHOD path`)."),
     ] = None
-    source: Annotated[
-        Text | None, Field(description="Name of the source that the primitive or its operation is of.")
-    ] = None
+    source: Annotated[Text | None, Field(description="Name of the source of the primitive or of its operation.")] = None
     profile: Annotated[Text | None, Field(description="Name of a profile; `default` is the tenant's own URL.")] = None
     level: Annotated[Level | None, Field(description="Safety level.")] = None
     when: Annotated[
@@ -54,13 +52,13 @@ class PolicyRuleSent(BodyModel):
         Field(
             default_factory=list[ConditionSent],
             max_length=MOST_CONDITIONS,
-            description="Conditions on the arguments; all must hold.",
+            description="Conditions on the arguments; all must be true.",
         ),
     ]
     decision: Needed
     reason: Annotated[
         str,
-        Field(max_length=200, description="Shown to the caller, and to the person who decides."),
+        Field(max_length=200, description="The reason; the caller and the approver see it."),
         AfterValidator(check_printable),
     ] = ""
 
@@ -79,9 +77,13 @@ class RecordingRuleSent(BodyModel):
 
     tool: Annotated[Text | None, Field(description="Name or shell pattern of a tool, prompt or resource URI.")] = None
     source: Annotated[Text | None, Field(description="Name of the source of the primitive.")] = None
-    keep: Annotated[Recorded, Field(description="Arguments that are recorded as they are; the empty pointer is all.")]
-    hash: Annotated[Recorded, Field(description="Arguments that are recorded as a MAC, equal for equal values.")]
-    drop: Annotated[Recorded, Field(description="Arguments of which only the pointer is recorded.")]
+    keep: Annotated[
+        Recorded, Field(description="Pointers to arguments that are recorded unchanged; the empty pointer means all.")
+    ]
+    hash: Annotated[
+        Recorded, Field(description="Pointers to arguments that are recorded as a MAC; equal values have equal MACs.")
+    ]
+    drop: Annotated[Recorded, Field(description="Pointers to arguments whose value is not recorded.")]
 
 
 class PolicyUpdate(BodyModel):
@@ -90,15 +92,13 @@ class PolicyUpdate(BodyModel):
     safe: Annotated[Needed | Absent, GIVEN] = None
     moderate: Annotated[Needed | Absent, GIVEN] = None
     dangerous: Annotated[Needed | Absent, GIVEN] = None
-    limits: Annotated[LimitsUpdate | Absent, GIVEN, Field(description="How much of everything the tenant may use.")] = (
-        None
-    )
+    limits: Annotated[LimitsUpdate | Absent, GIVEN, Field(description="The tenant's limits.")] = None
     http_origins: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=300)]] | None,
         Field(
             max_length=200,
-            description="The only origins that declared `http` handlers may call, such as https://api.example.com;"
-            " null: any.",
+            description="The only origins that declared `http` handlers may call, such as https://api.example.com; "
+            "null permits all.",
         ),
     ] = None
     rules: Annotated[
@@ -106,7 +106,8 @@ class PolicyUpdate(BodyModel):
         GIVEN,
         Field(
             max_length=MOST_RULES,
-            description="The first rule that matches decides, else the level. Replaces all rules of the tenant.",
+            description="The rules; the first match decides, otherwise the safety level. They replace all rules of "
+            "the tenant.",
         ),
     ] = None
     recorded_arguments: Annotated[
@@ -114,8 +115,8 @@ class PolicyUpdate(BodyModel):
         GIVEN,
         Field(
             max_length=MOST_RULES,
-            description="The arguments that the audit trail contains: the first rule that matches a call, else none."
-            " Replaces all of the tenant.",
+            description="The rules for arguments in the audit trail; the first match applies, otherwise none is "
+            "recorded. They replace all rules of the tenant.",
         ),
     ] = None
     effective: AsShown = None
@@ -126,5 +127,6 @@ class RulesCheck(BodyModel):
     """Rules to report on."""
 
     rules: Annotated[
-        list[PolicyRuleSent] | None, Field(max_length=MOST_RULES, description="Absent or null: the stored rules.")
+        list[PolicyRuleSent] | None,
+        Field(max_length=MOST_RULES, description="The rules to test; absent or null means the stored rules."),
     ] = None

@@ -42,17 +42,17 @@ def _check_lines(value: str) -> str:
 
 Definition = Annotated[
     dict[str, object],
-    Field(description="The protocol's own object; `GET /schemas` lists the JSON Schema of each."),
+    Field(description="The MCP object; `GET /schemas` lists its JSON Schema."),
 ]
 HandlerObject = Annotated[
     dict[str, object],
-    Field(description="What runs it, by `kind`; `GET /schemas` lists the JSON Schema of each."),
+    Field(description="The handler, by `kind`; `GET /schemas` lists the JSON Schema of each kind."),
 ]
 Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
 Texts = Annotated[list[Text], Field(max_length=_MOST_IN_RULE)]
-ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; a segment of the profile's URL.")]
+ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; it is a segment of the profile's URL.")]
 CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
 
@@ -62,8 +62,10 @@ class PrimitiveSent(BodyModel):
 
     definition: Definition
     handler: HandlerObject
-    safety: Annotated[Level | None, Field(description="Instead of the level that the gateway finds.")] = None
-    enabled: Annotated[bool, Field(description="Whether clients have it.")] = True
+    safety: Annotated[
+        Level | None, Field(description="The declared safety level; it replaces the level that the gateway assesses.")
+    ] = None
+    enabled: Annotated[bool, Field(description="False: no principal can list or use it.")] = True
 
 
 class PrimitiveUpdate(BodyModel):
@@ -71,39 +73,47 @@ class PrimitiveUpdate(BodyModel):
 
     definition: Annotated[Definition | Absent, GIVEN] = None
     handler: Annotated[HandlerObject | Absent, GIVEN] = None
-    safety: Annotated[Level | None, Field(description="Null: the level that the gateway finds.")] = None
+    safety: Annotated[
+        Level | None, Field(description="The declared safety level; null restores the level that the gateway assesses.")
+    ] = None
     enabled: Annotated[bool | Absent, GIVEN, Field(description="False: no principal can list or use it.")] = None
 
 
 class UriQuery(QueryModel):
     """The address of one item."""
 
-    uri: Annotated[Uri, Field(description="The URI or URI template of the item.")]
+    uri: Annotated[Uri, Field(description="Only the item of this URI or URI template.")]
 
 
 class ToolTry(BodyModel):
     """A tool call to try."""
 
     arguments: Annotated[
-        dict[str, object], Field(default_factory=dict[str, object], description="As a client would send them.")
+        dict[str, object],
+        Field(default_factory=dict[str, object], description="The arguments, in the form that a client sends."),
     ]
 
 
 class ExplainAs(BodyModel):
     """The client of an explained call."""
 
-    profile: Annotated[Text | None, Field(description="The profile; null: that of the key, else `default`.")] = None
-    key: Annotated[Text | None, Field(description="The id of a key; null: the caller.")] = None
+    profile: Annotated[
+        Text | None, Field(description="The profile; null means the profile of the key, or else `default`.")
+    ] = None
+    key: Annotated[Text | None, Field(description="The id of the calling key; null means the key of this request.")] = (
+        None
+    )
 
 
 class ToolExplain(BodyModel):
     """A tool call to explain; it is not made."""
 
     arguments: Annotated[
-        dict[str, object], Field(default_factory=dict[str, object], description="As a client would send them.")
+        dict[str, object],
+        Field(default_factory=dict[str, object], description="The arguments, in the form that a client sends."),
     ]
     client: Annotated[
-        ExplainAs, Field(alias="as", default_factory=ExplainAs, description="The client that would call.")
+        ExplainAs, Field(alias="as", default_factory=ExplainAs, description="The client of the simulated call.")
     ]
 
 
@@ -112,7 +122,11 @@ class PromptTry(BodyModel):
 
     arguments: Annotated[
         dict[Text, str],
-        Field(default_factory=dict[str, str], max_length=200, description="As a client would send them."),
+        Field(
+            default_factory=dict[str, str],
+            max_length=200,
+            description="The arguments, in the form that a client sends.",
+        ),
     ]
 
 
@@ -126,7 +140,7 @@ class RuleSent(BodyModel):
     """A rule for primitives. Every member that is sent must match; one matching entry of a member is enough."""
 
     names: Annotated[
-        Texts, Field(default_factory=list[str], description="Shell patterns over the name; of resources: the URI.")
+        Texts, Field(default_factory=list[str], description="Shell patterns of names; for resources, of URIs.")
     ]
     sources: Annotated[Texts, Field(default_factory=list[str], description="Names of sources.")]
     tags: Annotated[Texts, Field(default_factory=list[str], description="Tags of imported operations.")]
@@ -140,7 +154,7 @@ class RuleSent(BodyModel):
         Field(
             default_factory=list[Family],
             max_length=4,
-            description="Kinds of primitives: tools, resources, resource templates, prompts.",
+            description="Families of primitives: tools, resources, resource templates, prompts.",
         ),
     ]
 
@@ -177,8 +191,9 @@ class CredentialReplace(BodyModel):
         CredentialKind,
         Field(
             strict=False,
-            description="`shared`: one for all callers. `exchange`: a token for which the caller's access token was"
-            " exchanged. `assertion`: a JWT of the gateway that names the caller.",
+            description="The identity that the upstream sees. `shared`: one secret for all callers. `exchange`: a "
+            "token that the issuer returns in exchange for the caller's access token. `assertion`: a JWT of the "
+            "gateway that names the caller.",
         ),
     ] = CredentialKind.SHARED
     place: Annotated[
@@ -186,24 +201,28 @@ class CredentialReplace(BodyModel):
     ]
     audience: Annotated[
         Label | None,
-        Field(description="Whom the token of an `exchange` or `assertion` is for; of the latter required."),
+        Field(description="The audience of the token of an `exchange` or `assertion`; required for an `assertion`."),
     ] = None
-    issuer: Annotated[Label | None, Field(description="The issuer at which an `exchange` is made.")] = None
+    issuer: Annotated[Label | None, Field(description="The issuer that exchanges tokens.")] = None
     client_id: Annotated[
-        Label | None, Field(description="The client of an `exchange` at the issuer; its secret is the value.")
+        Label | None, Field(description="The client id at the issuer, for an `exchange`; `value` is the client secret.")
     ] = None
     scopes: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=200, pattern=SCOPE)]],
-        Field(max_length=50, description="Scopes that an `exchange` asks for."),
+        Field(max_length=50, description="The scopes that an `exchange` requests."),
     ] = Field(default_factory=list[str])
-    field: Annotated[Label | None, Field(description="The header or query parameter, where it goes into one.")] = None
-    value: Annotated[SecretText | None, Field(description="The secret itself; not with `basic`.")] = None
-    username: Annotated[UserName | None, Field(description="The first part of a credential for HTTP Basic.")] = None
-    password: Annotated[SecretText | None, Field(description="The second part of a credential for HTTP Basic.")] = None
+    field: Annotated[
+        Label | None, Field(description="The name of the header or query parameter, for the locations that need one.")
+    ] = None
+    value: Annotated[SecretText | None, Field(description="The secret; not for `basic`.")] = None
+    username: Annotated[UserName | None, Field(description="The user name, for HTTP Basic.")] = None
+    password: Annotated[SecretText | None, Field(description="The password, for HTTP Basic.")] = None
     origins: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=300)]],
         Field(
-            min_length=1, max_length=50, description="The only origins it is sent to, such as https://api.example.com."
+            min_length=1,
+            max_length=50,
+            description="The only origins that receive it, such as https://api.example.com.",
         ),
     ]
 

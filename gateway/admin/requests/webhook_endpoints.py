@@ -17,7 +17,7 @@ def _check_distinct(value: list[WebhookEventKind]) -> list[WebhookEventKind]:
 
 
 EndpointName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
-EndpointUrl = Annotated[Url, Field(description="Where events are sent, with POST; https.")]
+EndpointUrl = Annotated[Url, Field(description="The https URL that receives events by POST.")]
 EndpointText = Annotated[str, Field(max_length=500), DESCRIPTION]
 EventKinds = Annotated[
     list[Annotated[WebhookEventKind, Field(strict=False)]],
@@ -25,11 +25,13 @@ EventKinds = Annotated[
         min_length=1,
         max_length=len(WebhookEventKind),
         json_schema_extra={"uniqueItems": True},
-        description="The kinds of events that are sent.",
+        description="The kinds of events to send.",
     ),
     AfterValidator(_check_distinct),
 ]
-Enabled = Annotated[bool, Field(description="False: new events are not sent, and waiting ones wait.")]
+Enabled = Annotated[
+    bool, Field(description="False pauses delivery: new events are dropped, and queued deliveries wait.")
+]
 
 
 class WebhookEndpointCreate(BodyModel):

@@ -28,25 +28,27 @@ class ApprovalShown(ResponseModel):
     """The approval of one call of one subject."""
 
     id: Id
-    state: Annotated[ApprovalState, Field(description="Its state; only a pending one can be decided.")]
+    state: Annotated[ApprovalState, Field(description="The state; only a pending approval can be decided.")]
     action: Annotated[str, Field(description="`call` a tool, `read` a resource or `get` a prompt.")]
     tool: Annotated[str, Field(description="The name or URI of the primitive.")]
     profile: Annotated[str | None, Field(description="The profile at whose URL the call was made.")]
     requester: Annotated[str, Field(description="The key that requested it.")]
     subject: Annotated[str, Field(description="The subject of that key; another subject has to decide.")]
-    request: Annotated[RequestToApprove, Field(description="What the call sends.")]
-    warnings: Annotated[list[str], Field(description="Facts about what the call does.")]
+    request: Annotated[RequestToApprove, Field(description="The request that the call sends.")]
+    warnings: Annotated[list[str], Field(description="Warnings about the effects of the call.")]
     digest: Annotated[str, Field(description="Digest of the exact call, in hexadecimal digits.")]
     tool_digest: Annotated[str, Field(description="Digest of the tool's definition and handler.")]
-    policy_version: Annotated[int, Field(description="The version of the policy that wants the approval.")]
-    correlation_id: Annotated[str, Field(description="The correlation id of the request that asked.")]
+    policy_version: Annotated[int, Field(description="The version of the policy that requires the approval.")]
+    correlation_id: Annotated[str, Field(description="The correlation id of the requesting call.")]
     created_at: CreatedAt
-    expires_at: Annotated[datetime, Field(description="Until when it can be decided; after that, until when it runs.")]
-    decided_by: Annotated[str | None, Field(description="The key or operator that decided; null: none yet.")]
-    decided_at: Annotated[datetime | None, Field(description="When it was decided.")]
+    expires_at: Annotated[
+        datetime, Field(description="The deadline of the decision; after an approval, the deadline of the run.")
+    ]
+    decided_by: Annotated[str | None, Field(description="The key or operator that decided; null before a decision.")]
+    decided_at: Annotated[datetime | None, Field(description="The time of the decision.")]
     comment: Annotated[str, Field(description="The reason given with the decision.")]
-    started_at: Annotated[datetime | None, Field(description="When the call began to run.")]
-    ended_at: Annotated[datetime | None, Field(description="When it ended, in whatever state.")]
+    started_at: Annotated[datetime | None, Field(description="The start of the run.")]
+    ended_at: Annotated[datetime | None, Field(description="The end of the run or of the approval.")]
     outcome: Annotated[str | None, Field(description="The outcome of the run, as in the audit trail.")]
 
     @classmethod

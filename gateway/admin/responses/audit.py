@@ -24,16 +24,19 @@ from gateway.domain.audit import (
 class ChainFaultShown(CopiedModel):
     """A fault in a hash chain of the audit trail."""
 
-    kind: Annotated[ChainFaultKind, Field(description="How the chain differs from what was written.")]
+    kind: Annotated[ChainFaultKind, Field(description="The kind of the fault.")]
     number: Annotated[
         int,
         Field(
             description=""
-            "The entry that was changed, the first that is missing, the last that should be there, or the record of a "
-            "break."
+            "The number of the changed entry, of the first missing entry, of the expected last entry, or of the "
+            "record of a break."
         ),
     ]
-    entry: Annotated[str | None, Field(description="The entry where it shows; null when the end is missing.")]
+    entry: Annotated[
+        str | None,
+        Field(description="The id of the entry that shows the fault; null if the end of the chain is missing."),
+    ]
 
 
 class ChainShown(ResponseModel):
@@ -42,18 +45,18 @@ class ChainShown(ResponseModel):
     writer: Annotated[
         str,
         Field(
-            description="`catalog` for changes; for calls, one connection of a replica. A name that begins with "
-            "`heads:` is of signatures, which record the ends of the other chains."
+            description="The writer: `catalog` for changes; for calls, one connection of a replica. A name with the "
+            "prefix `heads:` is a chain of signatures over the ends of the other chains."
         ),
     ]
-    entries: Annotated[int, Field(description="How many entries the writer has in the trail.")]
+    entries: Annotated[int, Field(description="The number of entries of this writer.")]
     first: Annotated[int, Field(description="The number of its first entry.")]
     last: Annotated[int, Field(description="The number of its last entry.")]
     head: Annotated[str, Field(description="The MAC of its last entry, in hexadecimal; it covers all entries before.")]
-    ok: Annotated[bool, Field(description="Whether the chain is as it was written.")]
-    faults: Annotated[int, Field(description="How many were found.")]
-    fault: Annotated[ChainFaultShown | None, Field(description="The first of them; null when there is none.")]
-    cut: Annotated[int, Field(description="The number of the last entry that retention removed; 0 when none was.")]
+    ok: Annotated[bool, Field(description="True if the chain has no fault.")]
+    faults: Annotated[int, Field(description="The number of faults.")]
+    fault: Annotated[ChainFaultShown | None, Field(description="The first fault; null without faults.")]
+    cut: Annotated[int, Field(description="The number of the last entry that retention removed; 0 if none.")]
 
     @classmethod
     def of(cls, chain: Chain) -> Self:
@@ -77,31 +80,34 @@ class AnchorShown(CopiedModel):
     state: Annotated[
         AnchorState,
         Field(
-            description="`created` with the tenant; `adopted` at the first signature of a tenant that is older than "
-            "anchors, so what was there then is trusted; `pending` before that. `missing`, `changed` and `broken` are "
-            "faults."
+            description="`created`: made with the tenant. `adopted`: made at the first signature of a tenant that is "
+            "older than anchors; its earlier entries are trusted. `pending`: not made yet. `missing`, `changed` "
+            "and `broken` are faults."
         ),
     ]
-    number: Annotated[int, Field(description="The number of the newest signature that it names.")]
-    at: Annotated[datetime | None, Field(description="When it was made; null when there is none that can be read.")]
-    ok: Annotated[bool, Field(validation_alias="is_whole", description="Whether the trail begins where it should.")]
+    number: Annotated[int, Field(description="The number of the newest signature in the anchor.")]
+    at: Annotated[datetime | None, Field(description="The time of its creation; null without a readable anchor.")]
+    ok: Annotated[bool, Field(validation_alias="is_whole", description="True if the anchor has no fault.")]
 
 
 class HeadsComparedShown(ResponseModel):
     """The comparison of the audit trail with one store of chain heads outside the database."""
 
-    store: Annotated[str, Field(description="`redis`, or the file or URL that the operator named.")]
+    store: Annotated[str, Field(description="The store: `redis`, or the configured file or URL.")]
     state: Annotated[
         HeadsState,
         Field(
-            description="`matched`; `missing` and `changed` where the database lacks what the store has: faults. "
-            "`empty`, `refused` (heads that no secret key of ours has sealed) and `unreachable`: nothing compared."
+            description="`matched`: no difference. `missing` and `changed`: faults, the database lacks heads of the "
+            "store. `empty`, `unreachable`, and `refused` (no configured secret key sealed the heads): nothing "
+            "was compared."
         ),
     ]
-    number: Annotated[int, Field(description="The newest signature that was compared, or the first that differs.")]
-    compared: Annotated[int, Field(description="How many heads the store has of this tenant.")]
-    refused: Annotated[int, Field(description="How many it has besides that no secret key of ours has sealed.")]
-    ok: Annotated[bool, Field(description="Whether the database has what the store has.")]
+    number: Annotated[
+        int, Field(description="The number of the newest compared signature, or of the first that differs.")
+    ]
+    compared: Annotated[int, Field(description="The number of heads of this tenant in the store.")]
+    refused: Annotated[int, Field(description="The number of further heads that no configured secret key sealed.")]
+    ok: Annotated[bool, Field(description="True if the database has all heads of the store.")]
 
     @classmethod
     def of(cls, one: HeadsCompared) -> Self:
@@ -119,10 +125,12 @@ class HeadsComparedShown(ResponseModel):
 class TrailVerified(ResponseModel):
     """The result of verifying the tenant's audit trail."""
 
-    ok: Annotated[bool, Field(description="Whether no chain, the anchor and no store outside shows a fault.")]
-    entries: Annotated[int, Field(description="How many entries the trail has.")]
-    removed: Annotated[int, Field(description="How many entries retention has removed, by signed records.")]
-    anchor: Annotated[AnchorShown, Field(description="Where the trail begins.")]
+    ok: Annotated[bool, Field(description="True if neither a chain nor the anchor nor a store shows a fault.")]
+    entries: Annotated[int, Field(description="The number of entries in the trail.")]
+    removed: Annotated[
+        int, Field(description="The number of entries that retention removed, according to signed records.")
+    ]
+    anchor: Annotated[AnchorShown, Field(description="The anchor of the trail.")]
     stores: Annotated[
         Sequence[HeadsComparedShown], Field(description="One comparison for each store of heads outside the database.")
     ]
@@ -170,17 +178,22 @@ class SinkShown(ResponseModel):
     id: Id
     name: Annotated[str, Field(description="Unique in the tenant.")]
     kind: Annotated[SinkKind, Field(description="The kind of the sink.")]
-    target: Annotated[str, Field(description="Where entries go.")]
-    credential: Annotated[str | None, Field(description="The name of the stored credential that is sent; null: none.")]
-    enabled: Annotated[bool, Field(description="Whether entries are delivered.")]
-    delivered: Annotated[int, Field(description="How many entries were delivered, repetitions not counted.")]
-    delivered_at: Annotated[datetime | None, Field(description="When the last of them were.")]
+    target: Annotated[str, Field(description="The receiver of the entries.")]
+    credential: Annotated[
+        str | None, Field(description="The name of the stored credential that is sent; null if none.")
+    ]
+    enabled: Annotated[bool, Field(description="True while entries are delivered.")]
+    delivered: Annotated[int, Field(description="The number of delivered entries, without repetitions.")]
+    delivered_at: Annotated[datetime | None, Field(description="The time of the last delivery.")]
     waiting_since: Annotated[
         datetime | None,
-        Field(description="The time of the oldest entry that waits; null when none does, and in lists."),
+        Field(description="The time of the oldest undelivered entry; null if there is none, and in lists."),
     ]
-    failures: Annotated[int, Field(description="How many deliveries in a row failed; then they are made less often.")]
-    fault: Annotated[str | None, Field(description="Why the last delivery failed.")]
+    failures: Annotated[
+        int,
+        Field(description="The number of consecutive failed deliveries; each one doubles the pause, up to a limit."),
+    ]
+    fault: Annotated[str | None, Field(description="The reason of the last failure.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -207,25 +220,29 @@ class SinkShown(ResponseModel):
 class RemovableShown(CopiedModel):
     """Entries that a cut would remove now."""
 
-    entries: Annotated[int, Field(description="How many; counted up to about 100,000.")]
-    chains: Annotated[int, Field(description="How many writers they have.")]
-    oldest: Annotated[datetime | None, Field(description="The time of the oldest; null when there is none.")]
-    newest: Annotated[datetime | None, Field(description="The time of the newest.")]
-    is_partial: Annotated[bool, Field(description="Whether there are more than were counted.")]
+    entries: Annotated[int, Field(description="The number of entries, counted up to about 100,000.")]
+    chains: Annotated[int, Field(description="The number of their writers.")]
+    oldest: Annotated[datetime | None, Field(description="The time of the oldest entry; null if there is none.")]
+    newest: Annotated[datetime | None, Field(description="The time of the newest entry.")]
+    is_partial: Annotated[bool, Field(description="True if there are more entries than were counted.")]
     held_by: Annotated[
-        Sequence[str], Field(description="Enabled sinks that have not received some older entries, which stay.")
+        Sequence[str], Field(description="Enabled sinks with undelivered older entries; these entries are kept.")
     ]
 
 
 class RetentionShown(ResponseModel):
     """The time for which the tenant's audit entries are kept, and what was and would be removed."""
 
-    days: Annotated[int | None, Field(description="Older entries are removed; null: none.")]
+    days: Annotated[int | None, Field(description="Days after which entries are removed; null keeps all entries.")]
     minimum_days: Annotated[int, Field(description="The shortest retention that the operator permits.")]
-    removed: Annotated[int, Field(description="How many entries were removed so far.")]
-    cut_at: Annotated[datetime | None, Field(description="When the last of them were.")]
-    fault: Annotated[str | None, Field(description="Why the last cut left a chain alone; null when it did not.")]
-    removable: Annotated[RemovableShown, Field(description="What a cut would remove now, under `?days` if given.")]
+    removed: Annotated[int, Field(description="The number of removed entries so far.")]
+    cut_at: Annotated[datetime | None, Field(description="The time of the last cut.")]
+    fault: Annotated[
+        str | None, Field(description="The reason that the last cut skipped a chain; null if it skipped none.")
+    ]
+    removable: Annotated[
+        RemovableShown, Field(description="The entries that a cut would remove now, with `?days` if given.")
+    ]
 
     @classmethod
     def of(cls, status: RetentionStatus) -> Self:

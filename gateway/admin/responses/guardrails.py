@@ -15,10 +15,12 @@ from gateway.domain.tools import PrimitiveOrigin
 class HookShown(ResponseModel):
     """The HTTP hook of a guardrail, without its secret."""
 
-    url: Annotated[str, Field(description="Where the signed request goes.")]
-    credential: Annotated[str, Field(description="The stored credential that signs it.")]
-    timeout_ms: Annotated[int, Field(description="How long a call waits for the answer.")]
-    fail: Annotated[str, Field(description="Without a valid answer: `open` lets it pass, `closed` is a finding.")]
+    url: Annotated[str, Field(description="The URL that receives the signed POST request.")]
+    credential: Annotated[str, Field(description="The stored credential that signs requests.")]
+    timeout_ms: Annotated[int, Field(description="Milliseconds that a call waits for the response.")]
+    fail: Annotated[
+        str, Field(description="The outcome without a valid response: `open` allows the call, `closed` is a finding.")
+    ]
 
 
 class GuardrailShown(ResponseModel):
@@ -26,16 +28,25 @@ class GuardrailShown(ResponseModel):
 
     id: Id
     name: Name
-    check: Annotated[GuardrailCheck, Field(description="What is looked for, or `http` for a hook.")]
-    phases: Annotated[Sequence[GuardrailPhase], Field(description="When it checks.")]
-    action: Annotated[GuardrailAction, Field(description="What a finding does.")]
-    position: Annotated[int, Field(description="Lower ones run first; equal ones by name.")]
-    scope: Annotated[RuleShown, Field(description="Which primitives; empty: all of them.")]
-    origins: Annotated[Sequence[PrimitiveOrigin], Field(description="From where they come; empty: anywhere.")]
-    patterns: Annotated[Sequence[str], Field(description="Only these patterns of the check; empty: the usual ones.")]
-    max_bytes: Annotated[int | None, Field(description="The most bytes of JSON, with the check `size`.")]
-    hook: Annotated[HookShown | None, Field(description="The hook, with the check `http`.")]
-    enabled: Annotated[bool, Field(description="Whether it checks at all.")]
+    check: Annotated[GuardrailCheck, Field(description="The built-in check, or `http` for a hook.")]
+    phases: Annotated[Sequence[GuardrailPhase], Field(description="The phases of the check: arguments, result.")]
+    action: Annotated[GuardrailAction, Field(description="The action on a finding.")]
+    position: Annotated[
+        int,
+        Field(
+            description="The position in the order of guardrails, lowest first; equal positions are ordered by name."
+        ),
+    ]
+    scope: Annotated[RuleShown, Field(description="The primitives to check; an empty list means all.")]
+    origins: Annotated[
+        Sequence[PrimitiveOrigin], Field(description="The origins of these primitives; an empty list means all.")
+    ]
+    patterns: Annotated[
+        Sequence[str], Field(description="The patterns of the check in use; an empty list means the default patterns.")
+    ]
+    max_bytes: Annotated[int | None, Field(description="The maximum size in bytes of JSON, for the check `size`.")]
+    hook: Annotated[HookShown | None, Field(description="The hook, for the check `http`.")]
+    enabled: Annotated[bool, Field(description="False: the guardrail is disabled.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 

@@ -25,41 +25,49 @@ Json = Mapping[str, object]
 class LiveStatusShown(CopiedModel):
     """The attachment of a live source."""
 
-    state: Annotated[AttachmentState, Field(description="Whether it is attached, and if not, whether that is a fault.")]
+    state: Annotated[AttachmentState, Field(description="The state of the attachment.")]
     title: Annotated[str, Field(description="Name and version of the program, as it reports them.")]
     replica: Annotated[str, Field(description="The replica that holds the attachment; empty without one.")]
     since: Annotated[datetime | None, Field(description="Time of the last change of state.")]
-    fault: Annotated[str | None, Field(description="The reason for which it is not attached, if it should be.")]
-    failures: Annotated[int, Field(description="Failed attempts in a row.")]
+    fault: Annotated[
+        str | None, Field(description="The reason that it is not attached; empty if it is attached or disabled.")
+    ]
+    failures: Annotated[int, Field(description="The number of consecutive failed attempts.")]
     retry_at: Annotated[datetime | None, Field(description="Time of the next attempt.")]
-    notices: Annotated[Sequence[str], Field(description="Reasons for which primitives are missing or cut.")]
+    notices: Annotated[Sequence[str], Field(description="The reasons that primitives are missing or truncated.")]
 
 
 class LiveCountsShown(CopiedModel):
     """Numbers of the primitives of a live source: those that clients have by family, and the others by reason."""
 
-    tools: Annotated[int, Field(description="Tools that clients have.")]
-    resources: Annotated[int, Field(description="Resources that clients have.")]
-    templates: Annotated[int, Field(description="Resource templates that clients have.")]
-    prompts: Annotated[int, Field(description="Prompts that clients have.")]
-    held: Annotated[int, Field(description="Primitives whose definition has to be accepted first.")]
-    hidden: Annotated[int, Field(description="Primitives whose name another primitive of the tenant has.")]
+    tools: Annotated[int, Field(description="The number of tools that clients see.")]
+    resources: Annotated[int, Field(description="The number of resources that clients see.")]
+    templates: Annotated[int, Field(description="The number of resource templates that clients see.")]
+    prompts: Annotated[int, Field(description="The number of prompts that clients see.")]
+    held: Annotated[int, Field(description="The number of primitives whose definition waits to be accepted.")]
+    hidden: Annotated[
+        int, Field(description="The number of primitives whose name another primitive of the tenant has.")
+    ]
 
 
 class LivePrimitiveShown(ResponseModel):
     """One primitive of a live source."""
 
-    family: Annotated[Family, Field(description="What it is.")]
-    name: Annotated[str, Field(description="Its name, URI or URI template in the tenant.")]
-    remote: Annotated[str, Field(description="Its name at the source.")]
-    state: Annotated[LivePrimitiveState, Field(description="Whether clients have it, and if not, the reason.")]
-    hidden_by: Annotated[str | None, Field(description="The live source that has its name, if one has.")]
-    safety: Annotated[Safety, Field(description="The level in force.")]
-    safety_reasons: Annotated[Sequence[str], Field(description="The reasons for the level that the gateway found.")]
+    family: Annotated[Family, Field(description="The family of the primitive.")]
+    name: Annotated[str, Field(description="The name, URI or URI template in the tenant.")]
+    remote: Annotated[str, Field(description="The name at the source.")]
+    state: Annotated[
+        LivePrimitiveState, Field(description="The state: visible to clients, or the reason that it is not.")
+    ]
+    hidden_by: Annotated[str | None, Field(description="The live source that has the name, if any.")]
+    safety: Annotated[Safety, Field(description="The effective safety level.")]
+    safety_reasons: Annotated[Sequence[str], Field(description="The reasons for the assessed level.")]
     digest: Annotated[str, Field(description="Digest of the definition, for `accept`.")]
-    definition: Annotated[Json, Field(description="As clients see it, or would see it once it is accepted.")]
-    accepted: Annotated[Json | None, Field(description="The accepted definition, while another one is held.")]
-    changed: Annotated[Sequence[str], Field(description="JSON Pointers to what differs from the accepted definition.")]
+    definition: Annotated[Json, Field(description="The definition that clients see, or would see once it is accepted.")]
+    accepted: Annotated[Json | None, Field(description="The accepted definition, while a changed one is held.")]
+    changed: Annotated[
+        Sequence[str], Field(description="JSON Pointers to the differences from the accepted definition.")
+    ]
 
     @classmethod
     def of(cls, view: LivePrimitiveView, source: LiveSource) -> Self:
@@ -86,23 +94,31 @@ class LiveSourceShown(ResponseModel):
 
     id: Id
     name: Name
-    kind: Annotated[LiveKind, Field(description="What is attached.")]
-    settings: Annotated[Json, Field(description="As they were sent; values of `env` are left out.")]
-    prefix: Annotated[str | None, Field(description="Precedes the names of its tools and prompts; null: none.")]
-    credential: Annotated[str | None, Field(description="The name of the stored credential that is sent; null: none.")]
+    kind: Annotated[LiveKind, Field(description="The kind of the live source.")]
+    settings: Annotated[Json, Field(description="The settings as they were sent, without the values of `env`.")]
+    prefix: Annotated[str | None, Field(description="The prefix of the names of its tools and prompts; null if none.")]
+    credential: Annotated[
+        str | None, Field(description="The name of the stored credential that is sent; null if none.")
+    ]
     caller_credential: Annotated[
-        str | None, Field(description="The credential of requests for a caller, whom it names; null: `credential`.")
+        str | None,
+        Field(
+            description="The credential of requests on behalf of a caller; it names the caller. Null: they send "
+            "`credential`."
+        ),
     ]
-    include: Annotated[Sequence[str], Field(description="Shell patterns of remote names; without any, everything.")]
-    exclude: Annotated[Sequence[str], Field(description="Shell patterns of remote names that are left out.")]
+    include: Annotated[
+        Sequence[str], Field(description="Shell patterns of included remote names; an empty list includes everything.")
+    ]
+    exclude: Annotated[Sequence[str], Field(description="Shell patterns of excluded remote names.")]
     safety: Annotated[Mapping[str, Safety], Field(description="Declared levels by remote tool name.")]
-    accepts_changes: Annotated[bool, Field(description="Whether new and changed definitions need no review.")]
+    accepts_changes: Annotated[bool, Field(description="True if new and changed definitions need no review.")]
     expose: Annotated[
-        Exposure, Field(description="Whether its tools are listed, are reached through the query tools, or both.")
+        Exposure, Field(description="`tools`: its tools are listed; `query`: the query tools call them; or `both`.")
     ]
-    enabled: Annotated[bool, Field(description="Whether it is attached at all.")]
+    enabled: Annotated[bool, Field(description="False: the live source is disabled.")]
     status: Annotated[LiveStatusShown, Field(description="The attachment.")]
-    primitives: Annotated[LiveCountsShown, Field(description="How many primitives it has.")]
+    primitives: Annotated[LiveCountsShown, Field(description="The number of its primitives, by family and state.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -115,8 +131,8 @@ class LiveSourceShown(ResponseModel):
 class LiveSourceDetails(LiveSourceShown):
     """A live source with the primitives that wait for an admin, at most 50 of each state."""
 
-    held: Annotated[Sequence[LivePrimitiveShown], Field(description="Definitions to review.")]
-    hidden: Annotated[Sequence[LivePrimitiveShown], Field(description="Primitives whose names are taken.")]
+    held: Annotated[Sequence[LivePrimitiveShown], Field(description="The definitions that wait for a review.")]
+    hidden: Annotated[Sequence[LivePrimitiveShown], Field(description="The primitives whose names are taken.")]
 
     @classmethod
     def of(cls, overview: LiveOverview) -> Self:

@@ -46,17 +46,17 @@ S = TypeVar("S", bound=ResponseModel)
 class Page(ResponseModel, Generic[S]):
     """One page of a list."""
 
-    items: Annotated[Sequence[S], Field(description="This part of the list.")]
-    next_cursor: Annotated[str | None, Field(description="For the next part; null on the last.")]
+    items: Annotated[Sequence[S], Field(description="The items of this page.")]
+    next_cursor: Annotated[str | None, Field(description="The cursor of the next page; null on the last page.")]
 
 
 class TenantShown(CopiedModel):
     """A tenant."""
 
     id: Id
-    slug: Annotated[str, Field(description="Its name in URLs, which never changes.")]
+    slug: Annotated[str, Field(description="The name in URLs; it never changes.")]
     name: Name
-    revision: Annotated[int, Field(description="Rises with every change of the tenant.")]
+    revision: Annotated[int, Field(description="The revision, which every change of the tenant increases.")]
     created_at: CreatedAt
 
 
@@ -65,17 +65,18 @@ class KeyShown(ResponseModel):
 
     id: Id
     name: Name
-    scopes: Annotated[Sequence[Scope], Field(description="What it may be used for.")]
+    scopes: Annotated[Sequence[Scope], Field(description="The scopes: what the key permits.")]
     subject: Annotated[str, Field(description="The principal of the key; rotation keeps it.")]
-    profile: Annotated[str | None, Field(description="The only profile that the key may be used at; null: any.")]
+    profile: Annotated[str | None, Field(description="The only profile where the key is valid; null means all.")]
     created_at: CreatedAt
-    expires_at: Annotated[datetime | None, Field(description="When it ends; null: never.")]
-    revoked_at: Annotated[datetime | None, Field(description="When it was ended; null: it was not.")]
+    expires_at: Annotated[datetime | None, Field(description="The expiry time; null means never.")]
+    revoked_at: Annotated[datetime | None, Field(description="The time of revocation; null if it is not revoked.")]
     state: Annotated[KeyState, Field(description="`active`, `expired` or `revoked`.")]
     old_secret_until: Annotated[
-        datetime | None, Field(description="When the secret before the last rotation ends; null: there is none.")
+        datetime | None,
+        Field(description="The time until which the previous secret is valid; null if there is none."),
     ]
-    last_used_at: Annotated[datetime | None, Field(description="The hour of its last use; null: none is known.")]
+    last_used_at: Annotated[datetime | None, Field(description="The hour of the last use; null if none is known.")]
 
     @classmethod
     def of(cls, key: Key) -> Self:
@@ -99,7 +100,7 @@ class KeyShown(ResponseModel):
 class KeyMinted(KeyShown):
     """A key with its text. Only the responses to creation and rotation contain the text."""
 
-    key: Annotated[str, Field(description="The key itself; kept nowhere.")]
+    key: Annotated[str, Field(description="The key; it is returned only once and not stored.")]
 
     @classmethod
     def with_text(cls, key: Key, minted: MintedKey) -> Self:
@@ -132,78 +133,74 @@ class CeilingsShown(LimitsShown):
 class EgressShown(CopiedModel):
     """The private upstreams that the tenant may reach, beside those that are open to every tenant."""
 
-    allow: Annotated[Sequence[str], Field(description="Each `host:port` in its one spelling, sorted.")]
+    allow: Annotated[Sequence[str], Field(description="The permitted `host:port` entries in canonical form, sorted.")]
 
 
 class EntryShown(CopiedModel):
     """One entry of the audit trail."""
 
     id: Id
-    at: Annotated[datetime, Field(description="When it was written.")]
-    kind: Annotated[
-        AuditKind, Field(description="Whether the entry is of a change, of a call, or of the intent to call.")
-    ]
-    principal: Annotated[str, Field(description="Who did it, such as `key:key_…` or `operator`.")]
-    action: Annotated[str, Field(description="What was done, such as `call` or `key.create`.")]
-    target: Annotated[str, Field(description="What it was done to, by name or id.")]
-    outcome: Annotated[str, Field(description="`ok`, or the code of the error that it ended with.")]
+    at: Annotated[datetime, Field(description="The time of the entry.")]
+    kind: Annotated[AuditKind, Field(description="The kind: a change, a call, or the intent to call.")]
+    principal: Annotated[str, Field(description="The principal, such as `key:key_…` or `operator`.")]
+    action: Annotated[str, Field(description="The action, such as `call` or `key.create`.")]
+    target: Annotated[str, Field(description="The name or id of the target.")]
+    outcome: Annotated[str, Field(description="`ok`, or the code of the error.")]
     correlation_id: Annotated[
-        str, Field(description="The id of the request, which the log and the audit trail have too.")
+        str, Field(description="The correlation id, which the log and the audit trail also contain.")
     ]
-    detail: Annotated[Mapping[str, object], Field(description="What was found or done, in particular.")]
+    detail: Annotated[Mapping[str, object], Field(description="The details of the change or call.")]
 
 
 class FaultShown(BaseModel):
     """One fault in the request."""
 
     pointer: Annotated[str, Field(description="JSON Pointer into the body, or `?name` of a query parameter.")]
-    reason: Annotated[str, Field(description="What is wrong there.")]
-    line: Annotated[int | None, Field(description="The line in the text, from 1; null where there is none.")] = None
-    column: Annotated[int | None, Field(description="The column in the text, from 1; null where there is none.")] = None
+    reason: Annotated[str, Field(description="The fault.")]
+    line: Annotated[int | None, Field(description="The line in the text, from 1; null if unknown.")] = None
+    column: Annotated[int | None, Field(description="The column in the text, from 1; null if unknown.")] = None
 
 
 class ConflictShown(BaseModel):
     """A name that is taken, and its owner."""
 
     name: Annotated[str, Field(description="The name that is taken.")]
-    owner: Annotated[str, Field(description="What has the name, such as `source:pets`.")]
+    owner: Annotated[str, Field(description="The owner of the name, such as `source:pets`.")]
 
 
 class Problem(BaseModel):
     """A problem document: the reason of a refusal (RFC 9457)."""
 
-    type: Annotated[str, Field(description="Where the code is explained, relative to the gateway's documentation.")]
-    title: Annotated[str, Field(description="What the status is called.")]
-    status: Annotated[int, Field(description="The HTTP status of the answer.")]
-    detail: Annotated[str, Field(description="What was found or done, in particular.")]
-    code: Annotated[str, Field(description="Stable; one per kind of problem.")]
+    type: Annotated[str, Field(description="The URL of the explanation of the code, relative to the gateway.")]
+    title: Annotated[str, Field(description="The reason phrase of the HTTP status.")]
+    status: Annotated[int, Field(description="The HTTP status of the response.")]
+    detail: Annotated[str, Field(description="The explanation of this occurrence of the problem.")]
+    code: Annotated[str, Field(description="The stable code of the kind of problem.")]
     correlation_id: Annotated[
-        str, Field(description="The id of the request, which the log and the audit trail have too.")
+        str, Field(description="The correlation id, which the log and the audit trail also contain.")
     ]
-    instance: Annotated[str | None, Field(description="The request that was refused, where the problem names one.")] = (
-        None
-    )
-    errors: Annotated[Sequence[FaultShown] | None, Field(description="Every place that is wrong.")] = None
+    instance: Annotated[str | None, Field(description="The refused request, if the problem names one.")] = None
+    errors: Annotated[Sequence[FaultShown] | None, Field(description="The faults in the request.")] = None
     conflicts: Annotated[
-        Sequence[ConflictShown] | None, Field(description="The names that are taken, and by whom.")
+        Sequence[ConflictShown] | None, Field(description="The names that are taken, with their owners.")
     ] = None
-    suggested_prefix: Annotated[str | None, Field(description="A prefix under which no name would be taken.")] = None
+    suggested_prefix: Annotated[str | None, Field(description="A prefix that avoids every conflict.")] = None
 
 
 class FindingShown(CopiedModel):
     """The result of one check."""
 
-    check: Annotated[str, Field(description="What was looked at; stable.")]
-    status: Annotated[Verdict, Field(description="How it is.")]
-    detail: Annotated[str, Field(description="What was found or done, in particular.")]
-    mend: Annotated[str, Field(description="What to do about it; empty when there is nothing to do.")]
+    check: Annotated[str, Field(description="The stable name of the check.")]
+    status: Annotated[Verdict, Field(description="The verdict.")]
+    detail: Annotated[str, Field(description="The details of the finding.")]
+    mend: Annotated[str, Field(description="The remedy; empty if nothing has to be done.")]
 
 
 class Examined(ResponseModel):
     """The results of an examination of the installation."""
 
-    status: Annotated[Verdict, Field(description="The worst of the findings.")]
-    findings: Annotated[Sequence[FindingShown], Field(description="One for each thing that was looked at.")]
+    status: Annotated[Verdict, Field(description="The worst verdict of the findings.")]
+    findings: Annotated[Sequence[FindingShown], Field(description="The findings, one for each check.")]
 
 
 class TenantPage(Page[TenantShown]):

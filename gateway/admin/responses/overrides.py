@@ -16,19 +16,21 @@ class OverrideShown(ResponseModel):
     """The tenant's changes of an imported tool; null keeps the document's value."""
 
     id: Id
-    operation: Annotated[str, Field(description="Method and path that it belongs to, whatever the document.")]
+    operation: Annotated[
+        str, Field(description="The operation: method and path. They stay the same in a new document.")
+    ]
     name: Annotated[str | None, UNIQUE_NAME]
-    title: Annotated[str | None, Field(description="What a person reads instead of the name.")]
+    title: Annotated[str | None, Field(description="The title that people see instead of the name.")]
     description: Annotated[str | None, DESCRIPTION]
-    hidden: Annotated[bool | None, Field(description="Whether it is kept out of clients' lists and calls.")]
+    hidden: Annotated[bool | None, Field(description="True: clients can neither list nor call the tool.")]
     enabled: Annotated[bool | None, Field(description="False: no principal can list or use it.")]
     safety: Annotated[Safety | None, Field(description="The safety level.")]
     annotations: Annotated[Mapping[str, bool] | None, Field(description="Hints to clients about the tool's effects.")]
     pinned: Annotated[
         Mapping[str, object] | None,
-        Field(description="Arguments that are always sent so, and that callers cannot give."),
+        Field(description="Arguments with a fixed value, which callers cannot send."),
     ]
-    result: Annotated[Mapping[str, object] | None, Field(description="How JSON answers are cut.")]
+    result: Annotated[Mapping[str, object] | None, Field(description="The projection of JSON responses.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -41,7 +43,9 @@ class OverrideShown(ResponseModel):
 class KeptOverrideShown(OverrideShown):
     """An override of a tool of a source, and the name of that tool."""
 
-    tool: Annotated[str | None, Field(description="Null while the document has no such operation.")]
+    tool: Annotated[
+        str | None, Field(description="The name of the tool; null while the document has no such operation.")
+    ]
 
     @classmethod
     def kept(cls, kept: KeptOverride) -> Self:

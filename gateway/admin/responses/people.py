@@ -17,7 +17,9 @@ class AdmissionRuleShown(CopiedModel):
     group: Annotated[str | None, Field(description="A group of the person.")]
     scope: Annotated[str | None, Field(description="A scope of the token.")]
     subject: Annotated[str | None, Field(description="The person, as the issuer names it.")]
-    profiles: Annotated[Sequence[str] | None, Field(description="Where they are admitted; null: at all profiles.")]
+    profiles: Annotated[
+        Sequence[str] | None, Field(description="The profiles at which they are admitted; null means all.")
+    ]
 
 
 class IssuerShown(CopiedModel):
@@ -31,9 +33,9 @@ class IssuerShown(CopiedModel):
     algorithms: Annotated[Sequence[str], Field(description="The signature algorithms that it may use.")]
     subject_claim: Annotated[str, Field(description="The claim that names the person.")]
     groups_claim: Annotated[str, Field(description="The claim with the person's groups.")]
-    rules: Annotated[Sequence[AdmissionRuleShown], Field(description="Whom of its users the tenant admits.")]
+    rules: Annotated[Sequence[AdmissionRuleShown], Field(description="The rules that admit users.")]
     max_lifetime_s: Annotated[int, Field(description="Seconds for which a token is accepted, from its `iat`.")]
-    enabled: Annotated[bool, Field(description="False: its tokens are not accepted.")]
+    enabled: Annotated[bool, Field(description="False: the gateway refuses its tokens.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -49,9 +51,13 @@ class PersonShown(ResponseModel):
     name: Annotated[str, Field(description="The person, as the issuer names it.")]
     subject: Annotated[str, Field(description="The person's subject in the tenant: the issuer's name and `name`.")]
     issuer: Annotated[str, Field(description="The id of the issuer.")]
-    created_at: Annotated[datetime, Field(description="The first sign-in.")]
-    active_until: Annotated[datetime | None, Field(description="Until when tasks of the person go on without a token.")]
-    denied_at: Annotated[datetime | None, Field(description="When the person was denied; null: is not.")]
+    created_at: Annotated[datetime, Field(description="The time of the first sign-in.")]
+    active_until: Annotated[
+        datetime | None, Field(description="The time until which tasks of the person continue without a token.")
+    ]
+    denied_at: Annotated[
+        datetime | None, Field(description="The time at which the person was denied; null if allowed.")
+    ]
 
     @classmethod
     def of(cls, person: Key) -> Self:

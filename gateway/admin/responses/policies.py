@@ -15,7 +15,7 @@ class ConditionShown(CopiedModel):
 
     pointer: Annotated[str, Field(description="JSON Pointer into the arguments.")]
     operator: Annotated[ConditionOperator, Field(description="The comparison.")]
-    value: Annotated[ConditionValue | Sequence[ConditionValue], Field(description="What is compared with.")]
+    value: Annotated[ConditionValue | Sequence[ConditionValue], Field(description="The value to compare with.")]
 
 
 class PolicyRuleShown(ResponseModel):
@@ -25,9 +25,9 @@ class PolicyRuleShown(ResponseModel):
     source: Annotated[str | None, Field(description="Name of a source.")]
     profile: Annotated[str | None, Field(description="Name of a profile.")]
     level: Annotated[Safety | None, Field(description="Safety level.")]
-    when: Annotated[Sequence[ConditionShown], Field(description="Conditions on the arguments; all must hold.")]
-    decision: Annotated[Decision, Field(description="What a matching call needs.")]
-    reason: Annotated[str, Field(description="Shown to the caller, and to the person who decides.")]
+    when: Annotated[Sequence[ConditionShown], Field(description="Conditions on the arguments; all must be true.")]
+    decision: Annotated[Decision, Field(description="The decision for a matching call.")]
+    reason: Annotated[str, Field(description="The reason; the caller and the approver see it.")]
 
     @classmethod
     def of(cls, rule: PolicyRule) -> Self:
@@ -48,32 +48,37 @@ class RecordingRuleShown(CopiedModel):
 
     tool: Annotated[str | None, Field(description="Name or shell pattern of a tool, prompt or resource URI.")]
     source: Annotated[str | None, Field(description="Name of a source.")]
-    keep: Annotated[Sequence[str], Field(description="Recorded as they are.")]
-    hash: Annotated[Sequence[str], Field(description="Recorded as a MAC, equal for equal values.")]
-    drop: Annotated[Sequence[str], Field(description="Only the pointer is recorded.")]
+    keep: Annotated[Sequence[str], Field(description="Pointers to arguments that are recorded unchanged.")]
+    hash: Annotated[Sequence[str], Field(description="Pointers to arguments that are recorded as a MAC.")]
+    drop: Annotated[Sequence[str], Field(description="Pointers to arguments whose value is not recorded.")]
 
 
 class PolicyShown(ResponseModel):
     """The decisions for calls by safety level and rule, and the tenant's limits."""
 
-    safe: Annotated[Decision, Field(description="What a call needs that only reads.")]
-    moderate: Annotated[Decision, Field(description="What a call needs that changes something.")]
-    dangerous: Annotated[Decision, Field(description="What a call needs that removes something.")]
+    safe: Annotated[Decision, Field(description="The decision for calls that only read.")]
+    moderate: Annotated[Decision, Field(description="The decision for calls that change data.")]
+    dangerous: Annotated[Decision, Field(description="The decision for calls that remove data.")]
     rules: Annotated[
-        Sequence[PolicyRuleShown], Field(description="The first rule that matches decides, else the level.")
+        Sequence[PolicyRuleShown], Field(description="The rules; the first match decides, otherwise the safety level.")
     ]
     recorded_arguments: Annotated[
         Sequence[RecordingRuleShown],
         Field(
-            description="The arguments that the audit trail contains: the first rule that matches a call, else none."
+            description="The rules for arguments in the audit trail; the first match applies, otherwise none is "
+            "recorded."
         ),
     ]
-    limits: Annotated[LimitsShown, Field(description="As stored.")]
-    effective: Annotated[LimitsShown, Field(description="In force: the smaller of each limit and its ceiling.")]
-    ceilings: Annotated[LimitsShown, Field(description="The most that each limit may be; set by the operator.")]
+    limits: Annotated[LimitsShown, Field(description="The stored limits.")]
+    effective: Annotated[
+        LimitsShown, Field(description="The effective limits: the smaller of each limit and its ceiling.")
+    ]
+    ceilings: Annotated[
+        LimitsShown, Field(description="The ceilings: the highest value of each limit, set by the operator.")
+    ]
     http_origins: Annotated[
         Sequence[str] | None,
-        Field(description="The only origins that declared `http` handlers may call; null: any."),
+        Field(description="The only origins that declared `http` handlers may call; null permits all."),
     ]
 
     @classmethod
@@ -97,9 +102,9 @@ class RuleMatchesShown(CopiedModel):
     """The current primitives that one rule matches, whatever the arguments of their calls."""
 
     rule: Annotated[int, Field(description="Number of the rule, from 1.")]
-    count: Annotated[int, Field(description="How many primitives it matches.")]
-    names: Annotated[Sequence[str], Field(description="The first 50 of them.")]
-    warnings: Annotated[Sequence[str], Field(description="Why the rule may not do what was meant.")]
+    count: Annotated[int, Field(description="The number of primitives that the rule matches.")]
+    names: Annotated[Sequence[str], Field(description="The first 50 matching primitives.")]
+    warnings: Annotated[Sequence[str], Field(description="Reasons to doubt that the rule has the intended effect.")]
 
 
 class RuleReport(ResponseModel):

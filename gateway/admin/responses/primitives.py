@@ -27,26 +27,28 @@ class PrimitiveShown(ResponseModel):
     id: Id
     origin: Annotated[
         PrimitiveOrigin,
-        Field(description="Where it comes from: a source, the tenant, code, a live source, the gateway."),
+        Field(description="The origin: a source, the tenant, code, a live source, or the gateway."),
     ]
-    enabled: Annotated[bool, Field(description="Whether clients have it.")]
-    safety: Annotated[Safety, Field(description="The level in force.")]
-    safety_reasons: Annotated[Sequence[str], Field(description="Why it has this level.")]
-    declared_safety: Annotated[Safety | None, Field(description="The level that was declared, if one was.")]
-    hides_code: Annotated[bool, Field(description="Whether code registered one of this name, which this one hides.")]
-    definition: Annotated[Json, Field(description="As MCP clients see it.")]
-    handler: Annotated[Json | None, Field(description="What runs it; null where it was not declared.")]
-    created_at: Annotated[datetime | None, Field(description="When it was made.")]
-    updated_at: Annotated[datetime | None, Field(description="When it was changed last.")]
+    enabled: Annotated[bool, Field(description="False: no principal can list or use it.")]
+    safety: Annotated[Safety, Field(description="The effective safety level.")]
+    safety_reasons: Annotated[Sequence[str], Field(description="The reasons for this level.")]
+    declared_safety: Annotated[Safety | None, Field(description="The declared level, if any.")]
+    hides_code: Annotated[
+        bool, Field(description="True if this item hides a primitive of the same name that is registered in code.")
+    ]
+    definition: Annotated[Json, Field(description="The definition that MCP clients see.")]
+    handler: Annotated[Json | None, Field(description="The declared handler; null if none was declared.")]
+    created_at: Annotated[datetime | None, Field(description="The time of creation.")]
+    updated_at: Annotated[datetime | None, Field(description="The time of the last change.")]
 
 
 class DocumentShown(ResponseModel):
     """An imported tool as generated from its document."""
 
     safety: Annotated[
-        Safety, Field(description="The level that the document asks for, or that follows from the method.")
+        Safety, Field(description="The level that the document declares, or that follows from the method.")
     ]
-    definition: Annotated[Json, Field(description="The protocol's own object, as MCP clients see it.")]
+    definition: Annotated[Json, Field(description="The MCP object that clients see.")]
 
     @classmethod
     def of(cls, tool: Tool) -> Self:
@@ -58,11 +60,15 @@ class ToolShown(PrimitiveShown):
     """A tool: imported, the tenant's own, registered by code, of a live source, or built in."""
 
     name: Name
-    source: Annotated[str, Field(description="Name of its source or live source; empty without one.")]
-    operation: Annotated[str, Field(description="Method and path of the operation behind it; empty without one.")]
-    hidden: Annotated[bool, Field(description="Not listed for clients; handlers and `call_endpoint` may call it.")]
-    override: Annotated[OverrideShown | None, Field(description="The members that replace those of the document.")]
-    document: Annotated[DocumentShown | None, Field(description="The document's own members, if there is an override.")]
+    source: Annotated[str, Field(description="The name of its source or live source; empty if none.")]
+    operation: Annotated[str, Field(description="The method and path of its operation; empty if none.")]
+    hidden: Annotated[
+        bool, Field(description="True: clients do not list it; handlers and `call_endpoint` can call it.")
+    ]
+    override: Annotated[OverrideShown | None, Field(description="The overridden members.")]
+    document: Annotated[
+        DocumentShown | None, Field(description="The members of the document, if there is an override.")
+    ]
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
@@ -115,12 +121,12 @@ class TemplateShown(PrimitiveShown):
 class PrimitiveValid(ResponseModel):
     """The primitive that a request to store it would create; nothing was stored."""
 
-    valid: Annotated[Literal[True], Field(description="Always true: what is not valid is refused.")] = True
-    name: Annotated[str, Field(description="What it would be addressed by.")]
+    valid: Annotated[Literal[True], Field(description="Always true; an invalid declaration is refused.")] = True
+    name: Annotated[str, Field(description="The name or URI that would identify it.")]
     safety: Annotated[Safety, Field(description="The safety level.")]
-    safety_reasons: Annotated[Sequence[str], Field(description="Why it has this level.")]
-    replaces: Annotated[str | None, Field(description="The id of the primitive of this name that there is.")]
-    definition: Annotated[Json, Field(description="As MCP clients would see it.")]
+    safety_reasons: Annotated[Sequence[str], Field(description="The reasons for this level.")]
+    replaces: Annotated[str | None, Field(description="The id of the existing primitive of this name.")]
+    definition: Annotated[Json, Field(description="The definition that MCP clients would see.")]
 
     @classmethod
     def of(cls, tried: Tried) -> Self:
@@ -138,18 +144,18 @@ class PrimitiveValid(ResponseModel):
 class TriedRequest(ResponseModel):
     """The request of a call, before credentials are added."""
 
-    summary: Annotated[str, Field(description="The call as a person reads it; of steps, with the requests they make.")]
+    summary: Annotated[str, Field(description="A readable summary of the call, with the requests of its steps.")]
     method: Annotated[str | None, Field(description="The HTTP method.")]
-    url: Annotated[str | None, Field(description="The URL; null where no request is sent.")]
-    headers: Annotated[Sequence[tuple[str, str]], Field(description="Names and values, without credentials.")]
-    body: Annotated[str | None, Field(description="As text; what is not text is shown by its size.")]
+    url: Annotated[str | None, Field(description="The URL; null if no request is sent.")]
+    headers: Annotated[Sequence[tuple[str, str]], Field(description="The headers, without credentials.")]
+    body: Annotated[str | None, Field(description="The body as text; for other content, its size.")]
 
 
 class TrialShown(ResponseModel):
     """A tried call: the request and the result."""
 
-    request: Annotated[TriedRequest, Field(description="What was sent.")]
-    result: Annotated[Json, Field(description="The protocol's result object.")]
+    request: Annotated[TriedRequest, Field(description="The request that was sent.")]
+    result: Annotated[Json, Field(description="The MCP result object.")]
 
 
 class ToolPage(Page[ToolShown]):

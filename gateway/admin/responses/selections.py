@@ -16,23 +16,25 @@ from gateway.domain.tenancy.profiles import Profile
 class RuleShown(CopiedModel):
     """A rule for primitives; an empty member matches everything."""
 
-    names: Annotated[Sequence[str], Field(description="Shell patterns over the name; of resources: the URI.")]
+    names: Annotated[Sequence[str], Field(description="Shell patterns of names; for resources, of URIs.")]
     sources: Annotated[Sequence[str], Field(description="Names of sources.")]
     tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
     methods: Annotated[Sequence[str], Field(description="HTTP methods of imported operations.")]
     safety: Annotated[Sequence[Safety], Field(description="Safety levels.")]
     families: Annotated[
-        Sequence[str], Field(description="Kinds of primitives: tools, resources, resource templates, prompts.")
+        Sequence[str], Field(description="Families of primitives: tools, resources, resource templates, prompts.")
     ]
 
 
 class CountsOfProfile(CopiedModel):
     """The number of primitives of each family in a profile."""
 
-    tools: Annotated[int, Field(description="How many tools.")]
-    resources: Annotated[int, Field(description="How many resources.")]
-    resource_templates: Annotated[int, Field(validation_alias="templates", description="How many resource templates.")]
-    prompts: Annotated[int, Field(description="How many prompts.")]
+    tools: Annotated[int, Field(description="The number of tools.")]
+    resources: Annotated[int, Field(description="The number of resources.")]
+    resource_templates: Annotated[
+        int, Field(validation_alias="templates", description="The number of resource templates.")
+    ]
+    prompts: Annotated[int, Field(description="The number of prompts.")]
 
 
 class ProfileShown(ResponseModel):
@@ -43,9 +45,9 @@ class ProfileShown(ResponseModel):
     description: Annotated[str, DESCRIPTION]
     include: Annotated[Sequence[RuleShown], INCLUDE]
     exclude: Annotated[Sequence[RuleShown], EXCLUDE]
-    counts: Annotated[CountsOfProfile, Field(description="How many there are of each.")]
-    tools_list_bytes: Annotated[int, Field(description="What a client reads to list its tools.")]
-    estimated_tokens: Annotated[int, Field(description="About what that costs a model: bytes / 4.")]
+    counts: Annotated[CountsOfProfile, Field(description="The number of primitives by family.")]
+    tools_list_bytes: Annotated[int, Field(description="The size of the tool list in bytes.")]
+    estimated_tokens: Annotated[int, Field(description="The estimated cost of the tool list in tokens: bytes / 4.")]
 
     @classmethod
     def of(cls, profile: Profile, price: Price) -> Self:
@@ -67,17 +69,17 @@ class CredentialShown(ResponseModel):
 
     id: Id
     name: Name
-    kind: Annotated[CredentialKind, Field(description="Whose identity arrives at the upstream.")]
-    place: Annotated[CredentialLocation, Field(description="Where in a request it is put.")]
+    kind: Annotated[CredentialKind, Field(description="The identity that the upstream sees.")]
+    place: Annotated[CredentialLocation, Field(description="The location in a request.")]
     field: Annotated[
-        str, Field(description="The header or query parameter it goes into; empty where its place needs none.")
+        str, Field(description="The name of the header or query parameter; empty if the location needs none.")
     ]
-    origins: Annotated[Sequence[str], Field(description="The only origins that the secret is sent to.")]
-    audience: Annotated[str | None, Field(description="Whom the token of the caller is for.")] = None
-    issuer: Annotated[str | None, Field(description="The issuer at which the caller's token is exchanged.")] = None
-    client_id: Annotated[str | None, Field(description="The client of the exchange at the issuer.")] = None
-    token_url: Annotated[str | None, Field(description="The token endpoint that the issuer's metadata named.")] = None
-    scopes: Annotated[Sequence[str], Field(description="Scopes that the exchange asks for.")] = ()
+    origins: Annotated[Sequence[str], Field(description="The only origins that receive the secret.")]
+    audience: Annotated[str | None, Field(description="The audience of the caller's token.")] = None
+    issuer: Annotated[str | None, Field(description="The issuer that exchanges the caller's token.")] = None
+    client_id: Annotated[str | None, Field(description="The client id of the gateway at the issuer.")] = None
+    token_url: Annotated[str | None, Field(description="The token endpoint, from the issuer's metadata.")] = None
+    scopes: Annotated[Sequence[str], Field(description="The scopes that the exchange requests.")] = ()
     created_at: CreatedAt
     updated_at: UpdatedAt
 

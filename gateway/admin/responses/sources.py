@@ -21,56 +21,61 @@ class OperationShown(CopiedModel):
     """The outcome of one operation in an import."""
 
     method: Annotated[str, Field(description="The HTTP method.")]
-    path: Annotated[str, Field(description="The path as the document writes it.")]
-    operation_id: Annotated[str | None, Field(description="Its operationId in the document; null where it has none.")]
-    tool: Annotated[str | None, Field(description="Null exactly when the operation was skipped.")]
-    status: Annotated[Status, Field(description="Whether the operation became a tool whole, in part, or not at all.")]
-    reasons: Annotated[Sequence[str], Field(description="Why, in words.")]
+    path: Annotated[str, Field(description="The path, as written in the document.")]
+    operation_id: Annotated[str | None, Field(description="The operationId; null if the document has none.")]
+    tool: Annotated[str | None, Field(description="The name of the tool; null if the operation was skipped.")]
+    status: Annotated[
+        Status, Field(description="The result: `ok`, `degraded` (the tool lacks parts of the operation) or `skipped`.")
+    ]
+    reasons: Annotated[Sequence[str], Field(description="The reasons for a degraded or skipped operation.")]
 
 
 class CountsShown(ResponseModel):
     """The number of operations by status."""
 
-    ok: Annotated[int, Field(description="Operations that became tools whole.")]
-    degraded: Annotated[int, Field(description="Operations whose tool cannot do all that the operation can.")]
-    skipped: Annotated[int, Field(description="Operations that became no tool.")]
+    ok: Annotated[int, Field(description="The number of operations imported completely.")]
+    degraded: Annotated[int, Field(description="The number of operations whose tool lacks parts of the operation.")]
+    skipped: Annotated[int, Field(description="The number of operations without a tool.")]
 
 
 class PriceShown(CopiedModel):
     """The cost of one tool in a client's list."""
 
     tool: Annotated[str, Field(description="The name of the tool.")]
-    bytes: Annotated[int, Field(validation_alias="size", description="Bytes that it adds to the list.")]
-    estimated_tokens: Annotated[int, Field(description="About what that costs a model: bytes / 4.")]
+    bytes: Annotated[int, Field(validation_alias="size", description="The size of its list entry in bytes.")]
+    estimated_tokens: Annotated[int, Field(description="The estimated cost in tokens: bytes / 4.")]
 
 
 class OverrideReportShown(CopiedModel):
     """The outcome of one override in an import."""
 
-    operation: Annotated[str, Field(validation_alias="identity", description="Method and path that it belongs to.")]
-    tool: Annotated[str | None, Field(description="The tool it applies to; null when there is none.")]
-    applies: Annotated[bool, Field(description="Whether it is in force.")]
-    reasons: Annotated[Sequence[str], Field(description="Why it does not apply, or what of it does not.")]
+    operation: Annotated[str, Field(validation_alias="identity", description="The operation: method and path.")]
+    tool: Annotated[str | None, Field(description="The tool of the override; null if there is none.")]
+    applies: Annotated[bool, Field(description="True if the override applies.")]
+    reasons: Annotated[
+        Sequence[str], Field(description="The reasons that the override, or a part of it, does not apply.")
+    ]
 
 
 class ReportShown(ResponseModel):
     """The report of an import: the outcome of every operation, and the cost of listing the tools."""
 
-    operations: Annotated[Sequence[OperationShown], Field(description="What became of each operation of the document.")]
-    counts: Annotated[CountsShown, Field(description="How many there are of each.")]
-    warnings: Annotated[Sequence[str], Field(description="What is worth knowing of the document as a whole.")]
+    operations: Annotated[Sequence[OperationShown], Field(description="The result for each operation of the document.")]
+    counts: Annotated[CountsShown, Field(description="The number of operations by result.")]
+    warnings: Annotated[Sequence[str], Field(description="Warnings about the document as a whole.")]
     tools_listed: Annotated[
-        int, Field(description="How many tools are listed for this source alone: its operations', the query tools.")
+        int,
+        Field(description="The number of listed tools of this source: those of its operations, and the query tools."),
     ]
     tools_list_bytes: Annotated[
-        int, Field(description='The length of `{"tools":[…]}` with all that is listed for this source alone.')
+        int, Field(description='The size in bytes of `{"tools":[…]}` with the listed tools of this source.')
     ]
-    estimated_tokens: Annotated[int, Field(description="About what that costs a model: bytes / 4.")]
+    estimated_tokens: Annotated[int, Field(description="The estimated cost in tokens: bytes / 4.")]
     dearest: Annotated[
-        Sequence[PriceShown], Field(description="The ten tools that weigh most in the list, the heaviest first.")
+        Sequence[PriceShown], Field(description="The ten tools with the largest list entries, largest first.")
     ]
     overrides: Annotated[
-        Sequence[OverrideReportShown], Field(description="What the import makes of each override of the source.")
+        Sequence[OverrideReportShown], Field(description="The effect of the import on each override of the source.")
     ]
 
     @classmethod
@@ -96,9 +101,9 @@ class ChangeShown(ResponseModel):
     """The change of one operation by a new import."""
 
     method: Annotated[str, Field(description="The HTTP method.")]
-    path: Annotated[str, Field(description="The path as the document writes it.")]
-    tool: Annotated[str, Field(description="The name of its tool; of a removed one, the name that it had.")]
-    was: Annotated[str | None, Field(description="The name its tool had, where that was another one.")]
+    path: Annotated[str, Field(description="The path, as written in the document.")]
+    tool: Annotated[str, Field(description="The name of the tool; for a removed tool, its former name.")]
+    was: Annotated[str | None, Field(description="The former name of a renamed tool.")]
     recent_calls: Annotated[
         int | None, Field(description="Calls of a removed tool in the last seven days; null for other changes.")
     ]
@@ -113,11 +118,12 @@ class ChangeShown(ResponseModel):
 class ChangesShown(ResponseModel):
     """The differences from the tools of the previous version, by method and path."""
 
-    added: Annotated[Sequence[ChangeShown], Field(description="Operations that have a tool now and had none.")]
-    removed: Annotated[Sequence[ChangeShown], Field(description="Operations that had a tool and have none now.")]
-    renamed: Annotated[Sequence[ChangeShown], Field(description="Operations whose tool has another name.")]
+    added: Annotated[Sequence[ChangeShown], Field(description="Operations with a new tool.")]
+    removed: Annotated[Sequence[ChangeShown], Field(description="Operations whose tool is removed.")]
+    renamed: Annotated[Sequence[ChangeShown], Field(description="Operations whose tool is renamed.")]
     changed: Annotated[
-        Sequence[ChangeShown], Field(description="Tools of the same name that list, send or are judged otherwise.")
+        Sequence[ChangeShown],
+        Field(description="Tools of the same name with another definition, request or safety level."),
     ]
 
     @classmethod
@@ -134,9 +140,9 @@ class ChangesShown(ResponseModel):
 class OperationRuleShown(CopiedModel):
     """A rule for operations; an empty member matches everything."""
 
-    operation_ids: Annotated[Sequence[str], Field(description="Shell patterns over the operationId.")]
+    operation_ids: Annotated[Sequence[str], Field(description="Shell patterns of operationIds.")]
     methods: Annotated[Sequence[str], Field(description="HTTP methods of imported operations.")]
-    paths: Annotated[Sequence[str], Field(description="Shell patterns over the path.")]
+    paths: Annotated[Sequence[str], Field(description="Shell patterns of paths.")]
     tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
 
 
@@ -145,26 +151,23 @@ class SourceShown(CopiedModel):
 
     id: Id
     name: Name
-    title: Annotated[str, Field(description="What the document calls itself.")]
+    title: Annotated[str, Field(description="The title in the document.")]
     base_url: Annotated[
-        str | None, Field(description="Where requests go instead of the servers that the document names; null: there.")
+        str | None, Field(description="The base URL of requests; null means the servers of the document.")
     ]
-    prefix: Annotated[str | None, Field(description="Put in front of every tool name of the source; null: nothing.")]
+    prefix: Annotated[str | None, Field(description="The prefix of every tool name of the source; null if none.")]
     expose: Annotated[
-        Exposure, Field(description="Whether operations are tools, are reached through the query tools, or both.")
+        Exposure,
+        Field(description="`tools`: operations are listed as tools; `query`: the query tools call them; or `both`."),
     ]
     include: Annotated[Sequence[OperationRuleShown], INCLUDE]
     exclude: Annotated[Sequence[OperationRuleShown], EXCLUDE]
-    output_schemas: Annotated[
-        bool, Field(description="Whether tools list what they answer, and answers are held to it.")
-    ]
-    url: Annotated[str | None, Field(description="Where the document was fetched; null where it was sent.")]
+    output_schemas: Annotated[bool, Field(description="True if tools have output schemas, which results must match.")]
+    url: Annotated[str | None, Field(description="The URL of the document; null if the document was sent.")]
     credentials: Annotated[
         Sequence[str], Field(validation_alias="schemes", description="Security schemes with a stored credential.")
     ]
-    active_version: Annotated[
-        int, Field(description="The number of the document that is in force; rises with every import.")
-    ]
+    active_version: Annotated[int, Field(description="The version of the document in use; every import increases it.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -172,8 +175,8 @@ class SourceShown(CopiedModel):
 class SourceImported(SourceShown):
     """A source with the report of its import and the changes of its tools."""
 
-    report: Annotated[ReportShown, Field(description="What became of every operation, and what the tools cost.")]
-    changes: Annotated[ChangesShown | None, Field(description="Null for the first import.")]
+    report: Annotated[ReportShown, Field(description="The result for every operation, and the cost of the tools.")]
+    changes: Annotated[ChangesShown | None, Field(description="The changes; null for the first import.")]
 
     @classmethod
     def with_report(cls, source: Source, report: ImportReport, changes: ChangesShown | None) -> Self:
@@ -184,10 +187,10 @@ class SourceImported(SourceShown):
 class ImportTried(ResponseModel):
     """The report of a dry run, and the changes of tools that the import would make; nothing was stored."""
 
-    name: Annotated[str, Field(description="The name that the source would have.")]
+    name: Annotated[str, Field(description="The name of the source.")]
     dry_run: Annotated[Literal[True], Field(description="Always true: nothing was stored.")] = True
-    report: Annotated[ReportShown, Field(description="What became of every operation, and what the tools cost.")]
-    changes: Annotated[ChangesShown | None, Field(description="Null for a source that is not there yet.")]
+    report: Annotated[ReportShown, Field(description="The result for every operation, and the cost of the tools.")]
+    changes: Annotated[ChangesShown | None, Field(description="The changes; null for a new source.")]
 
 
 class SourceChanged(RootModel[SourceImported | ImportTried]):

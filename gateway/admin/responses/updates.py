@@ -16,9 +16,9 @@ class WebhookShown(ResponseModel):
 
     id: Id
     name: Name
-    path: Annotated[str, Field(description="Where deliveries are sent, below the gateway's own URL.")]
+    path: Annotated[str, Field(description="The path of deliveries, relative to the gateway's URL.")]
     old_secret_until: Annotated[
-        datetime | None, Field(description="When the secret before the last rotation ends; null: there is none.")
+        datetime | None, Field(description="The time until which the previous secret is valid; null if there is none.")
     ]
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -39,7 +39,9 @@ class WebhookShown(ResponseModel):
 class WebhookMinted(WebhookShown):
     """A webhook with its newest secret. Only the responses to creation and rotation contain the secret."""
 
-    secret: Annotated[str, Field(description="Signs deliveries (Standard Webhooks); it is never shown again.")]
+    secret: Annotated[
+        str, Field(description="The secret that signs deliveries (Standard Webhooks); it is returned only once.")
+    ]
 
     @classmethod
     def with_secret(cls, webhook: Webhook, slug: str, secret: str) -> Self:
@@ -56,13 +58,18 @@ class WatchShown(ResponseModel):
 
     id: Id
     uri: Annotated[str, Field(description="The URI of the resource.")]
-    url: Annotated[str, Field(description="What is looked at.")]
-    interval_s: Annotated[int, Field(description="Seconds between two looks.")]
-    credential: Annotated[str | None, Field(description="The name of the stored credential that is sent; null: none.")]
-    checked_at: Annotated[datetime | None, Field(description="When the URL was looked at last.")]
-    changed_at: Annotated[datetime | None, Field(description="When the URL first had its present content.")]
-    failures: Annotated[int, Field(description="How many looks in a row saw nothing; they are made less often then.")]
-    fault: Annotated[str | None, Field(description="Why the last look saw nothing.")]
+    url: Annotated[str, Field(description="The polled URL.")]
+    interval_s: Annotated[int, Field(description="Seconds between two polls.")]
+    credential: Annotated[
+        str | None, Field(description="The name of the stored credential that is sent; null if none.")
+    ]
+    checked_at: Annotated[datetime | None, Field(description="The time of the last poll.")]
+    changed_at: Annotated[datetime | None, Field(description="The time at which the current content was first seen.")]
+    failures: Annotated[
+        int,
+        Field(description="The number of consecutive failed polls; each one lengthens the interval, up to a limit."),
+    ]
+    fault: Annotated[str | None, Field(description="The reason of the last failed poll.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 

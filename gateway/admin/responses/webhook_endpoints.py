@@ -17,16 +17,21 @@ class WebhookEndpointShown(CopiedModel):
 
     id: Id
     name: Name
-    url: Annotated[str, Field(description="Where events are sent.")]
-    kinds: Annotated[Sequence[str], Field(description="The kinds of events that are sent.")]
+    url: Annotated[str, Field(description="The https URL that receives events by POST.")]
+    kinds: Annotated[Sequence[str], Field(description="The kinds of events to send.")]
     description: Annotated[str, DESCRIPTION]
-    enabled: Annotated[bool, Field(description="False: new events are not sent.")]
-    notice: Annotated[str | None, Field(description="Why the gateway disabled it or dropped events; null: it did not.")]
-    failures: Annotated[int, Field(description="Failed attempts in a row.")]
-    failing_since: Annotated[datetime | None, Field(description="The first of them; null: there is none.")]
+    enabled: Annotated[bool, Field(description="False: delivery is paused; new events are dropped.")]
+    notice: Annotated[
+        str | None,
+        Field(description="The reason that the gateway disabled it or dropped events; null if it did neither."),
+    ]
+    failures: Annotated[int, Field(description="The number of consecutive failed attempts.")]
+    failing_since: Annotated[
+        datetime | None, Field(description="The time of the first of these failures; null if there is none.")
+    ]
     old_secret_until: Annotated[
         datetime | None,
-        Field(validation_alias="retires_at", description="Until when the secret before the last rotation also signs."),
+        Field(validation_alias="retires_at", description="The time until which the previous secret also signs."),
     ]
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -35,7 +40,9 @@ class WebhookEndpointShown(CopiedModel):
 class WebhookEndpointMinted(WebhookEndpointShown):
     """An endpoint with its newest secret. Only the responses to creation and rotation contain the secret."""
 
-    secret: Annotated[str, Field(description="Verifies deliveries (Standard Webhooks); it is never shown again.")]
+    secret: Annotated[
+        str, Field(description="The secret that verifies deliveries (Standard Webhooks); it is returned only once.")
+    ]
 
     @classmethod
     def with_secret(cls, endpoint: OutboundWebhook, secret: str) -> Self:
@@ -50,17 +57,19 @@ class WebhookEndpointPage(Page[WebhookEndpointShown]):
 class WebhookDeliveryListed(CopiedModel):
     """A delivery in a list, without its payload."""
 
-    id: Annotated[str, Field(description="Its id and its `webhook-id`, the same for all attempts.")]
+    id: Annotated[str, Field(description="The id, which is the `webhook-id` of all attempts.")]
     kind: Annotated[str, Field(description="The kind of the event.")]
-    state: Annotated[DeliveryState, Field(description="Whether it waits, has arrived, or was given up.")]
-    attempts: Annotated[int, Field(description="Attempts since it was made, or replayed last.")]
-    status: Annotated[int | None, Field(description="The HTTP status of the last attempt; null: none arrived.")]
-    error: Annotated[str | None, Field(description="Why the last attempt failed; null: it did not.")]
-    due_at: Annotated[datetime, Field(description="The next attempt, or the deletion of one that has ended.")]
-    expires_at: Annotated[datetime, Field(description="When it is given up at the latest.")]
+    state: Annotated[DeliveryState, Field(description="The state: waiting, delivered or failed.")]
+    attempts: Annotated[int, Field(description="The number of attempts since creation or the last replay.")]
+    status: Annotated[int | None, Field(description="The HTTP status of the last attempt; null without a response.")]
+    error: Annotated[str | None, Field(description="The reason that the last attempt failed; null if it succeeded.")]
+    due_at: Annotated[
+        datetime, Field(description="The time of the next attempt; of an ended delivery, the time of its deletion.")
+    ]
+    expires_at: Annotated[datetime, Field(description="The time after which no attempt is made.")]
     created_at: CreatedAt
-    attempted_at: Annotated[datetime | None, Field(description="The last attempt.")]
-    ended_at: Annotated[datetime | None, Field(description="When it arrived or was given up.")]
+    attempted_at: Annotated[datetime | None, Field(description="The time of the last attempt.")]
+    ended_at: Annotated[datetime | None, Field(description="The time at which it was delivered or failed.")]
 
 
 class WebhookDeliveryShown(WebhookDeliveryListed):

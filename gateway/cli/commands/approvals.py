@@ -27,7 +27,9 @@ def approval() -> None:
 
 
 @approval.command("list")
-@click.option("--state", type=click.Choice([state.value for state in ApprovalState]), help="Only those in this state.")
+@click.option(
+    "--state", type=click.Choice([state.value for state in ApprovalState]), help="Only approvals in this state."
+)
 @click.option("--tool", help="Only calls of this tool.")
 @click.option("--subject", help="Only calls that this subject requested.")
 @limit_option
@@ -63,7 +65,7 @@ def approve_call(context: AdminContext, name: str, comment: str | None) -> None:
 
 @approval.command("deny")
 @click.argument("name", metavar="ID")
-@click.option("--comment", help="The reason; the requester reads it.")
+@click.option("--comment", help="The reason; the requester sees it.")
 @with_tenant
 def deny_call(context: AdminContext, name: str, comment: str | None) -> None:
     """Deny a pending call of another subject; equal calls are refused for an hour."""
@@ -71,7 +73,7 @@ def deny_call(context: AdminContext, name: str, comment: str | None) -> None:
 
 
 @approval.command("watch")
-@click.option("--count", type=click.IntRange(min=1), help="End after so many lines; default: on Ctrl-C.")
+@click.option("--count", type=click.IntRange(min=1), help="Exit after this number of lines; default: on Ctrl-C.")
 @with_tenant
 def watch_approvals(context: AdminContext, count: int | None) -> None:
     """Print pending calls, and a line for each approval that is new or has another state, until Ctrl-C.

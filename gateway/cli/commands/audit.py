@@ -31,7 +31,9 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The maximum number of entries."
+)
 @with_tenant
 def list_entries(context: AdminContext, limit: int) -> None:
     """List audit entries, newest first."""
@@ -45,7 +47,7 @@ def list_entries(context: AdminContext, limit: int) -> None:
     "--since",
     "earlier",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What an earlier run printed with --json: entries that were there then must still be.",
+    help="The output of an earlier run with --json; its entries must still exist.",
 )
 @with_tenant
 def verify_audit(context: AdminContext, earlier: Path | None) -> None:
@@ -65,11 +67,13 @@ def verify_audit(context: AdminContext, earlier: Path | None) -> None:
 
 @audit.command("export")
 @click.option("--kind", type=click.Choice([kind.value for kind in AuditKind]), help="Only entries of this kind.")
-@click.option("--principal", help="Only what it did, such as key:key_… or operator.")
+@click.option("--principal", help="Only entries of this principal, such as key:key_… or operator.")
 @click.option("--tool", help="Only calls of this tool.")
-@click.option("--since", metavar="TIME", help="Not older than this time, such as 2030-01-31T00:00:00Z.")
-@click.option("--until", metavar="TIME", help="Older than this time.")
-@click.option("--output", type=click.File("wb", lazy=True), default="-", help="The file to write; default: print.")
+@click.option("--since", metavar="TIME", help="Only entries at or after this time, such as 2030-01-31T00:00:00Z.")
+@click.option("--until", metavar="TIME", help="Only entries before this time.")
+@click.option(
+    "--output", type=click.File("wb", lazy=True), default="-", help="The file to write; default: standard output."
+)
 @with_tenant
 def export_audit(context: AdminContext, /, output: IO[bytes], **filters: str | None) -> None:
     """Export the audit trail as signed lines of JSON, which can be verified without the gateway.
@@ -83,7 +87,7 @@ def export_audit(context: AdminContext, /, output: IO[bytes], **filters: str | N
 
 
 @audit.command("tail")
-@click.option("--since", metavar="TIME", help="Also entries that are not older than this time.")
+@click.option("--since", metavar="TIME", help="Also print the entries at or after this time.")
 @with_tenant
 def follow_audit(context: AdminContext, since: str | None) -> None:
     """Print entries as they are committed, until Ctrl-C.
@@ -146,7 +150,7 @@ def show_retention(context: AdminContext) -> None:
 
 @retention.command("set")
 @click.argument("days", metavar="DAYS")
-@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only show the entries that would be removed.")
 @with_tenant
 def set_retention(context: AdminContext, days: str, *, dry_run: bool) -> None:
     """Keep entries for DAYS days, or `forever`."""

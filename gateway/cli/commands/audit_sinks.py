@@ -57,9 +57,9 @@ def create_sink(
 
 @sink.command("update")
 @click.argument("name")
-@click.option("--target", help="Deliver there instead.")
-@click.option("--credential", help="The stored credential to send; empty: none.")
-@click.option("--enable/--disable", "enabled", default=None, help="Deliver again, or not for now.")
+@click.option("--target", help="The new target.")
+@click.option("--credential", help="The stored credential to send; empty for none.")
+@click.option("--enable/--disable", "enabled", default=None, help="Resume or pause delivery.")
 @with_tenant
 def update_sink(
     context: AdminContext, name: str, target: str | None, credential: str | None, *, enabled: bool | None

@@ -48,8 +48,8 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
 @click.argument("tool")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
-@click.option("--profile", help="As a client at the URL of this profile.")
-@click.option("--as-key", "key", metavar="ID", help="As the client with this key.")
+@click.option("--profile", help="Simulate a client at the URL of this profile.")
+@click.option("--as-key", "key", metavar="ID", help="Simulate a client with this key.")
 @with_tenant
 def explain_tool(
     context: AdminContext,

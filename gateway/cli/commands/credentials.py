@@ -55,19 +55,28 @@ def credential_options(command: _Command) -> _Command:
     place = click.Choice([place.value for place in CredentialLocation])
     kind = click.Choice([kind.value for kind in CredentialKind])
     for decorate in (
-        click.option("--scope", "scopes", multiple=True, help="A scope that an exchange asks for; may be given again."),
-        click.option("--client-id", help="The client of an exchange at the issuer; --secret is its secret."),
-        click.option("--issuer", help="The issuer at which an exchange is made."),
-        click.option("--audience", help="Whom the token of an exchange or assertion is for."),
+        click.option("--scope", "scopes", multiple=True, help="A scope that an exchange requests; may be repeated."),
         click.option(
-            "--origin", "origins", multiple=True, help="An origin it is sent to, and no other; may be given again."
+            "--client-id", help="The client id at the issuer, for an exchange; --secret is the client secret."
+        ),
+        click.option("--issuer", help="The issuer that exchanges tokens."),
+        click.option("--audience", help="The audience of the token of an exchange or assertion."),
+        click.option(
+            "--origin",
+            "origins",
+            multiple=True,
+            help="An origin that receives it; may be repeated. No other origin does.",
         ),
         click.option("--secret", metavar="VALUE", help="The value or password; VALUE may be @FILE or env:NAME."),
         click.option("--username", help="The user name, for basic."),
-        click.option("--field", help="The header or query parameter it goes into."),
-        click.option("--place", type=place, help="Where a request has it; of a token: bearer."),
-        click.option("--kind", type=kind, help="Whose identity arrives: one for all (shared), or the caller's."),
-        click.option("--name", help="What handlers name it by."),
+        click.option("--field", help="The name of the header or query parameter."),
+        click.option("--place", type=place, help="The location in a request; for a token: bearer."),
+        click.option(
+            "--kind",
+            type=kind,
+            help="The identity that the upstream sees: one for all callers (shared), or the caller's.",
+        ),
+        click.option("--name", help="The name by which handlers refer to it."),
         click.argument("file", required=False),
     ):
         command = decorate(command)

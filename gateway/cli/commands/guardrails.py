@@ -39,30 +39,40 @@ class GuardrailOptions(TypedDict):
 
 
 _OPTIONS = (
-    click.option("--name", help="Its name."),
-    click.option("--check", type=click.Choice([one.value for one in GuardrailCheck]), help="What is looked for."),
+    click.option("--name", help="The name of the guardrail."),
+    click.option("--check", type=click.Choice([one.value for one in GuardrailCheck]), help="The check."),
     click.option(
         "--phase",
         multiple=True,
         type=click.Choice([one.value for one in GuardrailPhase]),
-        help="When. May be given again.",
+        help="The phase; may be repeated.",
     ),
-    click.option("--action", type=click.Choice([one.value for one in GuardrailAction]), help="What a finding does."),
-    click.option("--position", type=click.IntRange(0, 1000), help="Lower ones run first (100)."),
-    click.option("--tool", multiple=True, metavar="GLOB", help="Only primitives whose name, or URI, fits."),
+    click.option(
+        "--action", type=click.Choice([one.value for one in GuardrailAction]), help="The action on a finding."
+    ),
+    click.option(
+        "--position", type=click.IntRange(0, 1000), help="The position in the order of guardrails, lowest first (100)."
+    ),
+    click.option(
+        "--tool", multiple=True, metavar="GLOB", help="Only primitives whose name or URI matches this pattern."
+    ),
     click.option("--source", multiple=True, metavar="SOURCE", help="Only primitives of this source."),
     click.option(
         "--origin",
         multiple=True,
         type=click.Choice([one.value for one in PrimitiveOrigin]),
-        help="Only those from there.",
+        help="Only primitives of this origin.",
     ),
-    click.option("--pattern", multiple=True, metavar="NAME", help="Only this pattern. May be given again."),
-    click.option("--max-bytes", type=int, help="The most bytes, with the check size."),
-    click.option("--hook", metavar="URL", help="Where the hook is, with the check http."),
+    click.option("--pattern", multiple=True, metavar="NAME", help="Only this pattern of the check; may be repeated."),
+    click.option("--max-bytes", type=int, help="The maximum size in bytes, for the check size."),
+    click.option("--hook", metavar="URL", help="The URL of the hook, for the check http."),
     click.option("--credential", help="The stored credential that signs the hook's requests."),
-    click.option("--timeout-ms", type=click.IntRange(50, 5000), help="How long a call waits for the hook (1000)."),
-    click.option("--fail", type=click.Choice(["open", "closed"]), help="What a hook without a valid answer does."),
+    click.option(
+        "--timeout-ms", type=click.IntRange(50, 5000), help="Milliseconds that a call waits for the hook (1000)."
+    ),
+    click.option(
+        "--fail", type=click.Choice(["open", "closed"]), help="The outcome when the hook gives no valid response."
+    ),
 )
 
 
@@ -127,9 +137,9 @@ def set_guardrail(context: AdminContext, file: str | None, **options: Unpack[Gua
 
 @guardrail.command("update")
 @click.argument("name")
-@click.option("--enable/--disable", "enabled", default=None, help="Let it check, or not.")
-@click.option("--position", type=click.IntRange(0, 1000), help="Lower ones run first.")
-@click.option("--action", type=click.Choice([one.value for one in GuardrailAction]), help="What a finding does.")
+@click.option("--enable/--disable", "enabled", default=None, help="Enable or disable the guardrail.")
+@click.option("--position", type=click.IntRange(0, 1000), help="The position in the order of guardrails, lowest first.")
+@click.option("--action", type=click.Choice([one.value for one in GuardrailAction]), help="The action on a finding.")
 @with_tenant
 def update_guardrail(
     context: AdminContext, name: str, enabled: bool | None, position: int | None, action: str | None

@@ -18,7 +18,7 @@ from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.primitives import Family
 
 _NOUN = "live-sources"
-name_option = click.option("--name", help="Its name, unique among the tenant's sources.")
+name_option = click.option("--name", help="The name, unique among the tenant's sources.")
 
 
 @click.group("live-source", cls=Commands)

@@ -54,18 +54,30 @@ class SetOptions(TypedDict):
 
 @click.command("set", epilog=_EXAMPLES)
 @click.argument("name")
-@click.option("--rename", metavar="NEW", help="Another name; the old one leads to the tool for 30 more days.")
-@click.option("--title", help="What a person reads.")
-@click.option("--description", help="What a model reads.")
-@click.option("--hide/--show", "hidden", default=None, help="Whether it stays out of clients' lists and calls.")
-@click.option("--enable/--disable", "enabled", default=None, help="Whether principals can list and call it.")
-@click.option("--safety", type=click.Choice([level.value for level in Safety]), help="Instead of the method's level.")
+@click.option("--rename", metavar="NEW", help="A new name; the old name keeps working for 30 days.")
+@click.option("--title", help="The title, for people.")
+@click.option("--description", help="The description, for models.")
+@click.option(
+    "--hide/--show", "hidden", default=None, help="Hide the tool from the lists and calls of clients, or show it."
+)
+@click.option("--enable/--disable", "enabled", default=None, help="Enable or disable the tool for all principals.")
+@click.option(
+    "--safety",
+    type=click.Choice([level.value for level in Safety]),
+    help="The safety level; it replaces the level of the method.",
+)
 @click.option("--hint", "hints", multiple=True, metavar="HINT=yes|no", help=f"One of {', '.join(_HINTS)}.")
-@click.option("--pin", "pins", multiple=True, metavar="ARGUMENT=VALUE", help="Always send this; callers cannot.")
-@click.option("--unpin", "unpins", multiple=True, metavar="ARGUMENT", help="Leave it to callers again.")
-@click.option("--pointer", help="Answer only what is at this JSON Pointer.")
-@click.option("--keep", multiple=True, metavar="PATH", help="Answer only such parts; `*` is every part.")
-@click.option("--drop", multiple=True, metavar="PATH", help="Answer all but such parts.")
+@click.option(
+    "--pin",
+    "pins",
+    multiple=True,
+    metavar="ARGUMENT=VALUE",
+    help="Always send this value; callers cannot set the argument.",
+)
+@click.option("--unpin", "unpins", multiple=True, metavar="ARGUMENT", help="Let callers set the argument again.")
+@click.option("--pointer", help="Return only the part of the response at this JSON Pointer.")
+@click.option("--keep", multiple=True, metavar="PATH", help="Return only the parts at this path; `*` matches any part.")
+@click.option("--drop", multiple=True, metavar="PATH", help="Remove the parts at this path.")
 @click.option("--default", "defaults", multiple=True, type=click.Choice(_MEMBERS), help="Restore the document's value.")
 @click.option("--reset", is_flag=True, help="Restore all values of the document.")
 @with_tenant
@@ -78,7 +90,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
     found, tag = context.admin.get_with_tag(place)
     if options["reset"]:
         if any(value for member, value in options.items() if member != "reset") or options["hidden"] is not None:
-            raise Failure("--reset takes everything away: give it alone", ExitCode.USAGE)
+            raise Failure("--reset removes the whole override; give it without other options", ExitCode.USAGE)
         context.admin.send("DELETE", f"{place}/override", if_match=tag)
         context.show({"reset": name}, lambda: f"{name} has no override")
         return
@@ -122,7 +134,7 @@ def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
     if any(cut.values()):
         wanted["result"] = {name: value for name, value in cut.items() if value}
     if twice := [member for member in options["defaults"] if member in wanted]:
-        raise Failure(f"--default {twice[0]} and another value for it do not go together", ExitCode.USAGE)
+        raise Failure(f"--default {twice[0]} cannot be combined with a value for {twice[0]}", ExitCode.USAGE)
     return wanted | dict.fromkeys(options["defaults"])
 
 

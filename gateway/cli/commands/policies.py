@@ -47,21 +47,24 @@ def show_policy(context: AdminContext) -> None:
 
 
 @policy.command("set")
-@click.option("--safe", type=_DECISION, help="What a call that only reads needs.")
-@click.option("--moderate", type=_DECISION, help="What a call that changes something needs.")
-@click.option("--dangerous", type=_DECISION, help="What a call that deletes something needs.")
+@click.option("--safe", type=_DECISION, help="The decision for calls that only read.")
+@click.option("--moderate", type=_DECISION, help="The decision for calls that change data.")
+@click.option("--dangerous", type=_DECISION, help="The decision for calls that delete data.")
 @click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help=f"One of {', '.join(LIMITS)}.")
 @click.option(
     "--http-origin",
     "origins",
     multiple=True,
     metavar="ORIGIN",
-    help="What declared `http` handlers may call, and nothing else; may be given again; `any` for everything.",
+    help="An origin that declared `http` handlers may call; may be repeated. No other origin is permitted; `any` "
+    "permits all.",
 )
-@click.option("--rules", "file", metavar="FILE", help="Replace the rules by those of FILE (JSON or YAML; - is stdin).")
+@click.option(
+    "--rules", "file", metavar="FILE", help="Replace the rules by the rules in FILE (JSON or YAML; - reads stdin)."
+)
 @click.option("--no-rules", is_flag=True, help="Remove all rules.")
 @click.option(
-    "--record", metavar="FILE", help="Replace what the audit trail contains of arguments; FILE as for --rules."
+    "--record", metavar="FILE", help="Replace the rules for arguments in the audit trail; FILE as for --rules."
 )
 @click.option("--no-record", is_flag=True, help="Record no arguments.")
 @with_tenant

@@ -18,7 +18,7 @@ from gateway.domain.tenancy.policy import Safety
 _NOUN = "profiles"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _KINDS = (
-    ("name", "names", "GLOB", "whose name, or URI, fits"),
+    ("name", "names", "GLOB", "whose name or URI matches this pattern"),
     ("source", "sources", "SOURCE", "of this source"),
     ("tag", "tags", "TAG", "of operations with this tag"),
     ("method", "methods", "METHOD", "of operations of this HTTP method"),
@@ -54,10 +54,10 @@ def profile_options(command: _Command) -> _Command:
         ("include", "Take only primitives", "; other --include options narrow further."),
     ):
         for kind, _, metavar, which in reversed(_KINDS):
-            text = f"{does} {which}. May be given again{ending}"
+            text = f"{does} {which}. May be repeated{ending}"
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
-    command = click.option("--description", help="What it is for.")(command)
-    command = click.option("--name", help="Its name, a part of its URL.")(command)
+    command = click.option("--description", help="The description, for people.")(command)
+    command = click.option("--name", help="The name, which is part of its URL.")(command)
     return click.argument("file", required=False)(command)
 
 

@@ -28,8 +28,14 @@ from gateway.cli.stdio.options import on_streams
 
 @click.command("serve", cls=LoggedCommand)
 @click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 selects a free port. Default: GATEWAY_PORT or 8080.",
+)
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="The data folder; default: GATEWAY_DATA_DIR or .gateway."
+)
 @json_option
 def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; calls in flight have GATEWAY_DRAIN_S seconds to finish.
@@ -50,8 +56,12 @@ def migrate() -> None:
 
 @click.command("try")
 @click.argument("spec")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: a free one.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: a free port.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="The folder for the data; default: a temporary folder, deleted at the end.",
+)
 @click.option("--stdio", "on_stdio", is_flag=True, help="Speak MCP on standard streams instead, as `gateway stdio`.")
 @base_url_option
 @prefix_option

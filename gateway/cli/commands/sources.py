@@ -40,8 +40,8 @@ from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "sources"
 
-removals_option = click.option("--yes", "-y", is_flag=True, help="Remove tools that are no longer there.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
+removals_option = click.option("--yes", "-y", is_flag=True, help="Permit an update that removes tools.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only report the result; nothing is stored.")
 
 
 @click.group(cls=Commands)

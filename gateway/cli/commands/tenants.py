@@ -47,7 +47,7 @@ def show_tenant(context: AdminContext, slug: str) -> None:
 
 @tenant.command("create")
 @click.argument("slug")
-@click.option("--name", help="A name for people; default: the slug.")
+@click.option("--name", help="The display name; default: the slug.")
 @with_admin
 def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
     """Create a tenant; SLUG is part of its URL."""
@@ -73,10 +73,10 @@ def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
     "allowed",
     multiple=True,
     metavar="HOST:PORT",
-    help="Add a private upstream, or unix:/path; may be given again.",
+    help="Add a private upstream, host:port or unix:/path; may be repeated.",
 )
 @click.option(
-    "--withdraw", "withdrawn", multiple=True, metavar="HOST:PORT", help="Take one out, or `all`; may be given again."
+    "--withdraw", "withdrawn", multiple=True, metavar="HOST:PORT", help="Remove an entry, or `all`; may be repeated."
 )
 @with_admin
 def change_egress(context: AdminContext, slug: str, allowed: tuple[str, ...], withdrawn: tuple[str, ...]) -> None:

@@ -48,7 +48,7 @@ def show_endpoint(context: AdminContext, name: str) -> None:
 @click.argument("name")
 @click.argument("sent_to", metavar="URL")
 @_kind_option
-@click.option("--description", default="", help="What it is for.")
+@click.option("--description", default="", help="The description, for people.")
 @with_tenant
 def create_endpoint(context: AdminContext, name: str, sent_to: str, kinds: Sequence[str], description: str) -> None:
     """Send events to URL and print the secret, which is not shown again; without --kind, every kind is sent."""
@@ -59,10 +59,10 @@ def create_endpoint(context: AdminContext, name: str, sent_to: str, kinds: Seque
 
 @webhook_endpoint.command("update")
 @click.argument("name")
-@click.option("--send-to", help="Another URL.")
+@click.option("--send-to", help="The new URL.")
 @_kind_option
-@click.option("--description", help="What it is for.")
-@click.option("--enable/--disable", "enabled", default=None, help="Send new events, or do not.")
+@click.option("--description", help="The description, for people.")
+@click.option("--enable/--disable", "enabled", default=None, help="Resume or pause delivery.")
 @with_tenant
 def update_endpoint(
     context: AdminContext,
@@ -104,8 +104,10 @@ def test_endpoint(context: AdminContext, name: str) -> None:
 
 @webhook_endpoint.command("deliveries")
 @click.argument("name")
-@click.option("--state", type=click.Choice([str(state) for state in DeliveryState]), help="Only those in this state.")
-@click.option("--kind", help="Only those of this kind of event.")
+@click.option(
+    "--state", type=click.Choice([str(state) for state in DeliveryState]), help="Only deliveries in this state."
+)
+@click.option("--kind", help="Only deliveries of this kind of event.")
 @limit_option
 @with_tenant
 def list_deliveries(context: AdminContext, name: str, state: str | None, kind: str | None, limit: int | None) -> None:

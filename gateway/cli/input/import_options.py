@@ -17,19 +17,19 @@ class ImportArguments(SelectionOptions):
     logins: tuple[str, ...]
 
 
-base_url_option = click.option("--base-url", help="URL of the API, instead of the document's.")
-prefix_option = click.option("--prefix", help="Put in front of every tool's name.")
+base_url_option = click.option("--base-url", help="The base URL of the API; it replaces the servers of the document.")
+prefix_option = click.option("--prefix", help="The prefix of every tool name.")
 expose_option = click.option(
     "--expose",
     type=click.Choice([form.value for form in Exposure]),
-    help="A tool for each operation, seven query tools for all of them, or both; default: tools.",
+    help="tools: one tool for each operation; query: seven query tools for all operations; or both. Default: tools.",
 )
 output_schemas_option = click.option(
     "--output-schemas/--no-output-schemas",
     default=None,
-    help="List what the tools answer, and hold answers to it; default: no.",
+    help="List output schemas, which results must match; default: no.",
 )
-entry_option = click.option("--entry", metavar="PATH", help="The outermost file of an archive, if it is not clear.")
+entry_option = click.option("--entry", metavar="PATH", help="The root document of an archive, if several are possible.")
 credential_option = click.option(
     "--credential",
     "credentials",
@@ -42,5 +42,5 @@ login_option = click.option(
     "logins",
     multiple=True,
     metavar="SCHEME=USER:PASSWORD",
-    help="The same for a scheme of HTTP Basic, which has two parts.",
+    help="The user name and password of a security scheme for HTTP Basic.",
 )

@@ -33,29 +33,27 @@ def _choice(name: str, values: Sequence[str], about: str) -> _Option:
 
 
 _PRIMITIVES = (
-    _choice("origin", list(PrimitiveOrigin), "Only what comes from there."),
-    _choice("safety", list(Safety), "Only what has this level in force."),
-    click.option("--enabled/--disabled", default=None, help="Only what clients have, or have not."),
+    _choice("origin", list(PrimitiveOrigin), "Only items of this origin."),
+    _choice("safety", list(Safety), "Only items with this effective safety level."),
+    click.option("--enabled/--disabled", default=None, help="Only items that are enabled or disabled."),
 )
 _FILTERS: Mapping[str, Sequence[_Option]] = {
     "tenants": (),
     "keys": (
-        _choice("scope", list(Scope), "Only keys that may be used for this."),
+        _choice("scope", list(Scope), "Only keys with this scope."),
         _choice("state", list(KeyState), "Only keys in this state."),
         click.option("--profile", help="Only keys that are bound to this profile."),
     ),
-    "issuers": (
-        click.option("--enabled/--disabled", default=None, help="Only issuers whose tokens are accepted, or are not."),
-    ),
+    "issuers": (click.option("--enabled/--disabled", default=None, help="Only issuers that are enabled or disabled."),),
     "people": (
-        click.option("--denied/--not-denied", default=None, help="Only people who are denied, or are not."),
+        click.option("--denied/--not-denied", default=None, help="Only people who are denied or allowed."),
         click.option("--issuer", help="Only people of the issuer of this name."),
     ),
-    "sources": (_choice("expose", list(Exposure), "Only sources whose operations are reached so."),),
+    "sources": (_choice("expose", list(Exposure), "Only sources that are exposed in this form."),),
     "live-sources": (
         _choice("kind", list(LiveKind), "Only live sources of this kind."),
         _choice("state", list(AttachmentState), "Only live sources in this state."),
-        click.option("--enabled/--disabled", default=None, help="Only those that are attached at all, or are not."),
+        click.option("--enabled/--disabled", default=None, help="Only live sources that are enabled or disabled."),
     ),
     "tools": (*_PRIMITIVES, click.option("--source", help="Only tools of the source of this name.")),
     "resources": _PRIMITIVES,
@@ -63,24 +61,28 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     "prompts": _PRIMITIVES,
     "profiles": (),
     "credentials": (
-        _choice("place", list(CredentialLocation), "Only credentials that go there."),
+        _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
         _choice("kind", list(CredentialKind), "Only credentials of this kind."),
     ),
     "guardrails": (
         _choice("check", list(GuardrailCheck), "Only guardrails with this check."),
-        click.option("--enabled/--disabled", default=None, help="Only those that check, or do not."),
+        click.option("--enabled/--disabled", default=None, help="Only guardrails that are enabled or disabled."),
     ),
     "webhooks": (),
     "webhook-endpoints": (
-        click.option("--enabled/--disabled", default=None, help="Only those that receive events, or do not."),
-        click.option("--failing/--not-failing", default=None, help="Only those whose last attempt failed, or did not."),
+        click.option("--enabled/--disabled", default=None, help="Only endpoints that are enabled or disabled."),
+        click.option(
+            "--failing/--not-failing", default=None, help="Only endpoints whose last attempt failed or succeeded."
+        ),
     ),
     "audit-sinks": (
-        click.option("--failing/--not-failing", default=None, help="Only sinks that failed last, or did not."),
+        click.option(
+            "--failing/--not-failing", default=None, help="Only sinks whose last delivery failed or succeeded."
+        ),
     ),
     "watches": (
         click.option("--credential", help="Only watches that send this credential."),
-        click.option("--failing/--not-failing", default=None, help="Only watches whose last look failed, or did not."),
+        click.option("--failing/--not-failing", default=None, help="Only watches whose last poll failed or succeeded."),
     ),
 }
 _SORTS: Mapping[str, Sequence[str]] = {
@@ -109,7 +111,7 @@ def list_options(noun: str) -> _Option:
             limit_option,
             click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=_about(names)),
             *reversed(_FILTERS[noun]),
-            click.option("--search", metavar="TEXT", help="Only what has this text in a name or description."),
+            click.option("--search", metavar="TEXT", help="Only items with this text in a name or description."),
         )
         for option in options:
             command = option(command)
@@ -119,7 +121,7 @@ def list_options(noun: str) -> _Option:
 
 
 def _about(names: Sequence[str]) -> str:
-    return f"Order by {' or '.join(names)}; `-` in front: from the last to the first, as in --sort=-{names[-1]}."
+    return f"Order by {' or '.join(names)}; a `-` in front reverses the order, as in --sort=-{names[-1]}."
 
 
 def _text(value: object) -> str:

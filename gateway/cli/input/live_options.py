@@ -41,32 +41,45 @@ class LiveOptions(TypedDict):
 def live_options(command: _Command) -> _Command:
     """Add the fields of one live source to a command."""
     for decorate in (
-        click.option("--enabled/--disabled", default=None, help="Whether it is attached at all."),
+        click.option("--enabled/--disabled", default=None, help="Enable or disable the live source."),
         click.option(
             "--expose",
             type=click.Choice([form.value for form in Exposure]),
-            help="Its tools as tools, through the query tools, or both; default: tools.",
+            help="List its tools as tools, through the query tools, or both; default: tools.",
         ),
         click.option(
             "--accept-changes/--review-changes",
             "accepts_changes",
             default=None,
-            help="Whether new tools and changed definitions need no review.",
+            help="Accept new tools and changed definitions with or without a review.",
         ),
         click.option(
-            "--safety", multiple=True, metavar="TOOL=LEVEL", help=f"A level of a remote tool: {', '.join(Safety)}."
+            "--safety",
+            multiple=True,
+            metavar="TOOL=LEVEL",
+            help=f"The safety level of a remote tool: {', '.join(Safety)}.",
         ),
-        click.option("--exclude", multiple=True, metavar="GLOB", help="Remote names to leave out; may be given again."),
-        click.option("--include", multiple=True, metavar="GLOB", help="Remote names to take; may be given again."),
         click.option(
-            "--caller-credential", metavar="NAME", help="The credential of calls, which names the caller; empty: none."
+            "--exclude", multiple=True, metavar="GLOB", help="A pattern of remote names to exclude; may be repeated."
         ),
-        click.option("--credential", metavar="NAME", help="The stored credential to send; empty: none."),
-        click.option("--prefix", help="Precedes the names of its tools and prompts; empty: none."),
-        click.option("--timeout", "timeout_s", type=click.FloatRange(1, 300), help="Seconds for one request."),
-        click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable of the program, for --program."),
+        click.option(
+            "--include", multiple=True, metavar="GLOB", help="A pattern of remote names to include; may be repeated."
+        ),
+        click.option(
+            "--caller-credential",
+            metavar="NAME",
+            help="The credential that names the caller, for calls; empty for none.",
+        ),
+        click.option("--credential", metavar="NAME", help="The stored credential to send; empty for none."),
+        click.option("--prefix", help="The prefix of the names of its tools and prompts; empty for none."),
+        click.option(
+            "--timeout", "timeout_s", type=click.FloatRange(1, 300), help="The time limit of one request, in seconds."
+        ),
+        click.option(
+            "--env", multiple=True, metavar="NAME=VALUE", help="An environment variable of the program, for --program."
+        ),
         click.option("--header", multiple=True, metavar="NAME=VALUE", help="A header of each request, for --mcp."),
-        click.option("--transport", type=click.Choice(["auto", "streamable", "sse"]), help="For --mcp."),
+        click.option("--transport", type=click.Choice(["auto", "streamable", "sse"]), help="The transport, for --mcp."),
         click.option("--program", metavar="LINE", help="A program that the gateway starts; for the operator."),
         click.option("--agent", is_flag=True, help="A program that connects to the gateway."),
         click.option("--neovim", metavar="ADDRESS", help="An editor: unix:/path/of.sock or tcp:HOST:PORT."),

@@ -32,9 +32,7 @@ DURATION = DurationType()
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Store the value for the running command. The command line replaces an earlier value; environment and default do
-    not.
-    """
+    """Store an option's value for the running command. Only a value from the command line replaces a stored one."""
     name = str(parameter.name)
     if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
         context.meta[f"{_META}{name}"] = value
@@ -46,9 +44,7 @@ def _kept(name: str) -> object:
     return click.get_current_context().meta.get(f"{_META}{name}")
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, expose_value=False, callback=_keep, help="Answer with JSON."
-)
+json_option = click.option("--json", "as_json", is_flag=True, expose_value=False, callback=_keep, help="Print JSON.")
 url_option = click.option(
     "--url",
     envvar="GATEWAY_URL",
@@ -56,7 +52,7 @@ url_option = click.option(
     show_default=True,
     expose_value=False,
     callback=_keep,
-    help="Where the gateway is.",
+    help="The URL of the gateway.",
 )
 tenant_option = click.option(
     "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_keep, help="The tenant's slug."
@@ -69,16 +65,16 @@ folder_option = click.option(
     show_default=True,
     expose_value=False,
     callback=_keep,
-    help="Where a gateway on this machine keeps its operator key.",
+    help="The data folder of a gateway on this machine, which contains its operator key.",
 )
 key_option = click.option(
     "--key",
     expose_value=False,
     callback=_keep,
-    help="The credential; better in the environment, where no process list shows it.",
+    help="The credential. Safer in the environment: process lists show options.",
 )
-limit_option = click.option("--limit", type=click.IntRange(min=1), help="At most so many; default: all.")
-confirm_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+limit_option = click.option("--limit", type=click.IntRange(min=1), help="The maximum number of items; default: all.")
+confirm_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
 def wants_json() -> bool:

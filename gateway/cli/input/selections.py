@@ -10,9 +10,9 @@ from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _KINDS = (
     ("tag", "TAG", "with this tag"),
-    ("path", "GLOB", "whose path fits"),
+    ("path", "GLOB", "whose path matches this pattern"),
     ("method", "METHOD", "of this HTTP method"),
-    ("operation", "GLOB", "whose operationId fits"),
+    ("operation", "GLOB", "whose operationId matches this pattern"),
 )
 
 
@@ -32,7 +32,7 @@ class SelectionOptions(TypedDict):
 
 def selection_options(command: _Command) -> _Command:
     """Add the options that select operations to a command."""
-    everything = "Forget the choice made before: take every operation that the document wants taken."
+    everything = "Remove the stored selection; the extensions of the document decide."
     decorate = click.option("--all-operations", is_flag=True, help=everything)
     command = decorate(command)
     for verb, does, ending in (
@@ -40,7 +40,7 @@ def selection_options(command: _Command) -> _Command:
         ("include", "Take only operations", "; other --include options narrow further."),
     ):
         for kind, metavar, which in _KINDS:
-            text = f"{does} {which}. May be given again{ending}"
+            text = f"{does} {which}. May be repeated{ending}"
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
     return command
 

@@ -30,19 +30,27 @@ Examples:
 
 
 @click.command("stdio", epilog=_EPILOG)
-@click.option("--spec", "specs", multiple=True, metavar="SPEC", help="A path or URL to serve. May be given again.")
+@click.option(
+    "--spec", "specs", multiple=True, metavar="SPEC", help="The path or URL of a document to serve; may be repeated."
+)
 @click.option("--url", metavar="URL", help="The MCP URL of a tenant, or the URL of a gateway with --tenant.")
-@click.option("--client-lines", is_flag=True, help="Print ready configuration for known clients, and end.")
-@click.option("--prefix", "prefixes", multiple=True, help="Put in front of tool names; with several SPECs, one each.")
-@click.option("--base-url", "base_urls", multiple=True, help="URL of the API; with several SPECs, one each.")
+@click.option("--client-lines", is_flag=True, help="Print configuration for known clients, and exit.")
+@click.option("--prefix", "prefixes", multiple=True, help="The prefix of tool names; with several SPECs, one each.")
+@click.option("--base-url", "base_urls", multiple=True, help="The base URL of the API; with several SPECs, one each.")
 @expose_option
 @selection_options
 @output_schemas_option
 @credential_option
 @login_option
-@click.option("--safe", type=_DECISION, default="allow", show_default=True, help="What a call that only reads needs.")
-@click.option("--moderate", type=_DECISION, default="allow", show_default=True, help="What a changing call needs.")
-@click.option("--dangerous", type=_DECISION, default="confirm", show_default=True, help="What a deleting call needs.")
+@click.option(
+    "--safe", type=_DECISION, default="allow", show_default=True, help="The decision for calls that only read."
+)
+@click.option(
+    "--moderate", type=_DECISION, default="allow", show_default=True, help="The decision for calls that change data."
+)
+@click.option(
+    "--dangerous", type=_DECISION, default="confirm", show_default=True, help="The decision for calls that delete data."
+)
 @key_option
 @tenant_option
 def stdio(specs: tuple[str, ...], url: str | None, client_lines: bool, **options: Unpack[StdioOptions]) -> None:

@@ -1,4 +1,4 @@
-"""The definitions of the query tools: names, descriptions, input and output schemas. All tenants get the same ones."""
+"""Definitions of the query tools: names, descriptions, input and output schemas; the same for all tenants."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -32,12 +32,11 @@ _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _FLAG: Schema = {"type": "boolean"}
 _NUMBER: Schema = {"type": "integer"}
 
-_SOURCE = {"source": _text("Name of the API; needed only where several are exposed and the answer would be ambiguous.")}
+_SOURCE = {"source": _text("Name of the API; required only if several APIs are exposed and the request is ambiguous.")}
 _ENDPOINT = {
     "operation": _text(
-        "Which endpoint: `operation` as lists show it, such as `GET /pets/{id}` or `TOOL name`; its operationId or tool"
-        " name will do."
-        " In its place: `path` and `method`.",
+        "The endpoint: the `operation` from a list, such as `GET /pets/{id}` or `TOOL name`, or its operationId or "
+        "tool name. Alternatively give `path` and `method`.",
         _LONGEST_OPERATION,
     ),
     "path": _text("The path as listed, such as /pets/{id}; with `method`.", _LONGEST_OPERATION),
@@ -52,32 +51,32 @@ _PAGE: Mapping[str, Schema] = {
         "minimum": 1,
         "maximum": MOST_PER_PAGE,
         "default": DEFAULT_LIMIT,
-        "description": f"Most items in one answer (default: {DEFAULT_LIMIT}).",
+        "description": f"Maximum number of items in the result (default: {DEFAULT_LIMIT}).",
     },
     "offset": {
         "type": "integer",
         "minimum": 0,
         "maximum": _MOST_OFFSET,
         "default": 0,
-        "description": "How many items to leave out at the beginning.",
+        "description": "Number of items to skip.",
     },
-    "cursor": _text("`nextCursor` of the answer before, with otherwise the same arguments; in place of `offset`."),
+    "cursor": _text("`nextCursor` of the previous result, with otherwise the same arguments; replaces `offset`."),
 }
 _DEPTH: Mapping[str, Schema] = {
     "resolve": {
         "type": "boolean",
         "default": False,
-        "description": "Replace every `$ref` by what it points at; circles stay. By default they are kept.",
+        "description": "Replace every `$ref` by its target, except circular ones (default: false).",
     },
     "depth": {
         "type": "integer",
         "minimum": 0,
         "maximum": MAX_DEPTH,
-        "description": "Replace `$ref`s only so many levels inside each other; wins over `resolve`.",
+        "description": "Number of nested levels of `$ref` to replace; overrides `resolve`.",
     },
     "pointer": _text(
-        "Answer only with the part at this JSON Pointer, such as the one in a `$cut`: answers have at most"
-        f" {LARGEST_ANSWER} bytes, and what does not fit is left out behind such pointers.",
+        "Return only the part at this JSON Pointer, such as the one in a `$cut`: results have at most"
+        f" {LARGEST_ANSWER} bytes, and a `$cut` with a pointer replaces each omitted part.",
         LONGEST_POINTER,
     ),
     "offset": {
@@ -85,7 +84,7 @@ _DEPTH: Mapping[str, Schema] = {
         "minimum": 0,
         "maximum": 2**31,
         "default": 0,
-        "description": "With `pointer`: begin with this member, as given by `$cut`.",
+        "description": "With `pointer`: the first member to return, from `$cut`.",
     },
 }
 _PAGED: Mapping[str, Schema] = {"total": _NUMBER, "limit": _NUMBER, "offset": _NUMBER, "nextCursor": _TEXT}
@@ -140,15 +139,16 @@ DEFINITIONS: Mapping[str, bytes] = {
     "get_api_info": _tool(
         "get_api_info",
         "API overview",
-        "What an API is: title, version, description, servers, tags, and how many endpoints and schemas it has. Without"
-        " `source`, every API that is exposed here. Begin here.",
+        "Describes an API: title, version, description, servers, tags, and the number of endpoints and schemas. "
+        "Without `source`, describes every exposed API. Start here.",
         _object(_SOURCE),
         _object({**_ABOUT, "sources": _list_of(_object(_ABOUT, "source", "title", "totalEndpoints", "totalSchemas"))}),
     ),
     "list_endpoints": _tool(
         "list_endpoints",
         "List endpoints",
-        "The endpoints of an API, page by page, of one method or tag if wanted. `total` counts all that fit.",
+        "Lists the endpoints of an API in pages, optionally of one method or tag. `total` is the number of all "
+        "matches.",
         _object({**_SOURCE, "method": _METHOD, "tag": _text("Only endpoints with this tag."), **_PAGE}),
         _object(
             {"endpoints": _list_of(_object(_LISTED, "operation", "path", "method")), **_PAGED},
@@ -158,17 +158,17 @@ DEFINITIONS: Mapping[str, bytes] = {
     "search_endpoints": _tool(
         "search_endpoints",
         "Search endpoints",
-        "Endpoints that fit some words, the best first: path, operationId, summary, description, tags and names of"
-        " parameters are searched.",
+        "Finds endpoints by words, best match first. Searches path, operationId, summary, description, tags and "
+        "names of parameters.",
         _object(
             {
                 **_SOURCE,
-                "query": _text("Words to look for, in any order."),
+                "query": _text("Words to find, in any order."),
                 "searchIn": {
                     "type": "string",
                     "enum": ["all", *FIELDS],
                     "default": "all",
-                    "description": "Where to look.",
+                    "description": "The field to search.",
                 },
                 **_PAGE,
             },
@@ -195,8 +195,8 @@ DEFINITIONS: Mapping[str, bytes] = {
     "get_endpoint_details": _tool(
         "get_endpoint_details",
         "Endpoint details",
-        "Everything about one endpoint: parameters, request body, responses, servers and security as they apply to it,"
-        f" and as `inputSchema` the arguments that `{CALL}` takes for it.",
+        "Describes one endpoint: parameters, request body, responses, servers and security, and in `inputSchema` the "
+        "arguments for `{CALL}`.",
         _object(
             {
                 **_SOURCE,
@@ -227,7 +227,7 @@ DEFINITIONS: Mapping[str, bytes] = {
     "list_schemas": _tool(
         "list_schemas",
         "List schemas",
-        "The named schemas of an API, page by page. `total` counts all of them.",
+        "Lists the named schemas of an API in pages. `total` is the number of all schemas.",
         _object({**_SOURCE, **_PAGE}),
         _object(
             {
@@ -251,8 +251,8 @@ DEFINITIONS: Mapping[str, bytes] = {
     "get_schema_details": _tool(
         "get_schema_details",
         "Schema details",
-        "One named schema, every schema it leads to (`dependencies`), and the schemas and endpoints that lead to it"
-        " (`usedBy`).",
+        "Describes one named schema, all schemas that it references (`dependencies`), and the schemas and endpoints "
+        "that reference it (`usedBy`).",
         _object({**_SOURCE, "name": _text("The name of the schema, or the `$ref` to it."), **_DEPTH}, "name"),
         _object(
             {
@@ -271,14 +271,18 @@ DEFINITIONS: Mapping[str, bytes] = {
     CALL: _tool(
         CALL,
         "Call endpoint",
-        "Call one endpoint, with the arguments that `get_endpoint_details` shows as `inputSchema`. It is judged,"
-        " limited and recorded like a tool of its own.",
+        "Calls one endpoint with the arguments described by the `inputSchema` of `get_endpoint_details`. Policy, "
+        "limits and the audit trail treat the call like a call of a separate tool.",
         _object(
             {
                 **_SOURCE,
                 **_ENDPOINT,
                 "method": _METHOD,
-                "arguments": {"type": "object", "description": "Its arguments by name.", "default": {}},
+                "arguments": {
+                    "type": "object",
+                    "description": "The arguments of the endpoint, by name.",
+                    "default": {},
+                },
             }
         ),
     ),

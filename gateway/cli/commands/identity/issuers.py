@@ -18,19 +18,19 @@ _admit_option = click.option(
     "admitted",
     metavar="everyone|group=NAME|scope=NAME|subject=NAME",
     multiple=True,
-    help="Whom the tenant admits; may be repeated.",
+    help="A rule that admits users; may be repeated.",
 )
 _profile_option = click.option(
-    "--profile", "profiles", multiple=True, help="Admit them at this profile only; may be repeated."
+    "--profile", "profiles", multiple=True, help="Admit them only at this profile; may be repeated."
 )
 _OPTIONS = (
-    click.option("--jwks-url", help="Where the signing keys are, if the issuer has no metadata."),
+    click.option("--jwks-url", help="The URL of the signing keys, if the issuer has no metadata."),
     click.option("--audience", "audiences", multiple=True, help="Another accepted audience (operator only)."),
     click.option("--algorithm", "algorithms", multiple=True, help="A signature algorithm that it uses."),
     click.option("--groups-claim", help="The claim with the groups: a name or a JSON Pointer (groups)."),
     click.option("--subject-claim", help="The claim that names the person (sub)."),
     click.option("--max-lifetime", "max_lifetime_s", type=int, help="Seconds for which a token is accepted (3600)."),
-    click.option("--enable/--disable", "enabled", default=None, help="Accept its tokens, or do not."),
+    click.option("--enable/--disable", "enabled", default=None, help="Accept or refuse its tokens."),
 )
 
 

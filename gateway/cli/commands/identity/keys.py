@@ -42,11 +42,11 @@ def list_keys(context: AdminContext, wanted: ListArguments) -> None:
     multiple=True,
     default=(Scope.MCP.value,),
     show_default=True,
-    help="What it may be used for; may be given again. A key grants scopes that it has itself.",
+    help="A scope of the key; may be repeated. A key can only grant scopes that it has.",
 )
-@click.option("--subject", help="Its principal; default: the key itself.")
-@click.option("--profile", help="The only profile it may be used at.")
-@click.option("--expires", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="When it ends, in UTC.")
+@click.option("--subject", help="The principal of the key; default: the key itself.")
+@click.option("--profile", help="The only profile where the key is valid.")
+@click.option("--expires", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="The expiry time, in UTC.")
 @with_tenant
 def create_key(
     context: AdminContext,
@@ -80,7 +80,7 @@ def show_key(context: AdminContext, key_id: str) -> None:
     "--overlap",
     type=DURATION,
     default="0s",
-    help="How long the old secret remains valid, such as 24h or 7d; default: it ends at once.",
+    help="Time for which the old secret remains valid, such as 24h or 7d; default: none.",
 )
 @with_tenant
 def rotate_key(context: AdminContext, key_id: str, overlap: int) -> None:

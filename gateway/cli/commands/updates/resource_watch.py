@@ -27,7 +27,7 @@ _PAUSES_S = (0.2, 5.0)
 
 @click.command("watch")
 @click.argument("uris", nargs=-1, required=True, metavar="URI...")
-@click.option("--count", type=click.IntRange(min=1), help="End after so many updates; default: on Ctrl-C.")
+@click.option("--count", type=click.IntRange(min=1), help="Exit after this number of updates; default: on Ctrl-C.")
 @key_option
 @url_option
 @tenant_option

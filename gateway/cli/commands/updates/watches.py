@@ -41,7 +41,7 @@ def show_watch(context: AdminContext, watch_id: str) -> None:
 @watch.command("create")
 @click.argument("uri")
 @click.argument("looked_at", metavar="URL")
-@click.option("--interval", type=_INTERVAL, default=60, show_default=True, help="Seconds between two looks.")
+@click.option("--interval", type=_INTERVAL, default=60, show_default=True, help="Seconds between two polls.")
 @click.option("--credential", help="The stored credential to send.")
 @with_tenant
 def create_watch(context: AdminContext, uri: str, looked_at: str, interval: int, credential: str | None) -> None:
@@ -55,9 +55,9 @@ def create_watch(context: AdminContext, uri: str, looked_at: str, interval: int,
 
 @watch.command("update")
 @click.argument("watch_id", metavar="ID")
-@click.option("--look-at", "looked_at", help="What is looked at instead.")
-@click.option("--interval", type=_INTERVAL, help="Seconds between two looks.")
-@click.option("--credential", help="The stored credential to send; empty: none.")
+@click.option("--look-at", "looked_at", help="The new URL to poll.")
+@click.option("--interval", type=_INTERVAL, help="Seconds between two polls.")
+@click.option("--credential", help="The stored credential to send; empty for none.")
 @with_tenant
 def update_watch(
     context: AdminContext, watch_id: str, looked_at: str | None, interval: int | None, credential: str | None

@@ -70,7 +70,9 @@ def rotate_webhook(context: AdminContext, name: str) -> None:
 @webhook.command("test")
 @click.argument("name")
 @click.argument("uri")
-@click.option("--secret", envvar="GATEWAY_WEBHOOK_SECRET", help="What it signs with; better in the environment.")
+@click.option(
+    "--secret", envvar="GATEWAY_WEBHOOK_SECRET", help="The signing secret; safer in the environment variable."
+)
 @with_tenant
 def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None) -> None:
     """Send a signed delivery that reports a change of URI, as the tenant's own system would."""
