@@ -31,6 +31,7 @@ TITLES = {
     "OAS-3": "each operation is ok, degraded or skipped, with its reason",
     "OAS-4": "listed schemas are valid, self-contained and object-rooted",
     "OAS-7": "references outside the document are never fetched",
+    "OAS-8": "what a document's own examples show is accepted, and a choice has one branch that decides or none",
     "PRG-4": "a taken name is refused and the original stays",
     "RES-3": "cursors are opaque, signed, bound to tenant and profile",
     "SAF-1": "every tool has a safety level with reasons",

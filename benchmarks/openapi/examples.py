@@ -153,8 +153,10 @@ class _Walk:
         values += found["examples"] if isinstance(found.get("examples"), list) else []
         for value in values:
             yield DocumentExample(where=where, value=value, listed=listed, is_whole=is_whole)
+        if found.keys().isdisjoint(_BRANCHES):
+            shown = self._unwrap(shown)
         for name, part in _object(found.get("properties")).items():
-            inner = self._find(shown, name)
+            inner = _object(shown.get("properties")).get(name)
             if inner is not None and not any(self._follow(part).get(hidden) for hidden in _HIDDEN):
                 yield from self._schemas(f"{where}/{name}", part, inner, depth + 1)
         for keyword in ("items", "additionalProperties"):
@@ -167,12 +169,10 @@ class _Walk:
             for number, (part, inner) in enumerate(zip(branches, others, strict=False)):
                 yield from self._schemas(f"{where}/{keyword}/{number}", part, inner, depth + 1)
 
-    def _find(self, shown: Json, name: str) -> Any:
-        """The listed schema of a property: of the schema itself, or of a branch that only adds null."""
-        for candidate in (shown, *map(self._resolve, _list(shown.get("anyOf")))):
-            if name in _object(candidate.get("properties")):
-                return candidate["properties"][name]
-        return None
+    def _unwrap(self, shown: Json) -> Json:
+        """The listed schema without the constant or the null that was added to it."""
+        wrapped = next((shown[keyword] for keyword in ("allOf", "anyOf") if keyword in shown), None)
+        return shown if wrapped is None else self._resolve(wrapped[0])
 
     def _follow(self, node: Any) -> Json:
         for _ in range(_LONGEST_CHAIN):

@@ -72,6 +72,19 @@ class ListedPrice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleCounts:
+    """Examples of a document's requests: those that fit, fit once a schema was relaxed, do not fit, or are too large.
+
+    An example that does not fit degrades its operation.
+    """
+
+    accepted: int = 0
+    relaxed: int = 0
+    refused: int = 0
+    unchecked: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
     """Import results of every operation of a document, and the cost for a client to list them.
 
@@ -85,6 +98,8 @@ class ImportReport:
     dearest: tuple[ListedPrice, ...] = ()
     overrides: tuple[OverrideReport, ...] = ()
     listed: int | None = None
+    examples: ExampleCounts | None = None
+    """None in reports of an older version."""
 
     @property
     def tools_listed(self) -> int:

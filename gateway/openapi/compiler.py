@@ -4,6 +4,7 @@ Each operation is compiled separately. An operation that cannot be compiled is s
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gateway.domain.json_access import Object
 from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
@@ -13,6 +14,7 @@ from gateway.openapi.document.json_access import Unusable, list_at, object_at, q
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.document.swagger2 import convert
 from gateway.openapi.operation.bodies import Bodies, Body
+from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.input_schema import compose_input
 from gateway.openapi.operation.names import ToolName, grants, name_tools
 from gateway.openapi.operation.operations import Operation, list_operations
@@ -82,6 +84,7 @@ class _Compiler:
         )
         components = Components(dialect)
         self._components = components
+        self._examples = ExampleChecks(components)
         self._outputs = Outputs(references, dialect) if options.output_schemas else None
         self._parameters = Parameters(references, components, dialect=document.dialect)
         self._bodies = Bodies(references, components, dialect=document.dialect)
@@ -116,7 +119,10 @@ class _Compiler:
             title=self._document.title,
             version=self._document.version,
             operations=tuple(compiled),
-            report=report_import(reports, self._listed(compiled), (*choice.warnings(), *self._warnings.texts())),
+            report=replace(
+                report_import(reports, self._listed(compiled), (*choice.warnings(), *self._warnings.texts())),
+                examples=self._examples.counts,
+            ),
             scheme_names=self._schemes.names,
             outline=self._outline(chosen, compiled, is_part=choice.leaves_out) if self._options.outline else b"",
         )
@@ -160,7 +166,7 @@ class _Compiler:
         template = read_template(operation.path)
         parts, losses = self._read(operation, template)
         plan, arguments = plan_request(operation, template, parts)
-        schema = compose_input(arguments, self._components)
+        schema = compose_input(arguments, self._components, self._examples)
         if name.reason is not None:
             self._warnings.add(operation.identity, f"its tool is called {name.text}: the plain name {name.reason}")
         made = CompiledOperation(

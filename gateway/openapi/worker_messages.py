@@ -8,7 +8,14 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from gateway.domain.sources import Compilation, CompiledOperation, ImportReport, ListedPrice, OperationReport
+from gateway.domain.sources import (
+    Compilation,
+    CompiledOperation,
+    ExampleCounts,
+    ImportReport,
+    ListedPrice,
+    OperationReport,
+)
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 
@@ -44,6 +51,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     tools_list_bytes: int
     listed: int | None
     dearest: tuple[ListedPrice, ...]
+    examples: ExampleCounts | None = None
 
 
 class Operations(msgspec.Struct, frozen=True, tag=True):
@@ -114,6 +122,7 @@ def send_compilation(compilation: Compilation) -> Iterator[Message]:
         tools_list_bytes=report.tools_list_bytes,
         listed=report.listed,
         dearest=report.dearest,
+        examples=report.examples,
     )
     for operations in _batches(compilation.operations, lambda made: len(made.definition)):
         yield Operations(operations)
@@ -185,6 +194,7 @@ class WorkerAnswer:
             tools_list_bytes=opening.tools_list_bytes,
             listed=opening.listed,
             dearest=opening.dearest,
+            examples=opening.examples,
         )
         return Compilation(
             title=opening.title,

@@ -57,6 +57,15 @@ class OverrideReportShown(CopiedModel):
     ]
 
 
+class ExamplesShown(CopiedModel):
+    """The number of examples of the document's requests, by the result of checking them against the listed schemas."""
+
+    accepted: Annotated[int, Field(description="Examples that fit.")]
+    relaxed: Annotated[int, Field(description="Examples that fit since a keyword that they contradict is not checked.")]
+    refused: Annotated[int, Field(description="Examples of another shape; each degrades its operation.")]
+    unchecked: Annotated[int, Field(description="Examples that are too large or too many to be checked.")]
+
+
 class ReportShown(ResponseModel):
     """The report of an import: the outcome of every operation, and the cost of listing the tools."""
 
@@ -77,6 +86,7 @@ class ReportShown(ResponseModel):
     overrides: Annotated[
         Sequence[OverrideReportShown], Field(description="The effect of the import on each override of the source.")
     ]
+    examples: Annotated[ExamplesShown | None, Field(description="Null in reports of an import by an older release.")]
 
     @classmethod
     def of(cls, report: ImportReport) -> Self:
@@ -94,6 +104,7 @@ class ReportShown(ResponseModel):
             estimated_tokens=report.estimated_tokens,
             dearest=[PriceShown.of(price) for price in report.dearest],
             overrides=[OverrideReportShown.of(override) for override in report.overrides],
+            examples=None if report.examples is None else ExamplesShown.of(report.examples),
         )
 
 

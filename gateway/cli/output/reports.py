@@ -8,6 +8,7 @@ from gateway.cli.output.tables import clean, count, render_table, shorten, thous
 from gateway.domain.sources import Status
 
 _CHANGES = ("added", "removed", "renamed", "changed")
+_EXAMPLE_RESULTS = ("accepted", "relaxed", "refused", "unchecked")
 _EXAMPLES = 3
 _WARNINGS = 5
 _REASON_WIDTH = 90
@@ -19,13 +20,23 @@ def count_tools(report: JsonObject) -> int:
 
 
 def render_totals(report: JsonObject) -> str:
-    """Render two lines: the outcomes of the operations, and the cost of the list of tools."""
+    """Render the outcomes of the operations, the cost of the list of tools, and the examples of the document."""
     became = ", ".join(f"{thousands(number_at(report, 'counts', status))} {status}" for status in Status)
     return (
         f"{count(len(as_list(report.get('operations'))), 'operation')}: {became}\n"
         f"{count(count_tools(report), 'tool')}, {count(number_at(report, 'tools_list_bytes'), 'byte')} to list, "
         f"about {count(number_at(report, 'estimated_tokens'), 'token')} (estimate: bytes / 4)"
+        f"{_render_examples(report)}"
     )
+
+
+def _render_examples(report: JsonObject) -> str:
+    """A third line with the examples of the document; empty if it has none."""
+    counts = {name: number_at(report, "examples", name) for name in _EXAMPLE_RESULTS}
+    if not any(counts.values()):
+        return ""
+    results = ", ".join(f"{thousands(number)} {name}" for name, number in counts.items())
+    return f"\n{count(sum(counts.values()), 'example')} of requests: {results}"
 
 
 def render_reasons(report: JsonObject) -> str:

@@ -10,12 +10,14 @@ from gateway.openapi.document.references import References
 from gateway.openapi.operation.file_parts import FILE, FileParts, is_binary, is_encoded
 from gateway.openapi.operation.form_fields import FormFields
 from gateway.openapi.operation.media_types import OCTETS, concrete, essence, is_media_type, is_range, json_rank, kind_of
-from gateway.openapi.operation.parameters import describe
+from gateway.openapi.operation.parameters import describe, with_examples
 from gateway.openapi.schema.components import Components
+from gateway.openapi.schema.examples import holder_examples
 from gateway.openapi.schema.translation import Translated
 from gateway.openapi.schema.xml import XmlNodes
 
 _RAW = frozenset((BodyKind.TEXT, BodyKind.BYTES, BodyKind.JSON_LINES))
+_EXEMPLIFIED = frozenset((BodyKind.JSON, BodyKind.FORM, BodyKind.MULTIPART, BodyKind.TEXT))
 _OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
 _READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
 """Kinds of media types for which a body of raw bytes may also be passed as a text."""
@@ -38,6 +40,7 @@ class Body:
 
     plan: BodyPlan
     translated: Translated
+    where: str
     others: tuple[BodyPlan, ...] = ()
     losses: tuple[str, ...] = ()
 
@@ -86,13 +89,20 @@ class Bodies:
                 for choice, (plan, losses) in zip(choices, planned, strict=True)
             ]
         (first, losses), *others = planned
-        schema = self._schema(choices)
+        schema, where = self._schema(choices), f"{where}/requestBody"
+        found = [value for choice in choices for value in self._examples(choice)]
         return Body(
             plan=first,
-            translated=describe(self._components.translate(schema, f"{where}/requestBody"), node),
+            translated=with_examples(describe(self._components.translate(schema, where), node), found),
+            where=where,
             others=tuple(plan for plan, _ in others),
             losses=losses,
         )
+
+    def _examples(self, choice: _Choice) -> Sequence[object]:
+        """The examples of a media type whose values are written as they are passed."""
+        found = holder_examples(choice.content, self._references) if choice.kind in _EXEMPLIFIED else ()
+        return [value for value in found if choice.kind is not BodyKind.TEXT or isinstance(value, str)]
 
     def _choose(self, content: Object) -> list[_Choice]:
         """The default media type, then others that carry further values; at most 12."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from gateway.openapi.document.json_access import Unusable
+from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.schema_assembly import (
     LARGEST_SCHEMA,
     MEMBER_BYTES,
@@ -34,7 +35,7 @@ class InputSchema:
     losses: tuple[str, ...] = ()
 
 
-def compose_input(arguments: Sequence[Argument], components: Components) -> InputSchema:
+def compose_input(arguments: Sequence[Argument], components: Components, examples: ExampleChecks) -> InputSchema:
     """Compose the input schema of a tool with these arguments.
 
     Raises:
@@ -45,6 +46,7 @@ def compose_input(arguments: Sequence[Argument], components: Components) -> Inpu
     for part in parts(arguments, needed):
         if part.external is not None:
             raise Unusable(part.external)
+    arguments, needed = examples.settle(arguments, needed)
     losses = dict.fromkeys(loss for part in parts(arguments, needed) for loss in part.losses)
     fitting, too_large = _loosen_largest(arguments)
     assembly = assemble(fitting, closure(fitting, components) if too_large else needed, components)

@@ -29,7 +29,7 @@ class Outputs:
 
     def __init__(self, references: References, dialect: SchemaDialect) -> None:
         self._references = references
-        self._components = Components(replace(dialect, hidden="writeOnly"))
+        self._components = Components(replace(dialect, hidden="writeOnly", shows_examples=False))
 
     def compose(self, answers: Sequence[Object], where: str) -> bytes | None:
         """Compose the schema of the results for these responses.

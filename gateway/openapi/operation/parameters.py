@@ -21,6 +21,7 @@ from gateway.openapi.operation.file_parts import FileParts
 from gateway.openapi.operation.form_fields import FormFields, inner_lists
 from gateway.openapi.operation.media_types import concrete, essence, is_json, is_media_type, is_xml
 from gateway.openapi.schema.components import Components
+from gateway.openapi.schema.examples import holder_examples
 from gateway.openapi.schema.keywords import ANNOTATIONS
 from gateway.openapi.schema.translation import Translated
 from gateway.openapi.schema.xml import XmlNodes
@@ -54,6 +55,7 @@ class Parameter:
     plan: ParameterPlan
     translated: Translated
     losses: tuple[str, ...] = ()
+    where: str = ""
 
     @property
     def key(self) -> tuple[Location, str]:
@@ -110,7 +112,7 @@ class Parameters:
                 self._check_described(name)
                 return None
             _check_name(name, location)
-            return self._described(node, self._planned(node, name, location, where))
+            return replace(self._described(node, self._planned(node, name, location, where)), where=where)
         except _LeftOut:
             raise
         except Unusable as unusable:
@@ -193,7 +195,10 @@ class Parameters:
         return allowed[0], (f"{reason}; {allowed[0]} is used",)
 
     def _described(self, node: Object, parameter: Parameter) -> Parameter:
-        return replace(parameter, translated=describe(parameter.translated, node))
+        described = describe(parameter.translated, node)
+        holders = [node, *map(as_object, object_at(node, "content").values())]
+        found = [value for holder in holders if holder for value in holder_examples(holder, self._references)]
+        return replace(parameter, translated=with_examples(described, found))
 
 
 def describe(translated: Translated, node: Object) -> Translated:
@@ -208,6 +213,15 @@ def describe(translated: Translated, node: Object) -> Translated:
         return translated
     schema = {} if isinstance(translated.schema, bool) else translated.schema
     return replace(translated, schema={**schema, **notes})
+
+
+def with_examples(translated: Translated, values: Sequence[object]) -> Translated:
+    """Add the examples of a parameter or body to those of its schema."""
+    schema = translated.schema
+    if not values or isinstance(schema, bool):
+        return translated
+    found = [*values, *(as_list(schema.get("examples")) or ())]
+    return replace(translated, schema={**schema, "examples": found}, has_examples=True)
 
 
 class _LeftOut(Unusable):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.domain.http.plans import Location, ParameterPlan, RequestPlan, Style
+from gateway.domain.http.plans import BodyKind, Location, ParameterPlan, RequestPlan, Style
 from gateway.domain.json_access import Object
 from gateway.openapi.document.json_access import object_at, quote_text
 from gateway.openapi.operation.bodies import Body
@@ -16,8 +16,10 @@ from gateway.openapi.operation.paths import PathTemplate, plan_path
 from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.operation.security import SecurityPlan
 from gateway.openapi.operation.servers import Server
+from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.translation import Translated
 
+_WHOLE: frozenset[Path] = frozenset(((),))
 _TEXT = Translated(schema={"type": "string"})
 
 
@@ -128,10 +130,31 @@ def _text_parameter(location: Location, name: str, *, argument: str, is_required
 
 def _arguments(plans: Sequence[ParameterPlan], parts: OperationParts) -> Iterator[Argument]:
     for plan, parameter in zip(plans, parts.parameters, strict=True):
-        yield Argument(name=plan.argument, translated=parameter.translated, is_required=plan.required)
+        is_text = plan.media_type is None and plan.style is not Style.DEEP_OBJECT
+        yield Argument(
+            name=plan.argument,
+            translated=parameter.translated,
+            is_required=plan.required,
+            where=parameter.where,
+            texts=_WHOLE if is_text else frozenset(),
+        )
     if parts.body is not None:
         body = parts.body
-        yield Argument(name=body.plan.argument, translated=body.translated, is_required=body.plan.required)
+        yield Argument(
+            name=body.plan.argument,
+            translated=body.translated,
+            is_required=body.plan.required,
+            where=body.where,
+            texts=_text_fields(body),
+        )
+
+
+def _text_fields(body: Body) -> frozenset[Path]:
+    """The paths of the fields of a form: their values are sent as text."""
+    schema = body.translated.schema
+    if body.plan.kind not in {BodyKind.FORM, BodyKind.MULTIPART} or isinstance(schema, bool):
+        return frozenset()
+    return frozenset(("properties", name) for name in object_at(schema, "properties"))
 
 
 def _free_name(taken: Sequence[str]) -> str:

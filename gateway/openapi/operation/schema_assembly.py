@@ -8,6 +8,7 @@ import jsonschema_rs
 import orjson
 
 from gateway.openapi.schema.components import MOST_SCHEMAS, Component, Components
+from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.relaxation import forget_patterns, relax
 from gateway.openapi.schema.translation import Schema, Translated
 
@@ -23,11 +24,16 @@ _LIMITS = f"{LARGEST_SCHEMA // 1024} KiB or {MOST_SCHEMAS} schemas"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """One property of a tool's input, or the result in an output schema."""
+    """One property of a tool's input, or the result in an output schema.
+
+    `where` is its position in the document, and `texts` are the paths in its schema whose values are sent as text.
+    """
 
     name: str
     translated: Translated
     is_required: bool = False
+    where: str = ""
+    texts: frozenset[Path] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,13 @@ class Components:
                     queue.append(link)
         return found
 
+    def settle(self, ref: str, *, losses: Sequence[str], is_loosened: bool) -> None:
+        """Note that a schema was relaxed in place, and what it lost; its text is made again."""
+        translated = self._components[ref].translated
+        losses = (*translated.losses, *losses)
+        is_loosened = translated.is_loosened or is_loosened
+        self._keep(ref, replace(translated, losses=losses, is_loosened=is_loosened))
+
     def brief(self, component: Component) -> Component:
         """Return the schema without titles and descriptions."""
         if component.ref not in self._brief:

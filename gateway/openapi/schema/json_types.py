@@ -1,7 +1,9 @@
 """Type checks of JSON values against the type names of a schema."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeGuard
+
+from gateway.domain.json_access import as_list
 
 TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 
@@ -34,3 +36,18 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "array": lambda value: isinstance(value, list),
     "null": lambda value: value is None,
 }
+
+
+def types_of(schema: Mapping[str, object]) -> list[str]:
+    """Return the names in the `type` of a translated schema; none if it allows any type."""
+    named = schema.get("type")
+    names: Sequence[object] = [named] if isinstance(named, str) else as_list(named) or ()
+    return [name for name in names if isinstance(name, str)]
+
+
+def type_of(value: object) -> str:
+    """Return the name of the JSON type of a value; `integer` for a number without a fraction."""
+    return next(name for name in _BY_PRECEDENCE if _CHECKS[name](value))
+
+
+_BY_PRECEDENCE = ("null", "boolean", "integer", "number", "string", "array", "object")

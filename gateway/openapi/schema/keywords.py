@@ -6,7 +6,7 @@ A keyword that is neither in this module nor in `translation` is left out, such 
 
 from collections.abc import Callable, Mapping
 
-from gateway.domain.json_access import as_list, as_object
+from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.schema.json_types import is_count, is_number
 
 CHILD = frozenset(("additionalProperties", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"))
@@ -18,6 +18,7 @@ IN_PLACE = frozenset(("not", "if", "then", "else"))
 IN_PLACE_LISTS = frozenset(("allOf", "anyOf", "oneOf"))
 """Keywords with several schemas for the same value."""
 
+_COMPOSED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"))
 ANNOTATIONS = ("title", "description", "default", "deprecated")
 
 
@@ -25,6 +26,22 @@ def is_accepted(keyword: str, value: object) -> bool | None:
     """True if the value is valid for the keyword; None for a keyword that is not checked here."""
     check = _CHECKS.get(keyword)
     return None if check is None else check(value)
+
+
+def is_nullable(node: Object) -> bool:
+    """True if the schema allows null by the keyword of OpenAPI 3.0, or its extension for Swagger 2.0."""
+    return node.get("nullable") is True or node.get("x-nullable") is True
+
+
+def with_null(schema: dict[str, object]) -> dict[str, object]:
+    """Return the translated schema with null as an additional value."""
+    if not _COMPOSED.isdisjoint(schema):
+        kept = {key: schema[key] for key in ANNOTATIONS if key in schema}
+        rest = {key: value for key, value in schema.items() if key not in kept}
+        return {"anyOf": [rest, {"type": "null"}], **kept}
+    types = schema.get("type")
+    named = [types] if isinstance(types, str) else as_list(types) or ()
+    return schema if not named or "null" in named else schema | {"type": [*named, "null"]}
 
 
 def _is_text(value: object) -> bool:

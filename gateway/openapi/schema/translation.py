@@ -13,16 +13,26 @@ from gateway.openapi.document.json_access import Unusable, clean_text, list_at, 
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.schema.access import hidden_names, is_hidden
 from gateway.openapi.schema.all_of import open_parts
+from gateway.openapi.schema.branches import BranchDiscriminator, settle_branches
 from gateway.openapi.schema.discriminators import Discriminators
+from gateway.openapi.schema.examples import schema_examples
 from gateway.openapi.schema.json_types import TYPES, has_type, is_number
-from gateway.openapi.schema.keywords import ANNOTATIONS, CHILD, IN_PLACE, IN_PLACE_LISTS, is_accepted
+from gateway.openapi.schema.keywords import (
+    ANNOTATIONS,
+    CHILD,
+    IN_PLACE,
+    IN_PLACE_LISTS,
+    is_accepted,
+    is_nullable,
+    with_null,
+)
 from gateway.openapi.schema.patterns import Patterns
 from gateway.openapi.warnings import Warnings
 
 Schema: TypeAlias = dict[str, object] | bool
 
-_COMPOSED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"))
 _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+_NEGATING = frozenset(("not", "if"))
 _MAX_DEPTH = 40
 
 
@@ -42,6 +52,7 @@ class Translated:
     """Upper bound on the bytes of its compiled patterns."""
     losses: tuple[str, ...] = ()
     is_loosened: bool = False
+    has_examples: bool = False
     external: str | None = None
 
 
@@ -55,6 +66,8 @@ class SchemaDialect:
     subtypes: Discriminators
     has_siblings: bool
     """True if keywords beside `$ref` apply (from OpenAPI 3.1 on)."""
+    shows_examples: bool = True
+    """True if examples are kept, to be checked and listed."""
     hidden: str = "readOnly"
     """The keyword of properties that are left out, because they belong to the other direction."""
 
@@ -92,6 +105,7 @@ def translate(node: object, where: str, dialect: SchemaDialect, namer: Namer) ->
         pattern_bytes=walk.pattern_bytes,
         losses=tuple(walk.losses),
         is_loosened=walk.is_loosened,
+        has_examples=walk.has_examples,
         external=walk.external,
     )
 
@@ -103,6 +117,8 @@ class _SchemaTranslator:
         self._where = where
         self._path: list[str] = []
         self._depth = 0
+        self._negations = 0
+        """Number of `not` and `if` around the schema; there a looser `oneOf` would refuse more."""
         self._dialect = dialect
         self._namer = namer
         self.links: dict[str, None] = {}
@@ -112,6 +128,7 @@ class _SchemaTranslator:
         self.pattern_bytes = 0
         self.losses: dict[str, None] = {}
         self.is_loosened = False
+        self.has_examples = False
         self.external: str | None = None
 
     def schema(self, node: object, scope: _Scope) -> Schema:
@@ -131,7 +148,7 @@ class _SchemaTranslator:
         self._depth += 1
         out = self._reference(mapping, ref, scope) if isinstance(ref, str) else self._plain(mapping, scope)
         self._depth -= 1
-        return _with_null(out) if _is_nullable(mapping) else out
+        return with_null(out) if is_nullable(mapping) else out
 
     def _drop(self, what: str) -> None:
         self.is_loosened = True
@@ -159,12 +176,20 @@ class _SchemaTranslator:
     def _named(self, link: str, scope: _Scope) -> dict[str, object]:
         """The translated reference. If its target has a discriminator, `anyOf` also lists the implied subtypes."""
         here: dict[str, object] = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
-        subtypes = self._dialect.subtypes.of(link, self._dialect.references.target(link))
+        target = self._dialect.references.target(link)
+        subtypes = self._dialect.subtypes.of(link, target)
         # a subtype references its parent in `allOf`; other subtypes are no alternatives there
         if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):
             return here
-        links = [found for ref in subtypes if (found := self._link(ref, scope)) is not None]
-        return {"anyOf": [here, *({"$ref": f"#/$defs/{self._namer.name_of(found)}"} for found in links)]}
+        discriminator = BranchDiscriminator((as_object(target) or {}).get("discriminator"), self._dialect.references)
+        branches = [self._subtype(found, discriminator) for ref in subtypes if (found := self._link(ref, scope))]
+        return {"anyOf": [here, *branches]}
+
+    def _subtype(self, link: str, discriminator: BranchDiscriminator) -> object:
+        """The branch of an implied subtype. The parent accepts any value of the property, so nothing is refused."""
+        branch = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
+        values = discriminator.values_of(link)
+        return discriminator.narrow(branch, values, is_required=False) if values else branch
 
     def _link(self, ref: str, scope: _Scope) -> str | None:
         try:
@@ -179,6 +204,7 @@ class _SchemaTranslator:
             self._lose(f"{quote_text(ref)} is not a schema")
             return None
         link = self._dialect.references.canonical(ref)
+        self.is_loosened = self.is_loosened or self._negations > 0
         self.links[link] = None
         if scope.in_place:
             self.in_place.append(link)
@@ -193,13 +219,18 @@ class _SchemaTranslator:
         hidden = scope.hidden | hidden_names(node, self._dialect.references, self._dialect.hidden)
         for keyword, value in node.items():
             self._keyword(out, keyword, value, _Scope(scope.in_place, hidden))
+        if ("oneOf" in out or "anyOf" in out) and not self._negations:
+            settle_branches(out, node, self._dialect.references)
         if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
             out.pop("additionalProperties", None)
         self._settle_bounds(out, node)
-        self._settle_values(out, node, [*types, "null"] if types and _is_nullable(node) else types)
+        self._settle_values(out, node, [*types, "null"] if types and is_nullable(node) else types)
         self._settle_required(out, node, hidden)
         if "array" in types:
             out.setdefault("items", {})
+        if self._dialect.shows_examples and (found := schema_examples(node)):
+            out["examples"] = list(found)
+            self.has_examples = True
         return out
 
     def _keyword(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
@@ -211,7 +242,9 @@ class _SchemaTranslator:
         elif keyword in CHILD:
             out[keyword] = self._at(keyword, value, _INSIDE)
         elif keyword in IN_PLACE:
+            self._negations += keyword in _NEGATING
             out[keyword] = self._at(keyword, value, _Scope(scope.in_place))
+            self._negations -= keyword in _NEGATING
         else:
             self._composed(out, keyword, value, scope)
 
@@ -348,7 +381,7 @@ class _SchemaTranslator:
             return None
         if len(fitting) != len(named):
             self._drop("`enum` has values of a wrong type; they are dropped")
-        if _is_nullable(node) and None not in fitting:
+        if is_nullable(node) and None not in fitting:
             fitting.append(None)
         out["enum"] = fitting
         return fitting
@@ -363,18 +396,3 @@ class _SchemaTranslator:
         kept = [name for name in dict.fromkeys(names) if name not in hidden]
         if kept:
             out["required"] = kept
-
-
-def _is_nullable(node: Object) -> bool:
-    return node.get("nullable") is True or node.get("x-nullable") is True
-
-
-def _with_null(schema: dict[str, object]) -> dict[str, object]:
-    """The schema with null as an additional value."""
-    if not _COMPOSED.isdisjoint(schema):
-        kept = {key: schema[key] for key in ANNOTATIONS if key in schema}
-        rest = {key: value for key, value in schema.items() if key not in kept}
-        return {"anyOf": [rest, {"type": "null"}], **kept}
-    types = schema.get("type")
-    named = [types] if isinstance(types, str) else as_list(types) or ()
-    return schema if not named or "null" in named else schema | {"type": [*named, "null"]}

@@ -20,7 +20,7 @@ from tests.support.real_documents import ARCHIVE, OPTIONS, RealDocument
 from tests.support.specs import declared_operations, load_spec
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-OPENAPI_ONLY = frozenset(("nullable", "example", "examples", "discriminator", "xml", "externalDocs", "readOnly"))
+OPENAPI_ONLY = frozenset(("nullable", "example", "discriminator", "xml", "externalDocs", "readOnly"))
 MAPS = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs"))
 LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 SINGLE = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"))
@@ -161,8 +161,11 @@ def test_listed_output_schemas_are_valid_and_of_objects(name: str) -> None:
 
 @only("github.json")
 def test_github_keeps_all_its_operations(real_document: RealDocument) -> None:
-    """Ours: 1,223 operations, each a tool that is as it should be (OAS-3)."""
-    assert real_document.compilation.report.count(Status.OK) == 1223
+    """Ours: 1,223 operations, each a tool; two have an example of another shape than their schema (OAS-3)."""
+    report = real_document.compilation.report
+
+    assert report.count(Status.OK) == 1221
+    assert all("the example at" in one.reasons[0] for one in report.operations if one.status is Status.DEGRADED)
 
 
 @only("github.json")

@@ -64,13 +64,14 @@ def test_a_discriminator_without_choices_stands_for_its_subtypes(is_closed: bool
         assert not accepts(schema, {"body": {"kind": "Dog", "bark": 1}})
 
 
-def test_a_discriminator_with_choices_is_left_as_it_is() -> None:
+def test_a_discriminator_with_choices_has_no_implied_subtypes() -> None:
     """OpenAPI: `oneOf` says itself what may stand there."""
     choice = {"oneOf": [{"$ref": "#/components/schemas/Dog"}], "discriminator": {"propertyName": "kind"}}
     plain = {key: value for key, value in PETS["Pet"].items() if key != "discriminator"}
     schema = listed(choice, {**PETS, "Pet": plain})
 
-    assert schema["properties"]["body"] == {"oneOf": [{"$ref": "#/$defs/Dog"}]}
+    dog = {"$ref": "#/$defs/Dog", "properties": {"kind": {"const": "Dog"}}, "required": ["kind"]}
+    assert schema["properties"]["body"] == {"oneOf": [dog]}
 
 
 def test_families_in_circles_are_read_to_an_end() -> None:

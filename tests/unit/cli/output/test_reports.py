@@ -59,6 +59,16 @@ def test_totals_of_one_are_singular() -> None:
     ]
 
 
+def test_examples_have_a_line_where_the_document_has_any() -> None:
+    """Ours: what the document's own examples showed is seen at a glance (OAS-8)."""
+    counts = {"accepted": 1_200, "relaxed": 3, "refused": 1, "unchecked": 0}
+
+    assert render_totals({**_REPORT, "examples": counts}).splitlines()[2] == (
+        "1,204 examples of requests: 1,200 accepted, 3 relaxed, 1 refused, 0 unchecked"
+    )
+    assert len(render_totals({**_REPORT, "examples": None}).splitlines()) == 2
+
+
 def test_operations_that_are_not_whole_are_grouped_by_reason() -> None:
     """Ours: a thousand operations with one fault are one line."""
     text = render_reasons(_REPORT)

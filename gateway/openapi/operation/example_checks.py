@@ -1,0 +1,258 @@
+"""Checks of a document's examples against the listed schemas, and what the schemas lose by them (decision 49).
+
+An example is evidence of what the API accepts. A keyword that it contradicts is relaxed where a rule covers it: limits,
+formats, patterns and closed lists of values are dropped, and a type is widened by null or another scalar. Any other
+contradiction is a loss of the operation. Sizes, numbers and visits are bounded before a check begins.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import jsonschema_rs
+
+from gateway.domain.json_access import as_list, as_object, point
+from gateway.domain.sources import ExampleCounts
+from gateway.openapi.document.json_access import clean_text
+from gateway.openapi.operation.schema_assembly import Argument
+from gateway.openapi.schema.components import Component, Components
+from gateway.openapi.schema.examples import (
+    LARGEST_EXAMPLE,
+    MOST_VISITS,
+    Path,
+    count_visits,
+    example_nodes,
+    is_leaf,
+    is_plain,
+    listed_examples,
+    read_text,
+    size_of,
+)
+from gateway.openapi.schema.json_types import has_type, types_of
+from gateway.openapi.schema.translation import Translated
+from gateway.openapi.schema.widening import widen
+
+MOST_EXAMPLES = 20_000
+"""Examples that are checked in one document."""
+
+_MOST_VISITS_IN_ALL = 3_000_000
+_MOST_COMPILED = 32 * 1024**2
+"""Bytes of shared schemas that are compiled for the examples of one document."""
+
+_MOST_COPIED = 16 * 1024**2
+"""Visits times bytes of an example, above which its violations are not collected: each may copy the example."""
+
+_ROUNDS = 8
+_LONGEST_FAULT = 200
+_CHOICES = frozenset(("anyOf", "oneOf"))
+_OPTIONS = jsonschema_rs.RegexOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """The schema of an example, and the shared schemas that it reaches, by name.
+
+    `is_whole` is True if the value is everything that a parameter or body has, so that what it lacks is not required.
+    """
+
+    node: dict[str, object]
+    path: Path
+    texts: frozenset[Path]
+    is_whole: bool
+    shared: Mapping[str, Component]
+
+    def is_text(self, inner: Sequence[object] = ()) -> bool:
+        """True if the value at a path inside the schema is sent as text, so that its text is accepted too."""
+        return (*self.path, *inner) in self.texts
+
+
+class ExampleChecks:
+    """The checks of one document's requests, their budget, and their results in numbers."""
+
+    def __init__(self, components: Components) -> None:
+        self._components = components
+        self._settled: set[str] = set()
+        self._arguments: dict[str, tuple[tuple[str, ...], bool]] = {}
+        self._relaxed_refs: set[str] = set()
+        self._is_loosened = False
+        self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
+        self._visits = _MOST_VISITS_IN_ALL
+        self._bytes = _MOST_COMPILED
+
+    @property
+    def counts(self) -> ExampleCounts:
+        """The number of examples by result."""
+        return ExampleCounts(**self._counts)
+
+    def settle(
+        self, arguments: Sequence[Argument], needed: Sequence[Component]
+    ) -> tuple[Sequence[Argument], Sequence[Component]]:
+        """Check the examples of these arguments and of the shared schemas that they need; relax what they contradict.
+
+        Each shared schema is checked once. The results have what was relaxed, and the losses.
+        """
+        fresh = [part for part in needed if part.translated.has_examples and part.ref not in self._settled]
+        if not fresh and not any(argument.translated.has_examples for argument in arguments):
+            return arguments, needed
+        whole = {ref for argument in arguments for ref in argument.translated.in_place}
+        for component in fresh:
+            self._settled.add(component.ref)
+            losses = self._settle(
+                component.translated, component.ref.removeprefix("#"), is_whole=component.ref in whole
+            )
+            self._components.settle(component.ref, losses=losses, is_loosened=self._is_loosened)
+        settled = [self._settle_argument(argument) for argument in arguments]
+        for ref in self._relaxed_refs:
+            self._components.settle(ref, losses=(), is_loosened=True)
+        self._relaxed_refs.clear()
+        return settled, self._components.closure(link for item in settled for link in item.translated.links)
+
+    def _settle_argument(self, argument: Argument) -> Argument:
+        translated = argument.translated
+        if not translated.has_examples:
+            return argument
+        if argument.where not in self._arguments:  # several operations may share a parameter
+            losses = self._settle(translated, argument.where, texts=argument.texts)
+            self._arguments[argument.where] = tuple(losses), self._is_loosened
+        losses, is_loosened = self._arguments[argument.where]
+        is_loosened = translated.is_loosened or is_loosened
+        translated = replace(translated, losses=(*translated.losses, *losses), is_loosened=is_loosened)
+        return replace(argument, translated=translated)
+
+    def _settle(
+        self, translated: Translated, where: str, *, texts: frozenset[Path] = frozenset(), is_whole: bool = True
+    ) -> Sequence[str]:
+        """Settle every schema with examples inside one schema; sets `_is_loosened`, and returns the losses."""
+        self._is_loosened = False
+        losses: dict[str, None] = {}
+        shared: Mapping[str, Component] | None = None
+        for path, node in example_nodes(translated.schema):
+            if shared is None and not is_leaf(node):
+                shared = {component.name: component for component in self._components.closure(translated.links)}
+            place = _Place(
+                node=node,
+                path=path,
+                texts=texts,
+                is_whole=is_whole and not path,
+                shared=shared or {},
+            )
+            fitting: list[object] = []
+            for value in cast("list[object]", node.pop("examples")):
+                fault = self._judge(value, place, fitting)
+                if fault is not None:
+                    losses[f"the example at {where}{point(*path)} does not fit its schema: {fault}"] = None
+            fitting += cast("list[object]", node.pop("examples", []))  # values of an `enum` that was dropped
+            if listed := listed_examples(fitting, node, is_whole=not path):
+                node["examples"] = listed
+        return list(losses)
+
+    def _judge(self, value: object, place: _Place, fitting: list[object]) -> str | None:
+        """The fault of an example that fits in no way. One that fits is added to `fitting`, also as the JSON it has."""
+        result, found = self._fit(value, place)
+        self._counts[result] += 1
+        if result == "refused":
+            return str(found)
+        if result != "unchecked":
+            fitting.append(found)
+        return None
+
+    def _fit(self, value: object, place: _Place) -> tuple[str, object]:
+        """The result, and the value that fits or the fault."""
+        if is_plain(place.node) and has_type(value, types_of(place.node)):
+            return "accepted", value
+        check = self._check(value, place)
+        if check is None:
+            return "unchecked", None
+        if check.is_valid(value):
+            return "accepted", value
+        if not place.is_text():
+            read = read_text(value)
+            if read is not value and (other := self._check(read, place)) is not None and other.is_valid(read):
+                return "accepted", read
+        return self._relax(value, place, check)
+
+    def _check(self, value: object, place: _Place) -> Any:
+        """The compiled schema; None if the check would exceed a bound."""
+        size = size_of(value)
+        if size is None or size > LARGEST_EXAMPLE or sum(self._counts.values()) >= MOST_EXAMPLES:
+            return None
+        definitions = {name: component.schema for name, component in place.shared.items()}
+        if definitions:
+            self._bytes -= sum(len(component.text) for component in place.shared.values())
+        if not is_leaf(place.node):
+            self._visits -= (visits := count_visits(place.node, value, definitions))
+            if visits > MOST_VISITS or visits * size > _MOST_COPIED:
+                return None
+        if self._bytes < 0 or self._visits < 0:
+            return None
+        schema = {key: part for key, part in place.node.items() if key != "examples"}
+        try:
+            return jsonschema_rs.Draft202012Validator(
+                schema | ({"$defs": definitions} if definitions else {}),
+                validate_formats=True,
+                offline=True,
+                pattern_options=_OPTIONS,
+            )
+        except (ValueError, jsonschema_rs.ReferencingError):
+            return None
+
+    def _relax(self, value: object, place: _Place, check: Any) -> tuple[str, object]:
+        """Relax the schemas until the value fits; a fault that no rule covers leaves them relaxed up to there."""
+        for _ in range(_ROUNDS):
+            errors = list(check.iter_errors(value))
+            if not errors:
+                return "relaxed", value
+            for error in errors:
+                if not self._relax_error(error, place):
+                    return "refused", _shown(error)
+            check = self._check(value, place)
+            if check is None:
+                return "unchecked", None
+        return "refused", "it has too many violations"
+
+    def _relax_error(self, error: Any, place: _Place) -> bool:
+        if error.kind.name in _CHOICES:
+            branches: list[list[Any]] = [branch for branch in error.kind.context if branch]
+            if not branches:
+                return False
+            nearest = min(branches, key=lambda branch: _distance(branch, error))
+            return all(self._relax_error(inner, place) for inner in nearest)
+        path = list(error.schema_path)
+        root: object = place.node
+        name = path[1] if len(path) > 1 and path[0] == "$defs" else None
+        if name is not None:
+            root, path = place.shared[name].schema, path[2:]
+        holder = as_object(_descend(root, path[:-1]))
+        if not path or holder is None or (path[-1] == "required" and not place.is_whole):
+            return False
+        is_text = name is None and place.is_text(path[:-1])
+        if not widen(cast("dict[str, object]", holder), error, is_text=is_text):
+            return False
+        if name is None:
+            self._is_loosened = True
+        else:
+            self._relaxed_refs.add(place.shared[name].ref)
+        return True
+
+
+def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, int]:
+    """Sorts a branch of another type last, then by the number of its violations."""
+    is_other = any(
+        len(error.instance_path) == len(choice.instance_path) and error.kind.name == "type" for error in branch
+    )
+    return is_other, len(branch)
+
+
+def _descend(node: object, path: Sequence[object]) -> object:
+    for token in path:
+        items = as_list(node)
+        if items is None:
+            node = (as_object(node) or {}).get(str(token))
+        else:
+            node = items[token] if isinstance(token, int) and token < len(items) else None
+    return node
+
+
+def _shown(error: Any) -> str:
+    text = clean_text(str(error.message))
+    return text if len(text) <= _LONGEST_FAULT else f"it breaks `{error.kind.name}`"

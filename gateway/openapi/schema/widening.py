@@ -1,0 +1,67 @@
+"""Rules by which a schema is widened for a value that the document itself has as an example (decision 49)."""
+
+from typing import Any
+
+from gateway.domain.json_access import as_list
+from gateway.openapi.schema.json_types import type_of, types_of
+
+_DROPPED = frozenset(
+    (
+        *("format", "pattern", "minLength", "maxLength", "contentEncoding", "contentMediaType"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
+        *("additionalProperties", "unevaluatedProperties", "propertyNames"),
+    )
+)
+"""Keywords that are dropped. A closed object is opened; a schema of further properties is kept."""
+
+_CLOSING = frozenset(("additionalProperties", "unevaluatedProperties"))
+_SCALARS = frozenset(("string", "number", "integer", "boolean"))
+_MOST_VALUES = 50
+TEXT = "string"
+
+
+def widen(node: dict[str, object], error: Any, *, is_text: bool) -> bool:
+    """Widen the schema for the value of a violation; False if no rule covers the keyword."""
+    keyword = str(error.schema_path[-1])
+    if keyword not in node:  # an earlier violation of the same value removed it
+        return True
+    if keyword in _CLOSING and node[keyword] is not False:
+        return False
+    if keyword in _DROPPED:
+        del node[keyword]
+        return True
+    if keyword in {"enum", "const"}:
+        return _open(node, keyword)
+    if keyword == "type":
+        return _add_type(node, type_of(error.instance), is_text=is_text)
+    return keyword == "required" and _release(node, str(error.kind.property))
+
+
+def _open(node: dict[str, object], keyword: str) -> bool:
+    """The named values become examples: they are still what is usual."""
+    values = as_list(node.pop("enum", None)) or (node.pop("const", None),)
+    node["examples"] = [*(as_list(node.get("examples")) or ()), *values][:_MOST_VALUES]
+    node.pop(keyword, None)
+    return True
+
+
+def _add_type(node: dict[str, object], found: str, *, is_text: bool) -> bool:
+    types = types_of(node)
+    if found in types:
+        return True
+    is_scalar = found in _SCALARS and not _SCALARS.isdisjoint(types)
+    if not (found == "null" or is_scalar or (is_text and found == TEXT)):
+        return False
+    node["type"] = [*types, found]
+    return True
+
+
+def _release(node: dict[str, object], missing: str) -> bool:
+    """A property that a whole example lacks is not required."""
+    left = [name for name in as_list(node["required"]) or () if name != missing]
+    if left:
+        node["required"] = left
+    else:
+        del node["required"]
+    return True
