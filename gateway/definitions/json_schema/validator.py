@@ -120,9 +120,10 @@ class Validator:
         return self.work.units(containers=containers, values=values, size=len(raw), depth=min(depth, ENDLESS))
 
     def _explain(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
+        schema = _read(self._text, self._member)
         if self._is_explained_whole(instance, raw):
-            return all_violations(self._compiled, instance)
-        return summarize_violations(_read(self._text, self._member), instance, is_explained_whole=self._is_small)
+            return all_violations(self._compiled, instance, schema)
+        return summarize_violations(schema, instance, is_explained_whole=self._is_small)
 
     def _is_small(self, part: object) -> bool:
         """True if the violations of one argument can be collected; the whole schema's bound also holds for a part."""

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import jsonschema_rs
 
 from gateway.definitions.json_schema.dialects import dialect_of
+from gateway.definitions.json_schema.explanations import LONGEST_REASON, explain
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
@@ -28,12 +29,12 @@ class _Collecting(Protocol):
     def iter_errors(self, instance: object) -> Any: ...
 
 
-def all_violations(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = ()) -> tuple[Fault, ...]:
+def all_violations(
+    compiled: _Collecting, instance: object, schema: Mapping[str, object], *, at: tuple[str, ...] = ()
+) -> tuple[Fault, ...]:
     """Return the first ten violations that `jsonschema-rs` finds; the caller has checked the value's size."""
     errors = islice(compiled.iter_errors(instance), MOST_FAULTS)
-    return tuple(
-        Fault(pointer=point(*at, *error.instance_path), reason=_bounded(str(error.message))) for error in errors
-    )
+    return tuple(islice((fault for error in errors for fault in explain(error, schema, at=at)), MOST_FAULTS))
 
 
 def summarize_violations(
@@ -67,12 +68,12 @@ def _wrong(
         part = dialect.compile({"$ref": f"{_WHOLE}#{quote(point('properties', name))}"}, registry=registry)
         if not part.is_valid(members[name]):
             if is_explained_whole(members[name]):
-                yield from all_violations(part, members[name], at=(name,))
+                yield from all_violations(part, members[name], schema, at=(name,))
             else:
                 yield Fault(pointer=point(name), reason=_UNEXPLAINED)
         if time.thread_time() > until:
             return
 
 
-def _bounded(message: str, limit: int = 300) -> str:
-    return message if len(message) <= limit else f"{message[: limit - 1]}…"
+def _bounded(name: str) -> str:
+    return name if len(name) <= LONGEST_REASON else f"{name[: LONGEST_REASON - 1]}…"

@@ -55,7 +55,8 @@ def test_at_most_ten_faults_are_told_and_each_is_bounded() -> None:
     validator = compile_input(_definition(schema))
 
     assert len(find_faults(validator, {"x": ["y" * 20] * 100})) == 10
-    assert [len(fault.reason) for fault in find_faults(validator, {"x": ["y" * 10_000]})] == [300]
+    reasons = [fault.reason for fault in find_faults(validator, {"x": ["y" * 10_000]})]
+    assert reasons == ['the value is not of type "integer"']
 
 
 async def test_a_schema_is_compiled_once() -> None:
