@@ -349,6 +349,7 @@ class TokenRefused(UpstreamError):
     """The operation needs an access token, and the authorization server issued none; the operation was not sent."""
 
     code = "upstream.token_refused"
+    error: str | None = None  # the registered error code of the response (RFC 6749 section 5.2)
 
 
 class FetchFailed(UpstreamError):

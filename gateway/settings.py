@@ -56,8 +56,8 @@ class Settings(BaseSettings):
     auth_failure_rate: float = Field(
         20.0,
         gt=0,
-        description="Failed authentications per second for each client address and replica; the burst is 20 times "
-        "the rate.",
+        description="Failed authentications, and requests for pages of people, per second for each client address and "
+        "replica; the burst is 20 times the rate.",
     )
     public_url: str | None = Field(None, description="Public URL of the gateway, if it differs from host and port.")
     allowed_hosts: _Names = Field(

@@ -46,6 +46,7 @@ TITLES = {
     "SRV-4": "Redis or PostgreSQL away: clean refusals, and back without a restart",
     "TEN-1": "a connection belongs to the tenant of its credential, and the path must agree",
     "TEN-2": "API keys: hashed, prefixed, checksummed, scoped, revocable",
+    "IDN-2": "people sign in at their tenant's provider, and the gateway is the issuer of MCP clients in front of it",
     "TEN-3": "limits per tenant and key, with a retry hint",
     "IDN-5": "keys have two secrets while they are rotated; stored secrets follow the secret keys, or stay elsewhere",
     "TEN-4": "upstream credentials are sealed at rest, write-only and never forwarded from callers",

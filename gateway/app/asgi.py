@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from starlette.applications import Starlette
 from starlette.middleware.exceptions import ExceptionMiddleware
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from gateway.admin.dispatch import RequestGate
@@ -127,9 +127,10 @@ def build_public_app(
 ) -> ASGIApp:
     """Build the edge and all routes behind it; MCP URLs bypass the main router and its middleware.
 
-    `provide` serves the WebSockets of providers.
+    `provide` serves the WebSockets of providers. The MCP endpoint also refuses what no route below `/t/` serves.
     """
-    doorway = PrefixRouter(_ProblemRouter(routes=routes), prefix="/t/", to=mcp_app.endpoint, but="/hooks/")
+    main = _ProblemRouter(routes=[*routes, Route("/t/{rest:path}", mcp_app.endpoint)])
+    doorway = PrefixRouter(main, prefix="/t/", endings=("/mcp", "/sse", "/messages"), to=mcp_app.endpoint)
     return _edge(doorway, settings, around, sockets=provide)
 
 

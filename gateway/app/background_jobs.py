@@ -8,6 +8,7 @@ from gateway.app.metrics_wiring import connect_delivery_metrics
 from gateway.app.runtime import Runtime
 from gateway.catalog import audit_retention, audit_sinks, idempotency
 from gateway.catalog.calls import approvals, mcp_tasks
+from gateway.catalog.identity import sign_ins
 from gateway.catalog.notifications import deliveries
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates import watches
@@ -45,6 +46,7 @@ def build_jobs(
         approvals.KIND: partial(approvals.sweep, catalog),
         mcp_tasks.KIND: take_task,
         audit_sinks.KIND: delivery.perform,
+        sign_ins.KIND: partial(sign_ins.clean_up, catalog),
         audit_retention.KIND: partial(audit_retention.cut_due, catalog),
     }
     scheduler = JobScheduler(infrastructure.store, kinds)

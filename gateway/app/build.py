@@ -31,6 +31,7 @@ from gateway.app.metrics_wiring import (
     connect_task_metrics,
     make_metrics,
 )
+from gateway.app.pages import build_pages
 from gateway.app.python.hidden_names import HiddenNames
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
@@ -47,8 +48,6 @@ from gateway.domain.tenancy.ceilings import read_ceilings
 from gateway.protocol.app import McpApp
 from gateway.protocol.tasks.runs import TaskRunner
 from gateway.settings import Settings
-from gateway.web.console.endpoint import ApprovalPages
-from gateway.web.console.sessions import SESSION_PURPOSE
 from gateway.web.webhook_receiver import WebhookReceiver
 
 
@@ -102,11 +101,11 @@ def build_app(
     catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings)
     trails = build_trails(infrastructure)
     hooks = build_hooks(catalog, runtime)
-    console = build_console(catalog, runtime)
+    pages = build_pages(infrastructure, catalog, runtime, settings)
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.places, trails[0].places, *trails[1].pools, hooks.places)
-    calls = (runtime.calls.check_places, runtime.calls.guardrails.places, mcp_app.open_requests, console.places)
-    connect_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: mcp_app.paced)
+    calls = (runtime.calls.check_places, runtime.calls.guardrails.places, mcp_app.open_requests)
+    connect_pools(metrics, (*pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
     probes = build_probes(infrastructure, runtime, readiness, settings)
     closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, trails, runtime, facts, limits)]
@@ -117,10 +116,10 @@ def build_app(
     hidden = HiddenNames(catalog, code, database_url=database_url)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, further, hidden, events, code)
     if settings.admin_port is None:
-        front = build_public_app([*probes, *closed, hooks.route, *console.routes], settings, mcp_app, provide, around)
+        front = build_public_app([*probes, *closed, hooks.route, *pages.routes], settings, mcp_app, provide, around)
         return Application(asgi=front, admin=None, lifespan=lifespan)
     # guard: admin-door-apart
-    front = build_public_app([*probes, hooks.route, *console.routes], settings, mcp_app, provide, around)
+    front = build_public_app([*probes, hooks.route, *pages.routes], settings, mcp_app, provide, around)
     return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
 
 
@@ -166,12 +165,6 @@ def build_trails(infrastructure: Infrastructure) -> tuple[TrailVerifier, TrailEx
     """Build the verification and the export of audit trails."""
     store, cipher = infrastructure.store, infrastructure.cipher
     return TrailVerifier(store, cipher, infrastructure.heads), TrailExporter(store, cipher)
-
-
-def build_console(catalog: CatalogContext, runtime: Runtime) -> ApprovalPages:
-    """Build the pages of approvals."""
-    keys = catalog.sealer.derive_all(SESSION_PURPOSE)
-    return ApprovalPages(catalog, runtime.credentials, runtime.stores.nonces, keys=keys)
 
 
 def build_hooks(catalog: CatalogContext, runtime: Runtime) -> WebhookReceiver:

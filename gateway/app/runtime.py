@@ -27,7 +27,7 @@ from gateway.handlers.api_query import Queries
 from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.identity.authenticator import Authenticator
-from gateway.identity.failure_limit import FailureLimit
+from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.key_uses import KeyUseLog
 from gateway.identity.people import IssuerDirectory, People
@@ -64,6 +64,7 @@ class Runtime:
     live: LiveParts
     providers: OpenProviders
     signer: AssertionSigner
+    people: People
 
 
 def build_runtime(
@@ -79,14 +80,14 @@ def build_runtime(
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
     infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
     secrets = CredentialCache(infrastructure.store, infrastructure.cipher)
-    tokens, signer = _build_identities(infrastructure, settings)
+    tokens, signer, delegations = _build_identities(infrastructure, settings)
     cursors = Cursors(infrastructure.cipher.derive("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors)
-    delegations = Delegations(tokens, signer)
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
-    credentials, key_uses = _build_authenticator(infrastructure, keys, settings)
+    people = _build_people(infrastructure, settings)
+    credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
@@ -115,33 +116,40 @@ def build_runtime(
         live=live,
         providers=OpenProviders(credentials),
         signer=signer,
+        people=people,
     )
 
 
-def _build_identities(infrastructure: Infrastructure, settings: Settings) -> tuple[Tokens, AssertionSigner]:
+def _build_identities(
+    infrastructure: Infrastructure, settings: Settings
+) -> tuple[Tokens, AssertionSigner, Delegations]:
     cipher = infrastructure.cipher
     tokens = Tokens(infrastructure.upstream, SharedTokens(infrastructure.bus, secret=cipher.derive("access tokens")))
-    return tokens, AssertionSigner(cipher.derive_all, public_url=settings.public_url)
+    signer = AssertionSigner(cipher.derive_all, public_url=settings.public_url)
+    return tokens, signer, Delegations(tokens, signer)
 
 
-def _build_authenticator(
-    infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings
-) -> tuple[Authenticator, KeyUseLog]:
-    lookup, failures = KeyLookup(infrastructure.store), FailureLimit(settings.auth_failure_rate)
-    people = People(
-        IssuerDirectory(lookup.find_issuers, interval_s=failures.interval_s),
+def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
+    lookup = KeyLookup(infrastructure.store)
+    return People(
+        IssuerDirectory(lookup.find_issuers, interval_s=INTERVAL_S),
         KeySets(infrastructure.upstream),
         lookup,
         public_url=settings.public_url,
         refusals=infrastructure.refusals,
     )
+
+
+def _build_authenticator(
+    infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings, people: People
+) -> tuple[Authenticator, KeyUseLog]:
+    lookup = KeyLookup(infrastructure.store)
     uses = KeyUseLog(lookup.note_uses)
-    digests = KeyDigests(infrastructure.cipher.derive_named(PEPPER_PURPOSE), uses.note)
     credentials = Authenticator(
         lookup,
-        digests=digests,
+        digests=KeyDigests(infrastructure.cipher.derive_named(PEPPER_PURPOSE), uses.note),
         operator_key=keys.operator_key,
-        failures=failures,
+        failures=FailureLimit(settings.auth_failure_rate),
         refusals=infrastructure.refusals,
         people=people,
     )

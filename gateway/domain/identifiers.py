@@ -23,6 +23,7 @@ WebhookEndpointId = NewType("WebhookEndpointId", str)
 DeliveryId = NewType("DeliveryId", str)
 AuditSinkId = NewType("AuditSinkId", str)
 IssuerId = NewType("IssuerId", str)
+SignInId = NewType("SignInId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
@@ -41,6 +42,10 @@ def crockford(data: bytes) -> str:
 
 def new_issuer_id() -> IssuerId:
     return IssuerId(mint("iss"))
+
+
+def new_sign_in_id() -> SignInId:
+    return SignInId(mint("sgn"))
 
 
 def new_tenant_id() -> TenantId:

@@ -1,18 +1,21 @@
 """Errors of idempotency, sign-in, approvals, source changes, guardrails and live sources; see `gateway.errors`.
 
 BadInput
-└── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
+├── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
+└── SignInExpired           a sign-in that this browser did not begin, or that has ended or was used
 Conflict
 ├── RequestInProgress       the request with this Idempotency-Key is running
 ├── AnswerNotKept           the request was done, and its response cannot be repeated
 └── RemovalsRefused         a change that would remove tools, without the permission to
 Forbidden
-└── ScopeMissing            the access token is valid, but no rule of its issuer admits the person here
+├── ScopeMissing            the access token is valid, but no rule of its issuer admits the person here
+└── SignInRefused           a person who has signed in at the provider may not use the tenant
 PolicyDenied
 ├── ApprovalRequired        another person has to approve the call, or has denied it
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
 └── ResultBlocked           a guardrail withholds the result; the call has run
 UpstreamError
+├── SignInFailed            the provider did not sign the person in, or its response is not valid
 └── LiveSourceFailed        a live source refused the request, or sent something invalid, too large or too late
     └── LiveSourceDetached  the live source is not attached, or its attachment ended before the result
 """
@@ -66,6 +69,24 @@ class ResultBlocked(PolicyDenied):
     """A guardrail of the tenant withholds the result; the call itself has run."""
 
     code = "policy.result_blocked"
+
+
+class SignInExpired(BadInput):
+    """The sign-in was not begun by this browser, is older than ten minutes, or was used."""
+
+    code = "sign_in.expired"
+
+
+class SignInRefused(Forbidden):
+    """The person has signed in at the provider, but is denied, or no rule of the issuer admits the person."""
+
+    code = "sign_in.refused"
+
+
+class SignInFailed(UpstreamError):
+    """The provider did not sign the person in, or its response is not valid."""
+
+    code = "sign_in.failed"
 
 
 class LiveSourceFailed(UpstreamError):

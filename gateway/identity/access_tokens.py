@@ -1,4 +1,7 @@
-"""Verification of access tokens: JWTs (RFC 7519) that an issuer of the tenant signed for one resource (RFC 9068).
+"""Verification of JWTs (RFC 7519) that an issuer of the tenant signed.
+
+Access tokens are for one resource (RFC 9068), ID tokens for the gateway's client at the issuer (OpenID Connect Core 1.0
+section 3.1.3.7).
 
 PyJWT verifies signature and registered claims. What is decided here: which issuer, which algorithms and keys, which
 audience, how long, and who the person is.
@@ -14,7 +17,7 @@ import jwt
 from jwt.utils import from_base64url_uint
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.issuers import ALGORITHMS, Issuer, TenantIssuers
+from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, TenantIssuers
 
 CLOCK_SKEW_S = 60
 """Seconds by which an issuer's clock may differ from ours."""
@@ -23,6 +26,7 @@ _MAX_HEADER = 8192
 """Bytes; access tokens with many groups have several thousand."""
 _MOST_GROUPS = 1000
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+_ID_TOKEN_TYPES = frozenset({"jwt", "id_token+jwt", "application/id_token+jwt"})
 _MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat")
 _BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
@@ -50,10 +54,7 @@ class VerifiedToken:
     """The contents of an accepted token."""
 
     issuer: Issuer
-    subject: str
-    """The subject as the issuer names it."""
-    groups: frozenset[str]
-    scopes: frozenset[str]
+    person: IdentityClaims
     expires_at: datetime
 
 
@@ -68,27 +69,61 @@ async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: 
     issuer = next((each for each in found.issuers if each.url == claimed), None)  # guard: token-issuer
     if issuer is None:
         raise TokenRejected("issuer")
+    if str(header.get("typ", "jwt")).lower() not in _TYPES:  # guard: token-type
+        raise TokenRejected("type", issuer)
+    key = await _find_key(found.tenant, issuer, header, keys)
+    claims = _verify_claims(text, key, issuer, (audience, *issuer.audiences))
+    if "cnf" in claims:  # guard: token-bound-elsewhere
+        raise TokenRejected("confirmation", issuer)  # it is bound to a key whose possession is not proved here
+    scopes = texts_of(claims.get("scope")) | texts_of(claims.get("scp"))
+    return VerifiedToken(issuer=issuer, person=read_person(claims, issuer, scopes), expires_at=_end_of(claims, issuer))
+
+
+async def verify_id_token(
+    tenant: TenantId, text: str, issuer: Issuer, keys: KeySource, *, nonce: str | None
+) -> Mapping[str, Any]:
+    """Return the claims of an ID token for the gateway's client; `nonce` is None for a token of a refresh.
+
+    Raises:
+        TokenRejected: the token is not one of this issuer for this client and this sign-in.
+        Unavailable: the issuer's keys cannot be fetched now.
+    """
+    header, _ = _read_unverified(text)
+    client = "" if issuer.sign_in is None else issuer.sign_in.client_id
+    if str(header.get("typ", "jwt")).lower() not in _ID_TOKEN_TYPES:  # guard: id-token-type
+        raise TokenRejected("type", issuer)
+    key = await _find_key(tenant, issuer, header, keys)
+    claims = _verify_claims(text, key, issuer, (client,))  # guard: id-token-audience
+    is_for_others = claims["aud"] not in (client, [client]) and "azp" not in claims
+    if is_for_others or claims.get("azp", client) != client:  # guard: id-token-party
+        raise TokenRejected("audience", issuer)
+    if nonce is not None and claims.get("nonce") != nonce:  # guard: id-token-nonce
+        raise TokenRejected("nonce", issuer)
+    _end_of(claims, issuer)
+    return claims
+
+
+def read_person(claims: Mapping[str, Any], issuer: Issuer, scopes: frozenset[str]) -> IdentityClaims:
+    """Return the person whom verified claims describe.
+
+    Raises:
+        TokenRejected: the subject has no usable form.
+    """
+    subject, groups = _subject_of(claims, issuer), texts_of(claim_at(claims, issuer.groups_claim))
+    return IdentityClaims(subject=subject, groups=groups, scopes=scopes)
+
+
+async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any], keys: KeySource) -> jwt.PyJWK:
     algorithm, kid = header.get("alg"), header.get("kid")
     if algorithm not in issuer.algorithms or algorithm not in ALGORITHMS:  # guard: token-algorithm
         raise TokenRejected("algorithm", issuer)
-    if str(header.get("typ", "jwt")).lower() not in _TYPES:  # guard: token-type
-        raise TokenRejected("type", issuer)
     if kid is not None and not isinstance(kid, str):
         raise TokenRejected("key", issuer)
-    published = await keys.find(found.tenant, issuer.jwks_url, kid)
+    published = await keys.find(tenant, issuer.jwks_url, kid)
     usable = [key for jwk in published if (key := read_key(jwk, algorithm)) is not None]
     if len(usable) != 1:  # without an id, the set must have one key for the algorithm
         raise TokenRejected("key", issuer)
-    claims = _verify_claims(text, usable[0], issuer, (audience, *issuer.audiences))
-    if "cnf" in claims:  # guard: token-bound-elsewhere
-        raise TokenRejected("confirmation", issuer)  # it is bound to a key whose possession is not proved here
-    return VerifiedToken(
-        issuer=issuer,
-        subject=_subject_of(claims, issuer),
-        groups=_texts(_claim(claims, issuer.groups_claim)),
-        scopes=_texts(claims.get("scope")) | _texts(claims.get("scp")),
-        expires_at=_end_of(claims, issuer),
-    )
+    return usable[0]
 
 
 def bearer_token(authorization: str | None) -> bytes | None:
@@ -184,7 +219,7 @@ def _end_of(claims: Mapping[str, Any], issuer: Issuer) -> datetime:
 
 
 def _subject_of(claims: Mapping[str, Any], issuer: Issuer) -> str:
-    subject = _claim(claims, issuer.subject_claim)
+    subject = claim_at(claims, issuer.subject_claim)
     if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
         raise TokenRejected("subject", issuer)
     if not subject.isprintable() or subject != subject.strip():  # guard: token-subject-form
@@ -192,7 +227,7 @@ def _subject_of(claims: Mapping[str, Any], issuer: Issuer) -> str:
     return subject
 
 
-def _claim(claims: Mapping[str, Any], place: str) -> object:
+def claim_at(claims: Mapping[str, Any], place: str) -> object:
     """Return the claim of a name, or at a JSON Pointer; None if there is none."""
     if not place.startswith("/"):
         return claims.get(place)
@@ -204,7 +239,7 @@ def _claim(claims: Mapping[str, Any], place: str) -> object:
     return value
 
 
-def _texts(value: object) -> frozenset[str]:
+def texts_of(value: object) -> frozenset[str]:
     """Return the texts of a list, or the words of a text."""
     if isinstance(value, str):
         return frozenset(value.split()[:_MOST_GROUPS])

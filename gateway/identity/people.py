@@ -1,12 +1,10 @@
 """Sign-in with an access token: the tenant's issuers, the verified token, and the person as a principal."""
 
 import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Protocol
 
@@ -14,8 +12,8 @@ from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ScopeMissing
-from gateway.domain.tenancy.issuers import AdmissionRule, TenantIssuers, person_id
-from gateway.domain.tenancy.keys import Key, KeySecret, Scope
+from gateway.domain.tenancy.issuers import TenantIssuers, new_person
+from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
@@ -26,7 +24,7 @@ from gateway.identity.single_flight import SingleFlight
 _FRESH_S = 1.5
 """Seconds for which issuers are cached. Callers are cached for three: a change is in force within five."""
 _CACHED_SLUGS = 10_000
-_KEPT = timedelta(days=1)
+KEPT = timedelta(days=1)
 """Time for which a person's tasks and approved calls may outlast the person's last token."""
 _LABEL = "[a-z0-9-]{1,63}"
 _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?)/(?P<door>mcp|sse|messages)")
@@ -131,7 +129,7 @@ class People:
         refusals: RefusalCounter | None = None,
     ) -> None:
         self.directory = directory
-        self._keys = keys
+        self.keys = keys
         self._store = store
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._refusals = refusals
@@ -166,14 +164,16 @@ class People:
         if found is None:
             raise Unauthenticated("")
         try:
-            token = await verify(text, found, self._keys, audience=resource.url)
+            token = await verify(text, found, self.keys, audience=resource.url)
         except TokenRejected as refused:
             if refused.issuer is not None:
                 self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
             raise Unauthenticated("") from None
         _check_rules(token, resource.profile)
         try:
-            person = await self._store.enter(_person_of(found.tenant, token))
+            person = await self._store.enter(
+                new_person(found.tenant, token.issuer, token.person.subject, ends_at=token.expires_at + KEPT)
+            )
         except NotFound:  # the issuer was deleted while it was cached
             raise Unauthenticated("") from None
         if person.revoked_at is not None:  # guard: person-denied
@@ -200,31 +200,7 @@ class People:
 
 def _check_rules(token: VerifiedToken, profile: str) -> None:
     """Refuse a person whom no rule of the issuer admits; scopes that a rule wants are named, so that clients ask."""
-    rules = token.issuer.rules
-    admits = partial(_admits, token, profile)
-    if any(admits(rule, token.scopes) for rule in rules):  # guard: issuer-rules
-        return
-    wanted = sorted({rule.scope for rule in rules if rule.scope is not None and admits(rule, {rule.scope})})
-    raise ScopeMissing("no rule of the issuer admits this person here; ask the tenant's administrator", scopes=wanted)
-
-
-def _admits(token: VerifiedToken, profile: str, rule: AdmissionRule, scopes: AbstractSet[str]) -> bool:
-    return rule.admits(subject=token.subject, groups=token.groups, scopes=frozenset(scopes), profile=profile)
-
-
-def _person_of(tenant: TenantId, token: VerifiedToken) -> Key:
-    now = datetime.now(UTC)
-    return Key(
-        tenant=tenant,
-        id=person_id(tenant, token.issuer.id, token.subject),
-        name=token.subject,
-        scopes=frozenset({Scope.MCP}),
-        subject=token.issuer.subject_of(token.subject),
-        profile=None,
-        secret=KeySecret(digest=secrets.token_bytes(32)),  # of no text, so the row is no usable key
-        created_at=now,
-        expires_at=token.expires_at + _KEPT,
-        revoked_at=None,
-        version=1,
-        issuer=token.issuer.id,
-    )
+    if not token.issuer.admits(token.person, profile):
+        wanted = token.issuer.scopes_for(token.person, profile)
+        refused = "no rule of the issuer admits this person here; ask the tenant's administrator"
+        raise ScopeMissing(refused, scopes=wanted)

@@ -1,6 +1,6 @@
-"""Prefix router: passes requests below one path prefix to one application, without the main router and its middleware.
+"""Prefix router: passes MCP requests to their application, without the main router and its middleware.
 
-The main router serves requests whose path contains `but`.
+The main router serves all other paths, also those below the same prefix, such as webhooks and pages of people.
 """
 
 from collections.abc import Awaitable
@@ -9,15 +9,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class PrefixRouter:
-    """ASGI middleware that routes one prefix itself, because the main router would take as long as the edge."""
+    """ASGI middleware that routes paths with one prefix and one of some endings itself.
 
-    def __init__(self, app: ASGIApp, *, prefix: str, to: ASGIApp, but: str) -> None:
+    The main router would take as long as the edge.
+    """
+
+    def __init__(self, app: ASGIApp, *, prefix: str, endings: tuple[str, ...], to: ASGIApp) -> None:
         self._app = app
         self._prefix = prefix
+        self._endings = endings
         self._to = to
-        self._but = but
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Pass the request to the application of the prefix, or to the main application."""
-        is_short = scope["type"] == "http" and scope["path"].startswith(self._prefix) and self._but not in scope["path"]
+        path: str = scope.get("path", "")
+        is_short = scope["type"] == "http" and path.endswith(self._endings) and path.startswith(self._prefix)
         return (self._to if is_short else self._app)(scope, receive, send)

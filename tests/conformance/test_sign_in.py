@@ -1,18 +1,13 @@
 """The SDK's own OAuth flow against a certified provider: a client connects with nothing but the URL."""
 
 import json
-import re
-import socket
-import subprocess
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
-import httpx
 import httpx2
 import pytest
 from anyio.streams.text import TextReceiveStream
@@ -25,6 +20,7 @@ from pydantic import AnyUrl
 from tests.conformance.node import clean_environment, find_packages
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.provider import Visitor, running_provider
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
@@ -33,25 +29,6 @@ NAMES = ("ada", "bob")
 Mode = Literal["legacy", "2026-07-28"]
 BACK = "http://127.0.0.1:9/callback"
 """Where the client is sent with its code; no server is there, the person of the test reads the code from the URL."""
-
-
-@asynccontextmanager
-async def running_provider() -> AsyncGenerator[str]:
-    """The issuer identifier of a provider."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    packages = find_packages("provider")
-    command = ["node", str(HERE / "provider.mjs"), str(packages), str(port)]
-    process = await anyio.open_process(command, env=clean_environment(), stderr=subprocess.DEVNULL)
-    try:
-        assert process.stdout is not None
-        with anyio.fail_after(60):
-            while b"listening" not in await process.stdout.receive():
-                pass
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        await process.wait()
 
 
 @dataclass(slots=True)
@@ -76,31 +53,16 @@ class Storage:
 
 @dataclass(slots=True)
 class Person:
-    """Somebody with a browser, who signs in and consents wherever the client leads."""
+    """Somebody with a browser and a client."""
 
     name: str
     storage: Storage = field(default_factory=Storage)
     came_back: str = ""
 
     async def go(self, url: str) -> None:
-        """Follow redirects and send forms until the client's own URL is reached."""
-        async with httpx.AsyncClient(trust_env=False) as browser:
-            answer = await browser.get(url)
-            for _ in range(20):
-                if answer.is_redirect:
-                    url = urljoin(str(answer.url), answer.headers["location"])
-                    if url.startswith(BACK):
-                        self.came_back = url
-                        return
-                    answer = await browser.get(url)
-                    continue
-                form = re.search(r'<form[^>]*action="([^"]+)"', answer.text)
-                prompt = re.search(r'name="prompt" value="(\w+)"', answer.text)
-                assert form, answer.text
-                assert prompt, answer.text
-                filled = {"prompt": prompt[1], "login": self.name, "password": "any"}
-                answer = await browser.post(urljoin(str(answer.url), form[1]), data=filled)
-        raise AssertionError("the provider never came back to the client")
+        """Sign in and consent until the client's own URL is reached."""
+        async with Visitor(self.name, until=BACK) as visitor:
+            self.came_back = await visitor.go(url)
 
     async def read_code(self) -> AuthorizationCodeResult:
         """The code in the URL to which the provider sent the person."""
@@ -137,15 +99,15 @@ async def place(servers: TestServers) -> AsyncGenerator[Place]:
     """A provider, and a gateway that accepts its tokens."""
     with servers.database() as database:
         async with (
-            running_provider() as issuer,
+            running_provider() as provider,
             recording_upstream() as upstream,
             running_gateway(
-                database.app_url, servers.empty_redis(), egress_allow=[upstream.authority, urlsplit(issuer).netloc]
+                database.app_url, servers.empty_redis(), egress_allow=[upstream.authority, provider.authority]
             ) as gateway,
         ):
             await gateway.create_tenant("acme")
             await gateway.import_document("acme", pets(upstream.url))
-            body = {"name": "corp", "url": issuer, "rules": [{"scope": "tools"}]}
+            body = {"name": "corp", "url": provider.url, "rules": [{"scope": "tools"}]}
             made = await gateway.admin.post("/tenants/acme/issuers", json=body)
             assert made.status_code == 201, made.text
             yield Place(gateway, upstream)

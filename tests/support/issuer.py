@@ -73,3 +73,40 @@ async def add_issuer(gateway: RunningGateway, slug: str, issuer: LocalIssuer, **
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()
     return found
+
+
+@dataclass(slots=True)
+class LocalProvider:
+    """An issuer at which the gateway signs people in; its one document is also the response of the token endpoint.
+
+    `claims` are added to each ID token, `answer` to each response.
+    """
+
+    issuer: LocalIssuer
+    claims: dict[str, Any] = field(default_factory=dict[str, Any])
+    answer: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """The gateway's client, as an admin stores it."""
+        return {"client_id": "gateway", "client_secret": "secret-at-the-provider"}
+
+    def publish(self, nonce: str | None = None, **claims: Any) -> None:
+        """Answer with endpoints and tokens; with a nonce, with the ID token of a sign-in."""
+        url = self.issuer.url
+        said: dict[str, Any] = {"audience": "gateway", "nonce": nonce, **self.claims, **claims}
+        token = self.issuer.token(**said)
+        standard = {
+            "authorization_endpoint": f"{url}/authorize",
+            "token_endpoint": f"{url}/token",
+            "access_token": "token-of-the-provider",
+            "token_type": "Bearer",
+            "id_token": token,
+        }
+        self.issuer.publish(**{**standard, **self.answer})
+
+
+async def add_provider(gateway: RunningGateway, slug: str, provider: LocalProvider, **more: object) -> dict[str, Any]:
+    """The provider as the tenant's issuer; it admits everybody unless other rules are given."""
+    provider.publish()
+    return await add_issuer(gateway, slug, provider.issuer, **{"sign_in": provider.client, **more})

@@ -166,6 +166,20 @@ async def execute(url: str, statement: str) -> None:
         await connection.close()
 
 
+async def dump(url: str) -> str:
+    """All rows of all tables as text, and each value of bytes also as the text that it may hold."""
+    connection = await connect_owner(url)
+    try:
+        tables = await connection.fetch(
+            "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+        )
+        rows = [row for table in tables for row in await connection.fetch(f'select * from "{table["relname"]}"')]
+    finally:
+        await connection.close()
+    values = [value for row in rows for value in row.values()]
+    return "\n".join(value.decode("latin-1") if isinstance(value, bytes) else str(value) for value in values)
+
+
 def run_apart(coroutine: Coroutine[object, object, _Result]) -> _Result:
     """Run a coroutine to its end from synchronous code, whether or not a loop runs in this thread."""
     with ThreadPoolExecutor(1) as pool:

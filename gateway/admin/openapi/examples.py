@@ -130,6 +130,7 @@ _BODIES: Mapping[str, Json] = {
         "url": "https://login.example",
         "rules": [{"group": "engineers"}, {"scope": "tools", "profiles": ["default"]}],
         "enabled": False,
+        "sign_in": {"client_id": "mcp-gateway", "client_secret": "a-secret", "scopes": ["openid", "profile"]},
     },
     "IssuerUpdate": {"rules": [{"group": "engineers"}], "max_lifetime_s": 900},
     "WebhookEndpointCreate": {

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.admin.openapi.formats import LABEL, NAME, PRINTABLE
+from gateway.admin.openapi.formats import LABEL, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.lists import ByNameOrTime, ListQuery
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SecretText, Url
 from gateway.domain.tenancy.issuers import ALGORITHMS
 
 Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -52,6 +52,32 @@ Rules = Annotated[
 ]
 
 
+class SignInClientGiven(BodyModel):
+    """The gateway's own client at the issuer: with it the gateway signs people in, and is the MCP clients' issuer."""
+
+    client_id: Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE, description="The client's id.")]
+    client_secret: Annotated[
+        SecretText | Absent, GIVEN, Field(description="The client's secret; without it, the stored one stays.")
+    ] = None
+    scopes: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200, pattern=SCOPE)]],
+        Field(min_length=1, max_length=20, description="The scopes to request; openid is one of them."),
+    ] = Field(default_factory=lambda: ["openid"])
+    parameters: Annotated[
+        dict[
+            Annotated[str, Field(min_length=1, max_length=100, pattern=NAME)],
+            Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE)],
+        ],
+        Field(max_length=10, description="Further parameters of authorization requests."),
+    ] = Field(default_factory=dict[str, str])
+
+
+SignInOf = Annotated[
+    SignInClientGiven | None,
+    Field(description="The gateway's client at the issuer; null: clients get tokens from the issuer itself."),
+]
+
+
 class IssuerCreate(BodyModel):
     """An authorization server whose access tokens the tenant accepts."""
 
@@ -65,6 +91,7 @@ class IssuerCreate(BodyModel):
     groups_claim: GroupsClaim = "groups"
     max_lifetime_s: Lifetime = 3600
     enabled: Enabled = True
+    sign_in: SignInOf = None
 
 
 class IssuerUpdate(BodyModel):
@@ -78,6 +105,7 @@ class IssuerUpdate(BodyModel):
     groups_claim: Annotated[GroupsClaim | Absent, GIVEN] = None
     max_lifetime_s: Annotated[Lifetime | Absent, GIVEN] = None
     enabled: Annotated[Enabled | Absent, GIVEN] = None
+    sign_in: SignInOf = None
 
 
 class IssuerListQuery(ListQuery):

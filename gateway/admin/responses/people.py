@@ -1,6 +1,7 @@
 """Response models of issuers and of the people whom they name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Self
 
@@ -8,6 +9,7 @@ from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
+from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 
 
@@ -20,6 +22,21 @@ class AdmissionRuleShown(CopiedModel):
     profiles: Annotated[
         Sequence[str] | None, Field(description="The profiles at which they are admitted; null means all.")
     ]
+
+
+class SignInClientShown(ResponseModel):
+    """The gateway's own client at the issuer, without its secret."""
+
+    client_id: Annotated[str, Field(description="The client's id.")]
+    scopes: Annotated[Sequence[str], Field(description="The scopes that it requests.")]
+    parameters: Annotated[Mapping[str, str], Field(description="Further parameters of authorization requests.")]
+    redirect_uri: Annotated[
+        str, Field(description="The redirect URI to register; a path if `GATEWAY_PUBLIC_URL` is unset.")
+    ]
+    authorization_url: Annotated[
+        str, Field(description="The authorization endpoint; empty until the issuer is enabled.")
+    ]
+    token_url: Annotated[str, Field(description="The token endpoint; empty until the issuer is enabled.")]
 
 
 class IssuerShown(CopiedModel):
@@ -36,8 +53,25 @@ class IssuerShown(CopiedModel):
     rules: Annotated[Sequence[AdmissionRuleShown], Field(description="The rules that admit users.")]
     max_lifetime_s: Annotated[int, Field(description="Seconds for which a token is accepted, from its `iat`.")]
     enabled: Annotated[bool, Field(description="False: the gateway refuses its tokens.")]
+    sign_in: Annotated[SignInClientShown | None, Field(description="The gateway's own client at the issuer.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
+
+    @classmethod
+    def at(cls, issuer: Issuer, slug: str, public_url: str | None) -> Self:
+        """Build the response from an issuer of the tenant of this slug."""
+        client, copied = issuer.sign_in, cls.of(replace(issuer, sign_in=None))
+        if client is None:
+            return copied
+        shown = SignInClientShown(
+            client_id=client.client_id,
+            scopes=client.scopes,
+            parameters=dict(client.parameters),
+            redirect_uri=f"{public_url or ''}{issuer.callback_path(slug)}",
+            authorization_url=client.authorization_url,
+            token_url=client.token_url,
+        )
+        return copied.model_copy(update={"sign_in": shown})
 
 
 class IssuerPage(Page[IssuerShown]):

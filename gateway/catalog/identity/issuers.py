@@ -11,14 +11,17 @@ from typing import Any
 
 from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity import sign_in_clients
+from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, SignInClient
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
+    Conflict,
     Fault,
     Forbidden,
     GatewayError,
@@ -54,13 +57,15 @@ class IssuerDraft:
     enabled: bool = True
     jwks_url: str | None = None
     audiences: tuple[str, ...] = ()
+    sign_in: SignInDraft | None = None
 
 
 async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, *, by: Author) -> Issuer:
     """Create an issuer.
 
     Raises:
-        InvalidBody: a URL is not https and not permitted, or metadata or keys cannot be read.
+        InvalidBody: a URL is not https and not permitted, or metadata or keys cannot be read, or people cannot sign in
+            with the client.
         ReferenceMissing: the tenant has no profile that a rule names.
         Forbidden: the author may not admit people, or names audiences without being the operator.
         NameTaken: the tenant has an issuer of this name or URL.
@@ -69,7 +74,11 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
     _check_author(by, draft.audiences)
     place = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
     now = datetime.now(UTC)
-    members: dict[str, Any] = {**_members(draft), "jwks_url": place}
+    members: dict[str, Any] = {
+        **_members(draft),
+        "jwks_url": place,
+        "sign_in": await _find_client(tenant, catalog, draft),
+    }
     made = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
     entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
@@ -78,6 +87,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
         await _check_free(tenant, db, draft)
         await _check_profiles(tenant, db, draft.rules)
         await issuers.insert(tenant, db, made)
+        await _save_secret(tenant, catalog, db, draft, made)
     return made
 
 
@@ -107,18 +117,22 @@ async def update_issuer(
         place = revised.jwks_url or ""
     elif not (before.enabled and revised.jwks_url == before.jwks_url):
         place = await _find_keys(tenant, catalog, revised)
+    client = await _find_client(tenant, catalog, revised, before)
     entry = CatalogChange(action="issuer.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name, locked=True)
         check_version(current, expected)
         if current.version != before.version:
+            if current.sign_in != before.sign_in:
+                raise Conflict("the issuer was changed meanwhile; read it, and send the change again")
             revised = revise(_draft_of(current))
             _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
         await _check_profiles(tenant, db, revised.rules)
-        members = _members(revised) | {"jwks_url": place}
+        members = _members(revised) | {"jwks_url": place, "sign_in": client}
         saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
         entry.target, entry.detail = saved.name, _detail(saved)
         await issuers.save(tenant, db, saved)
+        await _save_secret(tenant, catalog, db, revised, saved, before=current)
         affected = await people.ids_of_issuer(tenant, db, saved.id, most=_MOST_ANNOUNCED)
     await _announce(tenant, catalog, affected)
     return saved
@@ -203,6 +217,37 @@ async def _find_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDra
     return place
 
 
+async def _find_client(
+    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None
+) -> SignInClient | None:
+    """Return the gateway's client at the issuer, with its endpoints as soon as the issuer is enabled."""
+    wanted, stored = draft.sign_in, None if before is None else before.sign_in
+    if wanted is None:
+        return None
+    sign_in_clients.check_draft(wanted, draft.audiences, stored)
+    if draft.enabled and sign_in_clients.is_changed(wanted, before):
+        return await sign_in_clients.find_endpoints(tenant, catalog, wanted, draft.url)
+    return sign_in_clients.described(wanted, stored)
+
+
+async def _save_secret(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    db: Db,
+    draft: IssuerDraft,
+    issuer: Issuer,
+    *,
+    before: Issuer | None = None,
+) -> None:
+    """Store the secret of the issuer's client; a secret that stays is sealed again if its token endpoint is another."""
+    secret = None if draft.sign_in is None else draft.sign_in.secret
+    if secret is None and issuer.sign_in is not None and before is not None:
+        if before.sign_in is None or issuer.sign_in.token_url == before.sign_in.token_url:
+            return
+        secret = await issuers.open_secret(tenant, db, catalog.sealer, before)
+    await issuers.save_secret(tenant, db, catalog.sealer, issuer, secret)
+
+
 async def _check_url(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:
     if "?" in url or "#" in url:
         raise refusal(pointer, "must be an absolute https URL without a query (RFC 8414 section 2)")
@@ -234,6 +279,7 @@ def _members(draft: IssuerDraft) -> dict[str, Any]:
 def _draft_of(issuer: Issuer) -> IssuerDraft:
     members: dict[str, Any] = {name: getattr(issuer, name) for name in IssuerDraft.__slots__}
     members["jwks_url"] = issuer.jwks_url or None
+    members["sign_in"] = sign_in_clients.draft_of(issuer.sign_in)
     return IssuerDraft(**members)
 
 
@@ -244,5 +290,6 @@ def _detail(issuer: Issuer) -> dict[str, object]:
         "jwks_url": issuer.jwks_url,
         "audiences": list(issuer.audiences),
         "enabled": issuer.enabled,
+        "sign_in": None if issuer.sign_in is None else issuer.sign_in.client_id,
         "rules": len(issuer.rules),
     }

@@ -1,13 +1,24 @@
 """Issuers: the authorization servers whose access tokens a tenant accepts, and whom of their users it admits."""
 
 import hashlib
-from dataclasses import dataclass
-from datetime import datetime
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
+from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signature algorithms (RFC 7518, RFC 8037) that an issuer may use; none of them has a shared secret."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityClaims:
+    """A person as an issuer describes them; the subject is in the issuer's words."""
+
+    subject: str
+    groups: frozenset[str]
+    scopes: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +32,33 @@ class AdmissionRule:
     profiles: tuple[str, ...] | None = None
     """The profiles at which they are admitted; None: all."""
 
-    def admits(self, *, subject: str, groups: frozenset[str], scopes: frozenset[str], profile: str) -> bool:
-        """True if the rule applies to a person at a profile."""
+    def admits(self, person: IdentityClaims, profile: str | None) -> bool:
+        """True if the rule applies to a person at a profile; with None, at any profile."""
         return (
-            self.group in {None, *groups}
-            and self.scope in {None, *scopes}
-            and self.subject in {None, subject}
-            and (self.profiles is None or profile in self.profiles)  # guard: issuer-rule-profiles
+            self.group in {None, *person.groups}
+            and self.scope in {None, *person.scopes}
+            and self.subject in {None, person.subject}
+            and (profile is None or self.profiles is None or profile in self.profiles)  # guard: issuer-rule-profiles
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInClient:
+    """The gateway's own client at an issuer, with which it signs people in (OpenID Connect Core 1.0 section 3.1).
+
+    The endpoints are those of the issuer's metadata when the client was stored; empty until the issuer is enabled. The
+    client's secret is stored apart, sealed.
+    """
+
+    client_id: str
+    scopes: tuple[str, ...] = ("openid",)
+    parameters: tuple[tuple[str, str], ...] = ()
+    """Further parameters of authorization requests."""
+    authorization_url: str = ""
+    token_url: str = ""
+    userinfo_url: str | None = None
+    names_issuer: bool = False
+    """True if authorization responses have the parameter `iss` (RFC 9207)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +84,25 @@ class Issuer:
     version: int
     created_at: datetime
     updated_at: datetime
+    sign_in: SignInClient | None = None
+    """None: clients get tokens from the issuer itself."""
+
+    def admits(self, person: IdentityClaims, profile: str | None = None) -> bool:
+        """True if a rule admits the person at the profile; with None, at any profile."""
+        return any(rule.admits(person, profile) for rule in self.rules)  # guard: issuer-rules
+
+    def scopes_for(self, person: IdentityClaims, profile: str) -> list[str]:
+        """The scopes of which each would let a rule admit the person."""
+        rules = [rule for rule in self.rules if rule.scope is not None]
+        return sorted({rule.scope for rule in rules if rule.scope and rule.admits(_with(person, rule.scope), profile)})
+
+    def callback_path(self, slug: str) -> str:
+        """The path of the redirect URI that the issuer's administrator registers for the gateway's client.
+
+        It belongs to this issuer alone, so a response of another issuer is not taken for one of this (RFC 9700 section
+        4.4.2).
+        """
+        return f"/t/{slug}/sign-in/{self.name}/callback"
 
     def subject_of(self, subject: str) -> str:
         """The subject of a person in the tenant; no key's default subject has a colon."""
@@ -68,7 +117,29 @@ class TenantIssuers:
     issuers: tuple[Issuer, ...]
 
 
+def _with(person: IdentityClaims, scope: str) -> IdentityClaims:
+    return replace(person, scopes=frozenset({scope}))
+
+
 def person_id(tenant: TenantId, issuer: IssuerId, subject: str) -> KeyId:
     """The id of a person, under which the person is stored like a key: the same at every sign-in."""
     digest = hashlib.sha256("\0".join((tenant, issuer, subject)).encode()).digest()
     return KeyId(f"key_{crockford(digest)}")
+
+
+def new_person(tenant: TenantId, issuer: Issuer, subject: str, *, ends_at: datetime) -> Key:
+    """A person at the first sign-in; `ends_at` is the time until which tasks of the person go on without a token."""
+    return Key(
+        tenant=tenant,
+        id=person_id(tenant, issuer.id, subject),
+        name=subject,
+        scopes=frozenset({Scope.MCP}),
+        subject=issuer.subject_of(subject),
+        profile=None,
+        secret=KeySecret(digest=secrets.token_bytes(32)),  # of no text, so the row is no usable key
+        created_at=datetime.now(UTC),
+        expires_at=ends_at,
+        revoked_at=None,
+        version=1,
+        issuer=issuer.id,
+    )

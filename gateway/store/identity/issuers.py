@@ -13,9 +13,12 @@ from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
 from gateway.errors import NotFound
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.identity.tables import issuers, keys
 from gateway.store.pagination import select_page
+from gateway.store.secrets import tenant_key
+from gateway.store.tables import data_keys
 
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("slug").render_derived("wanted")
 _EACH = func.issuers_by_slug(_WANTED.c.slug).table_valued("slug", "tenant_id", column("issuer", JSONB)).lateral()
@@ -84,9 +87,38 @@ async def remove(tenant: TenantId, db: Db, issuer: IssuerId) -> bool:
     return (await db.execute(gone)).one_or_none() is not None
 
 
+async def save_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, secret: str | None) -> None:
+    """Seal the secret of the issuer's client, bound to the client and its token endpoint; None deletes it."""
+    key_id = sealed = None
+    if secret is not None:
+        key_id, wrapped = await tenant_key(tenant, db, sealer)
+        sealed = sealer.seal(tenant, wrapped, secret.encode(), *_bound(issuer))
+    own = (issuers.c.tenant_id == tenant, issuers.c.id == issuer.id)
+    await db.execute(update(issuers).where(*own).values(sign_in_secret=sealed, data_key_id=key_id))
+
+
+async def open_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer) -> str | None:
+    """The secret of the issuer's client; None if there is none.
+
+    Raises:
+        SecretUnreadable: it was sealed for another client or token endpoint, or no configured key opens it.
+    """
+    joined = (data_keys.c.tenant_id == issuers.c.tenant_id) & (data_keys.c.id == issuers.c.data_key_id)
+    wanted = select(issuers.c.sign_in_secret, data_keys.c.wrapped).join_from(issuers, data_keys, joined)
+    row = (await db.execute(wanted.where(issuers.c.tenant_id == tenant, issuers.c.id == issuer.id))).one_or_none()
+    return None if row is None else sealer.open(tenant, row[1], row[0], *_bound(issuer)).decode()
+
+
+def _bound(issuer: Issuer) -> tuple[str, ...]:
+    client = issuer.sign_in
+    more = () if client is None else (client.client_id, client.token_url)  # guard: sign-in-secret-sealed
+    return ("sign-in client", issuer.id, *more)
+
+
 def _facts(issuer: Issuer) -> dict[str, Any]:
     return {
         **{name: getattr(issuer, name) for name in Issuer.__slots__ if name != "id"},
+        "sign_in": None if issuer.sign_in is None else msgspec.to_builtins(issuer.sign_in),
         "audiences": list(issuer.audiences),
         "algorithms": list(issuer.algorithms),
         "rules": msgspec.to_builtins(issuer.rules),

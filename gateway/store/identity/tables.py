@@ -1,4 +1,4 @@
-"""The tables of keys and issuers as SQLAlchemy statements use them; the migrations define them."""
+"""The tables of keys, issuers and sign-ins as SQLAlchemy statements use them; the migrations define them."""
 
 from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -49,4 +49,27 @@ issuers = Table(
     Column("version", BigInteger, nullable=False),
     Column("created_at", _timestamp, nullable=False),
     Column("updated_at", _timestamp, nullable=False),
+    Column("sign_in", JSONB(none_as_null=True)),
+    Column("sign_in_secret", LargeBinary),
+    Column("data_key_id", Text),
+)
+
+sign_ins = Table(
+    "sign_ins",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("issuer_id", Text, nullable=False),
+    Column("person_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("groups", ARRAY(Text), nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("requested_scopes", ARRAY(Text), nullable=False),
+    Column("data_key_id", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("checked_at", _timestamp, nullable=False),
+    Column("session_ends_at", _timestamp, nullable=False),
+    Column("lease", Text),
+    Column("leased_until", _timestamp),
 )

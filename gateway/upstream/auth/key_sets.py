@@ -86,6 +86,20 @@ async def discover(upstream: UpstreamClient, tenant: TenantId, issuer: str, memb
     """Return a URL from an issuer's metadata: its `jwks_uri`, or another member.
 
     Raises:
+        FetchFailed: the metadata cannot be read, or has no such member.
+    """
+    found = await fetch_metadata(upstream, tenant, issuer)
+    place = found.get(member)
+    if not isinstance(place, str):
+        more = "; give the URL of the signing keys as jwks_url" if member == "jwks_uri" else ""
+        raise FetchFailed(f"The metadata of {issuer} has no `{member}`{more}.")
+    return place
+
+
+async def fetch_metadata(upstream: UpstreamClient, tenant: TenantId, issuer: str) -> Mapping[str, Any]:
+    """Return an issuer's metadata, from the first of its two places that has any.
+
+    Raises:
         FetchFailed: neither document can be read, or it is another issuer's (RFC 8414 section 3.3).
     """
     reasons: list[str] = []
@@ -101,11 +115,7 @@ async def discover(upstream: UpstreamClient, tenant: TenantId, issuer: str, memb
             continue
         if found.get("issuer") != issuer:  # guard: issuer-metadata-own
             raise FetchFailed(f"{url} is the metadata of another issuer; give the URL that its `issuer` names.")
-        place = found.get(member)
-        if not isinstance(place, str):
-            more = "; give the URL of the signing keys as jwks_url" if member == "jwks_uri" else ""
-            raise FetchFailed(f"{url} has no `{member}`{more}.")
-        return place
+        return found
     raise FetchFailed("The issuer's metadata cannot be read: " + " ".join(reasons))
 
 

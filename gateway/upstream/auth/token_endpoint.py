@@ -1,8 +1,9 @@
-"""Token endpoint client: token requests and their responses (RFC 6749 sections 2.3.1, 4.4.2, 5; RFC 8693)."""
+"""Token endpoint client: token requests and their responses (RFC 6749 sections 2.3.1, 4.1.3, 4.4.2, 5, 6; RFC 8693)."""
 
 import base64
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote_plus, urlencode
@@ -57,6 +58,16 @@ class TokenRequest:
     fields: tuple[tuple[str, str], ...] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenResponse:
+    """A response with tokens; `scopes` are those that the server names, if it does."""
+
+    access_token: AccessToken
+    refresh_token: str | None = field(default=None, repr=False)
+    id_token: str | None = field(default=None, repr=False)
+    scopes: frozenset[str] | None = None
+
+
 def client_credentials(scheme: SchemePlan, client: Credential) -> TokenRequest:
     """Return the request of a client for a token of its own, with the scheme's scopes."""
     scope = (("scope", " ".join(scheme.scopes)),) if scheme.scopes else ()
@@ -79,8 +90,25 @@ def token_exchange(terms: TokenExchange, name: str, client: Credential, subject_
     return TokenRequest(label=name, url=terms.token_url, client=client, fields=tuple(fields))
 
 
+def code_exchange(label: str, url: str, client: Credential, fields: Mapping[str, str]) -> TokenRequest:
+    """Return the request for the tokens of an authorization code: `code`, `redirect_uri` and `code_verifier`."""
+    pairs = (("grant_type", "authorization_code"), *fields.items())
+    return TokenRequest(label=label, url=url, client=client, fields=pairs)
+
+
+def token_refresh(label: str, url: str, client: Credential, refresh_token: str) -> TokenRequest:
+    """Return the request for new tokens of the same person."""
+    pairs = (("grant_type", "refresh_token"), ("refresh_token", refresh_token))
+    return TokenRequest(label=label, url=url, client=client, fields=pairs)
+
+
 async def fetch_token(upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest) -> AccessToken:
-    """Fetch a new token.
+    """Fetch a new access token; raises like `fetch_tokens`."""
+    return (await fetch_tokens(upstream, tenant, wanted)).access_token
+
+
+async def fetch_tokens(upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest) -> TokenResponse:
+    """Fetch new tokens.
 
     The client authenticates in the Authorization header, which every server must support. Some servers require the
     credentials in the body. So after status 400 or 401 with `invalid_client`, `invalid_request` or no error code, the
@@ -118,19 +146,33 @@ def _form(text: str) -> str:
     return quote_plus(text.encode("utf-8", "replace"), safe="")
 
 
-def _read(wanted: TokenRequest, answer: UpstreamAnswer) -> AccessToken:
+def _read(wanted: TokenRequest, answer: UpstreamAnswer) -> TokenResponse:
     members = _members(answer)
     if answer.status != _OK:
-        error = _error(answer)
-        why = f" ({error})" if error in _NAMED else ""  # guard: token-endpoint-errors
-        raise TokenRefused(f"The token endpoint of {wanted.label!r} answered with status {answer.status}{why}.")
+        found = _error(answer)
+        error = found if found in _NAMED else None  # guard: token-endpoint-errors
+        why = f" ({error})" if error is not None else ""
+        refused = TokenRefused(f"The token endpoint of {wanted.label!r} answered with status {answer.status}{why}.")
+        refused.error = error
+        raise refused
     value, kind = members.get("access_token"), members.get("token_type", "bearer")
     if not isinstance(value, str) or not value or not is_header_value(value):
         raise TokenRefused(f"The token endpoint of {wanted.label!r} answered without a token.")
     if not isinstance(kind, str) or kind.lower() != "bearer":
         raise TokenRefused(f"The token endpoint of {wanted.label!r} gave a token that is not a bearer token.")
     life_s = _life(members.get("expires_in"))
-    return AccessToken(value=value, expires_at=time.time() + life_s, life_s=life_s)
+    scope = _text(members, "scope")
+    return TokenResponse(
+        access_token=AccessToken(value=value, expires_at=time.time() + life_s, life_s=life_s),
+        refresh_token=_text(members, "refresh_token"),
+        id_token=_text(members, "id_token"),
+        scopes=None if scope is None else frozenset(scope.split()),
+    )
+
+
+def _text(members: Mapping[str, Any], name: str) -> str | None:
+    value = members.get(name)
+    return value if isinstance(value, str) and value else None
 
 
 def _error(answer: UpstreamAnswer) -> str | None:

@@ -7,8 +7,7 @@ alike. Sessions are explained in `gateway.web.console.sessions`.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from importlib.resources import files
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -23,32 +22,18 @@ from gateway.domain.order import join_position, write_moment
 from gateway.errors import BadInput, Conflict, Forbidden, GatewayError, LimitExceeded, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.web.authentication import address_of
-from gateway.web.bodies import declared_length, read_body
 from gateway.web.console import pages
-from gateway.web.console.sessions import ConsoleSession, ConsoleSessions, EndedSessions, ended_cookies
-from gateway.web.hosts import AllowedOrigins
-from gateway.web.problems import correlation_id_of, status_of
+from gateway.web.console.sessions import ConsoleSession, ConsoleSessions, EndedSessions
+from gateway.web.html.documents import HEADERS, page, refuse, respond
+from gateway.web.html.forms import check_own, read_form
+from gateway.web.problems import correlation_id_of
 
 _LIST = "/approvals"
 _TARGET = re.compile(r"/approvals(?:/apr_[0-9a-z]{20})?")
-_LARGEST_FORM = 16 * 1024
-_MOST_FIELDS = 10
-_FORM_S = 10.0
 _SLOTS, _QUEUE = 8, 64
 _MOST_WAITING, _MOST_LATELY = 100, 50
 _MOST_EARLIER = 50
 """Approvals of a tool among which the last approved one is looked for."""
-_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # `no-referrer` would make the Origin of forms `null`
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
-_KIND = "text/html; charset=utf-8"
-
 _Page = Callable[[Request, ConsoleSession], Awaitable[Response]]
 
 
@@ -60,21 +45,13 @@ class ApprovalPages:
     ) -> None:
         self._catalog = catalog
         self._sessions = ConsoleSessions(keys, credentials, ended)
-        self._own_origins = AllowedOrigins(())
         self.places = FairSlotPool("console pages", slots=_SLOTS, queue=_QUEUE)
         """Keyed by the tenant of the session; without a session, by the client's address."""
 
     @property
     def routes(self) -> list[Route]:
         """The routes of all pages."""
-        style = files("gateway.web.console").joinpath("style.css").read_bytes()
-
-        async def answer_style(_: Request) -> Response:
-            headers = {"cache-control": "public, max-age=3600"}
-            return Response(style, headers=headers, media_type="text/css; charset=utf-8")
-
         return [
-            Route("/approvals/style.css", answer_style, methods=["GET"]),
             Route("/approvals/sign-in", self._guarded(self._sign_in), methods=["GET", "POST"]),
             Route("/approvals/sign-out", self._guarded(self._inside(self._sign_out)), methods=["POST"]),
             Route(_LIST, self._guarded(self._inside(self._list)), methods=["GET"]),
@@ -87,18 +64,13 @@ class ApprovalPages:
 
         async def run(request: Request) -> Response:
             try:
-                if request.method == "POST" and not self._is_own(request):  # guard: console-origin
-                    raise Forbidden("the form was not sent by a page of this gateway; open the page again")
+                if request.method == "POST":  # guard: console-origin
+                    check_own(request)
                 return await answer(request)
             except GatewayError as error:
-                return _respond(pages.page("Not possible", pages.message(error.message)), error=error)
+                return refuse(error)
 
         return run
-
-    def _is_own(self, request: Request) -> bool:
-        """True if the browser states that a page of this gateway sent the form."""
-        origin, host = request.headers.get("origin"), request.headers.get("host", "")
-        return origin is not None and self._own_origins.allows(origin.encode("latin-1"), host.encode("latin-1"))
 
     def _inside(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
         """Serve the page within a session; a GET without one leads to the sign-in."""
@@ -107,7 +79,7 @@ class ApprovalPages:
             async with self.places.hold(address_of(request.scope)):
                 session = await self._sessions.find(request.cookies)
             if session is None:
-                return RedirectResponse(_sign_in_url(request.url.path), 303, headers=_HEADERS)
+                return RedirectResponse(_sign_in_url(request.url.path), 303, headers=HEADERS)
             async with self.places.hold(session.principal.tenant):
                 response = await answer(request, session)
             if "set-cookie" not in response.headers:
@@ -119,7 +91,7 @@ class ApprovalPages:
     async def _sign_in(self, request: Request) -> Response:
         if request.method != "POST":
             return self._show_sign_in(_target(request.query_params.get("next")))
-        form = await _read_form(request)
+        form = await read_form(request)
         target, origin = _target(form.get("next")), request.headers.get("origin", "")
         try:
             async with self.places.hold(address_of(request.scope)):
@@ -129,21 +101,21 @@ class ApprovalPages:
                     is_secure=origin.startswith("https://"),
                 )
         except Unauthenticated as error:
-            return self._show_sign_in(target, alert="This key is not valid.", error=error)
+            return self._show_sign_in(target, text="This key is not valid.", error=error)
         except (Forbidden, LimitExceeded) as error:
-            return self._show_sign_in(target, alert=error.message, error=error)
-        response = RedirectResponse(target, 303, headers=_HEADERS)
+            return self._show_sign_in(target, text=error.message, error=error)
+        response = RedirectResponse(target, 303, headers=HEADERS)
         response.headers.append("set-cookie", self._sessions.cookie_of(session))
         return response
 
-    def _show_sign_in(self, target: str, *, alert: str = "", error: GatewayError | None = None) -> Response:
-        return _respond(pages.page("Sign in", pages.sign_in_form(target, alert=alert)), error=error)
+    def _show_sign_in(self, target: str, *, text: str = "", error: GatewayError | None = None) -> Response:
+        return respond(page("Sign in", pages.sign_in_form(target, text=text)), error=error)
 
     async def _sign_out(self, request: Request, session: ConsoleSession) -> Response:
-        self._check_form(await _read_form(request), session)
+        self._check_form(await read_form(request), session)
         await self._sessions.end(session)
-        response = RedirectResponse(_sign_in_url(_LIST), 303, headers=_HEADERS)
-        for cookie in ended_cookies():
+        response = RedirectResponse(_sign_in_url(_LIST), 303, headers=HEADERS)
+        for cookie in self._sessions.ended_cookies():
             response.headers.append("set-cookie", cookie)
         return response
 
@@ -164,15 +136,15 @@ class ApprovalPages:
 
     async def _decide(self, request: Request, session: ConsoleSession) -> Response:
         """Store the decision, then lead to the page; a late decision gets the page with the one that was stored."""
-        form = await _read_form(request)
+        form = await read_form(request)
         self._check_form(form, session)
         approval, verdict = await self._find(request.path_params["approval"], session), form.get("verdict")
         comment = " ".join(form.get("comment", "").split())
         if verdict not in {"approve", "deny"}:
             raise BadInput("choose Approve or Deny")
         if len(comment) > pages.LONGEST_COMMENT or not comment.isprintable():
-            alert = f"The comment must have at most {pages.LONGEST_COMMENT} printable characters; nothing was stored."
-            return await self._show_one(approval, session, alert=alert, error=BadInput(alert))
+            text = f"The comment must have at most {pages.LONGEST_COMMENT} printable characters; nothing was stored."
+            return await self._show_one(approval, session, text=text, error=BadInput(text))
         decide = decide_approval(
             session.principal.tenant,
             self._catalog,
@@ -185,18 +157,18 @@ class ApprovalPages:
             await decide
         except (Conflict, Forbidden) as error:  # a Conflict is also that of another version
             now = await self._find(request.path_params["approval"], session)
-            alert = f"Your decision was not stored. {pages.describe_state(now)}"
+            text = f"Your decision was not stored. {pages.describe_state(now)}"
             if isinstance(error, Forbidden):
-                alert = f"Your decision was not stored: {error.message}."
-            return await self._show_one(now, session, alert=alert, error=error)
-        return RedirectResponse(f"{_LIST}/{approval.id}", 303, headers=_HEADERS)
+                text = f"Your decision was not stored: {error.message}."
+            return await self._show_one(now, session, text=text, error=error)
+        return RedirectResponse(f"{_LIST}/{approval.id}", 303, headers=HEADERS)
 
     async def _find(self, named: str, session: ConsoleSession) -> Approval:
         is_id = _TARGET.fullmatch(f"{_LIST}/{named}") is not None  # PostgreSQL stores no NUL
         return await get_approval(session.principal.tenant, self._catalog, named if is_id else "")
 
     async def _show_one(
-        self, approval: Approval, session: ConsoleSession, *, alert: str = "", error: GatewayError | None = None
+        self, approval: Approval, session: ConsoleSession, *, text: str = "", error: GatewayError | None = None
     ) -> Response:
         wanted = ApprovalFilter(tool=approval.tool)
         found = await page_approvals(approval.tenant, self._catalog, wanted, after=None, limit=_MOST_EARLIER)
@@ -206,7 +178,7 @@ class ApprovalPages:
             earlier,
             principal=session.principal,
             token=self._sessions.form_token(session),
-            alert=alert,
+            text=text,
         )
         return self._page(f"Call of {approval.tool}", content, session, error=error)
 
@@ -218,21 +190,11 @@ class ApprovalPages:
         self, title: str, content: Markup, session: ConsoleSession, *, error: GatewayError | None = None
     ) -> Response:
         token = self._sessions.form_token(session)
-        return _respond(pages.page(title, content, principal=session.principal, token=token), error=error)
+        return respond(pages.approval_page(title, content, session.principal, token=token), error=error)
 
 
 def _was_approved(approval: Approval) -> bool:
     return approval.decided_by is not None and approval.state is not ApprovalState.DENIED
-
-
-def _respond(html: str, *, error: GatewayError | None = None) -> Response:
-    headers = dict(_HEADERS)
-    status = 200 if error is None else status_of(error)
-    if status == 401:
-        headers["www-authenticate"] = "Bearer"
-    if error is not None and error.retry_after_s is not None:
-        headers["retry-after"] = str(max(1, round(error.retry_after_s)))
-    return Response(html, status, headers=headers, media_type=_KIND)
 
 
 def _sign_in_url(path: str) -> str:
@@ -242,29 +204,3 @@ def _sign_in_url(path: str) -> str:
 def _target(asked: str | None) -> str:
     """The page that follows a sign-in: only one of these pages, so that no link leads elsewhere."""
     return asked if asked is not None and _TARGET.fullmatch(asked) else _LIST  # guard: console-target
-
-
-async def _read_form(request: Request) -> Mapping[str, str]:
-    """The fields of a form.
-
-    Raises:
-        BadInput: the body is not a form of these pages.
-    """
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
-        raise BadInput("the body must be a form")
-    declared = declared_length(request.scope)
-    body = await read_body(request.receive, limit=_LARGEST_FORM, deadline=_FORM_S, declared=declared)
-    try:
-        pairs = parse_qsl(
-            body.decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            errors="strict",
-            max_num_fields=_MOST_FIELDS,
-        )
-    except ValueError:
-        raise BadInput("the form cannot be read") from None
-    form = dict(pairs)
-    if len(form) != len(pairs):
-        raise BadInput("a field of the form was sent twice")
-    return form

@@ -1,11 +1,6 @@
-"""HTML of the console pages.
-
-Templates are `markupsafe.Markup`: its `format` escapes every argument that is not markup itself. Texts of callers and
-upstreams pass `visible` first, which escapes control and bidirectional characters as well.
-"""
+"""HTML of the pages of approvals; see `gateway.web.html.documents` for what is escaped."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from markupsafe import Markup
 
@@ -14,34 +9,15 @@ from gateway.domain.calls.approvals import Approval, ApprovalState, is_same_subj
 from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.previews.requests import cut, escape
 from gateway.web.console.request_text import compare_lines, request_lines, show_lines
+from gateway.web.html.documents import LONGEST_TEXT, alert, moment, page, visible
 
 LONGEST_COMMENT = 1000
-_LONGEST_TEXT = 500
-_PAGE = Markup("""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title} – MCP gateway</title>
-<link rel="stylesheet" href="/approvals/style.css">
-</head>
-<body>
-<a class="skip" href="#main">Skip to the content</a>
-<header>{banner}</header>
-<main id="main" tabindex="-1">
-<h1>{title}</h1>
-{content}
-</main>
-</body>
-</html>
-""")
 _BANNER = Markup("""<nav aria-label="Approvals"><a href="/approvals">Approvals</a></nav>
 <form method="post" action="/approvals/sign-out">
 <input type="hidden" name="token" value="{token}">
 <span>Tenant <strong>{slug}</strong>, signed in as <strong>{subject}</strong></span>
 <button>Sign out</button>
 </form>""")
-_ALERT = Markup('<p class="alert" role="alert">{}</p>')
 _SIGN_IN = Markup("""{alert}<form method="post" action="/approvals/sign-in">
 <input type="hidden" name="next" value="{next}">
 <p><label for="key">Key with the scope <code>approve</code></label><br>
@@ -91,27 +67,15 @@ _ENDED = {
 }
 
 
-def visible(text: str) -> str:
-    """A text of another person on one line: bounded, with unprintable characters escaped."""
-    return cut(escape(text), _LONGEST_TEXT)  # guard: console-visible
+def approval_page(title: str, content: Markup, principal: Principal, *, token: str) -> str:
+    """A whole page, whose banner has the way out."""
+    banner = _BANNER.format(token=token, slug=principal.slug, subject=visible(principal.subject))
+    return page(title, content, banner=banner)
 
 
-def page(title: str, content: Markup, *, principal: Principal | None = None, token: str = "") -> str:
-    """A whole page; with a principal, its banner has the way out."""
-    banner = Markup("<span>MCP gateway</span>")
-    if principal is not None:
-        banner = _BANNER.format(token=token, slug=principal.slug, subject=visible(principal.subject))
-    return str(_PAGE.format(title=visible(title), banner=banner, content=content))
-
-
-def sign_in_form(target: str, *, alert: str = "") -> Markup:
+def sign_in_form(target: str, *, text: str = "") -> Markup:
     """The form that takes a key; `target` is the page that follows."""
-    return _SIGN_IN.format(next=target, alert=_alert(alert))
-
-
-def message(text: str) -> Markup:
-    """A message in place of a page's content."""
-    return _alert(text)
+    return _SIGN_IN.format(next=target, alert=alert(text))
 
 
 def approval_list(waiting: Sequence[Approval], lately: Sequence[Approval], *, most: int) -> Markup:
@@ -123,13 +87,13 @@ def approval_list(waiting: Sequence[Approval], lately: Sequence[Approval], *, mo
 
 
 def approval_content(
-    approval: Approval, earlier: Approval | None, *, principal: Principal, token: str, alert: str = ""
+    approval: Approval, earlier: Approval | None, *, principal: Principal, token: str, text: str = ""
 ) -> Markup:
     """The page of one approval, with the form if the principal can decide."""
     lines = request_lines(approval.request)
     return _APPROVAL.format(
-        alert=_alert(alert),
-        warnings=_items([cut(escape(warning), _LONGEST_TEXT * 4) for warning in approval.warnings]),
+        alert=alert(text),
+        warnings=_items([cut(escape(warning), LONGEST_TEXT * 4) for warning in approval.warnings]),
         facts=_facts(approval),
         request=show_lines(lines),
         difference=_difference(lines, earlier),
@@ -154,7 +118,7 @@ def describe_state(approval: Approval) -> str:
     by = visible(approval.decider_subject or approval.decided_by)
     comment = f" Comment: {cut(escape(approval.comment), LONGEST_COMMENT)}" if approval.comment else ""
     more = _ENDED.get(approval.state, "")
-    return f"{verdict} by {by} at {_moment(approval.decided_at)}. {more}{comment}".strip()
+    return f"{verdict} by {by} at {moment(approval.decided_at)}. {more}{comment}".strip()
 
 
 def _facts(approval: Approval) -> Markup:
@@ -163,8 +127,8 @@ def _facts(approval: Approval) -> Markup:
         ("Tool", visible(approval.tool)),
         ("Requested by", f"{visible(approval.subject)} ({visible(approval.requester)})"),
         ("Profile", visible(approval.profile or "any")),
-        ("Requested", _moment(approval.created_at)),
-        ("Expires", _moment(approval.expires_at)),
+        ("Requested", moment(approval.created_at)),
+        ("Expires", moment(approval.expires_at)),
         ("Reason", f"The tenant's policy (version {approval.policy_version}) needs an approval of this call."),
         ("Approval", approval.id),
     ]
@@ -175,7 +139,7 @@ def _difference(lines: Sequence[str], earlier: Approval | None) -> Markup:
     if earlier is None:
         return Markup("<p>No earlier call of this tool was approved.</p>")
     compared = compare_lines(request_lines(earlier.request), lines)
-    link = Markup('<a href="/approvals/{}">{}</a>').format(earlier.id, _moment(earlier.created_at))
+    link = Markup('<a href="/approvals/{}">{}</a>').format(earlier.id, moment(earlier.created_at))
     if compared is None:
         return Markup("<p>The requests are too long to compare. The earlier one is of {}.</p>").format(link)
     if not compared:
@@ -193,8 +157,8 @@ def _table(label: str, found: Sequence[Approval]) -> Markup:
             id=one.id,
             tool=visible(one.tool),
             subject=visible(one.subject),
-            created=_moment(one.created_at),
-            expires=_moment(one.expires_at),
+            created=moment(one.created_at),
+            expires=moment(one.expires_at),
             state=str(one.state),
         )
         for one in found
@@ -207,15 +171,4 @@ def _items(texts: Sequence[str]) -> Markup:
         return Markup("<p>Nothing more is known than the request below.</p>")
     return Markup("<ul>{}</ul>").format(
         Markup("").join(Markup("<li><bdi>{}</bdi></li>\n").format(text) for text in texts)
-    )
-
-
-def _alert(text: str) -> Markup:
-    return _ALERT.format(text) if text else Markup("")
-
-
-def _moment(at: datetime) -> Markup:
-    at = at.astimezone(UTC)
-    return Markup('<time datetime="{}">{} UTC</time>').format(
-        at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M")
     )

@@ -5,7 +5,6 @@ Each request looks the key up, so a revoked or rotated key ends its sessions at 
 deletes the cookie, and marks the session as ended for copies of the cookie; without Redis, the mark does not count.
 """
 
-import base64
 import hashlib
 import hmac
 import secrets
@@ -16,20 +15,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Forbidden, RedisUnavailable
 from gateway.identity.authenticator import Authenticator
+from gateway.web.html.sealed_cookies import SealedCookies
 
 SESSION_PURPOSE = "console sessions"
 IDLE_S = 3600
 LONGEST_S = 8 * 3600
-_SECURE_NAME = "__Host-gateway-session"
-_PLAIN_NAME = "gateway-session"
-"""The name without TLS, where browsers refuse the prefix `__Host-`."""
+_NAME = "gateway-session"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +62,7 @@ class ConsoleSessions:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._seal = MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+        self._cookies = SealedCookies(keys, _NAME, life_s=IDLE_S, same_site="Strict", clock=clock)
         self._forms = keys[0]
         self._credentials = credentials
         self._ended = ended
@@ -91,9 +88,7 @@ class ConsoleSessions:
         Raises:
             DatabaseUnavailable: the key cannot be looked up now.
         """
-        found = self._open(cookies.get(_SECURE_NAME), is_secure=True) or self._open(
-            cookies.get(_PLAIN_NAME), is_secure=False
-        )
+        found = self._open(cookies)
         if found is None or not await self._credentials.still_valid(found.principal):  # guard: console-key-valid
             return None
         with suppress(RedisUnavailable):
@@ -108,8 +103,11 @@ class ConsoleSessions:
 
     def cookie_of(self, session: ConsoleSession) -> str:
         """The `Set-Cookie` header of a session, sealed now; the idle time begins again."""
-        token = self._seal.encrypt_at_time(msgspec.json.encode(session), int(self._clock())).decode()
-        return _cookie(token, is_secure=session.is_secure, max_age=IDLE_S)
+        return self._cookies.write(msgspec.json.encode(session), is_secure=session.is_secure)
+
+    def ended_cookies(self) -> tuple[str, str]:
+        """The `Set-Cookie` headers that delete a session in the browser."""
+        return self._cookies.ended()
 
     def form_token(self, session: ConsoleSession) -> str:
         """The token that each form of a session carries."""
@@ -119,24 +117,13 @@ class ConsoleSessions:
         """True if a form of this session carried the token."""
         return hmac.compare_digest(self.form_token(session).encode(), token.encode())
 
-    def _open(self, token: str | None, *, is_secure: bool) -> ConsoleSession | None:
-        if token is None:
+    def _open(self, cookies: Mapping[str, str]) -> ConsoleSession | None:
+        sealed = self._cookies.read(cookies)
+        if sealed is None:
             return None
-        now = self._clock()
         try:
-            plain = self._seal.decrypt_at_time(token, IDLE_S, int(now))  # guard: console-idle
-            found = msgspec.json.decode(plain, type=ConsoleSession)
-        except (InvalidToken, ValueError):
+            found = msgspec.json.decode(sealed[0], type=ConsoleSession)
+        except ValueError:
             return None
-        is_over = now - found.began_at > LONGEST_S  # guard: console-longest
-        return None if is_over or found.is_secure is not is_secure else found
-
-
-def ended_cookies() -> tuple[str, str]:
-    """The `Set-Cookie` headers that delete a session in the browser."""
-    return _cookie("", is_secure=True, max_age=0), _cookie("", is_secure=False, max_age=0)
-
-
-def _cookie(token: str, *, is_secure: bool, max_age: int) -> str:
-    name, more = (_SECURE_NAME, "; Secure") if is_secure else (_PLAIN_NAME, "")
-    return f"{name}={token}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Strict{more}"
+        is_over = self._clock() - found.began_at > LONGEST_S  # guard: console-longest
+        return None if is_over else found

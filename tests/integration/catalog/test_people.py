@@ -5,13 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.catalog.identity import issuers, people
+from gateway.catalog.identity import issuers, people, sign_ins
 from gateway.catalog.identity.issuers import IssuerDraft
+from gateway.domain.audit import CallRecord
 from gateway.domain.events import KeyChanged
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
+from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.errors import InvalidBody, LimitExceeded
 from tests.integration.catalog.conftest import BY, Changes
+from tests.integration.store.samples import make_provider_tokens, make_sign_in
 
 DRAFT = IssuerDraft(
     name="corp",
@@ -115,3 +118,26 @@ async def test_a_change_of_an_issuer_ends_what_its_people_opened(changes: Change
     await issuers.remove_issuer(tenant, changes.catalog, "corp", by=BY)
     assert KeyChanged(tenant=tenant, key=ada.id, is_ended=True) in changes.events
     assert await people.page_people(tenant, changes.catalog, after=None, limit=10) == []
+
+
+async def test_a_person_has_few_sessions(changes: Changes, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: one more browser ends the oldest session of the person (ISO-6)."""
+    monkeypatch.setattr(sign_ins, "MOST_SESSIONS", 2)
+    recorded: list[CallRecord] = []
+
+    async def record(entry: CallRecord) -> None:
+        recorded.append(entry)
+
+    catalog = replace(changes.catalog, audit=record)
+    tenant, ada, made = changes.tenant.id, _person(changes, issuer, "ada"), list[SignIn]()
+    for index in range(3):
+        each = replace(make_sign_in(issuer, ada, "ada"), created_at=datetime.now(UTC), checked_at=datetime.now(UTC))
+        each = replace(each, session_ends_at=datetime.now(UTC) + timedelta(hours=index + 1))
+        await sign_ins.enter_sign_in(tenant, catalog, ada, each, make_provider_tokens("ada"), correlation_id="c")
+        made.append(each)
+
+    found = [await sign_ins.find_session(tenant, catalog, each.id) for each in made]
+    assert [(entry.action, entry.principal) for entry in recorded] == [("sign-in", "user:corp:ada")] * 3
+    assert [each is not None for each in found] == [False, True, True]
+    await sign_ins.end_session(tenant, catalog, made[1].id)
+    assert await sign_ins.find_session(tenant, catalog, made[1].id) is None

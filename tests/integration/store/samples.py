@@ -25,6 +25,7 @@ from gateway.domain.identifiers import (
     new_override_id,
     new_primitive_id,
     new_profile_id,
+    new_sign_in_id,
     new_source_id,
     new_task_id,
     new_tenant_id,
@@ -46,10 +47,11 @@ from gateway.domain.tenancy.guardrails import (
     GuardrailRule,
     HookSettings,
 )
-from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
+from gateway.domain.tenancy.issuers import AdmissionRule, IdentityClaims, Issuer, SignInClient, person_id
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
+from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
@@ -81,7 +83,7 @@ from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
-from gateway.store.identity import issuers, keys, people
+from gateway.store.identity import issuers, keys, people, sign_ins
 from gateway.store.jobs import Job
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
@@ -129,12 +131,31 @@ def make_issuer(name: str) -> Issuer:
         version=1,
         created_at=NOW,
         updated_at=NOW,
+        sign_in=SignInClient(client_id=f"{name} client", parameters=(("a", "b"),), token_url=f"https://{name}.example"),
     )
 
 
 def make_person(tenant: TenantId, issuer: Issuer) -> Key:
     person = make_key(tenant, name=f"{issuer.name} person")
     return replace(person, id=person_id(tenant, issuer.id, "ada"), expires_at=NOW + timedelta(days=1), issuer=issuer.id)
+
+
+def make_sign_in(issuer: Issuer, person: Key, name: str) -> SignIn:
+    groups = frozenset({f"{name} group"})
+    return SignIn(
+        id=new_sign_in_id(),
+        issuer=issuer.id,
+        person=person.id,
+        claims=IdentityClaims(subject=f"{name} ada", groups=groups, scopes=frozenset({"openid"})),
+        requested_scopes=frozenset({"openid", "tools"}),
+        created_at=NOW,
+        checked_at=NOW,
+        session_ends_at=NOW + timedelta(hours=8),
+    )
+
+
+def make_provider_tokens(name: str) -> ProviderTokens:
+    return ProviderTokens(access_token=f"{name} access", access_ends_at=1.0, refresh_token=f"{name} refresh")
 
 
 def make_source(tenant: TenantId, *, name: str = "petstore", expose: Exposure = Exposure.TOOLS) -> Source:
@@ -399,6 +420,7 @@ class Stored:
     key: Key
     issuer: Issuer
     person: Key
+    sign_in: SignIn
     source: Source
     operation: OperationId
     override: Override
@@ -420,9 +442,13 @@ class Stored:
     delivery: OutboundDelivery
 
 
-async def _sign_in(tenant: TenantId, db: Db, issuer: Issuer) -> Key:
+async def _sign_in(tenant: TenantId, db: Db, issuer: Issuer, name: str) -> tuple[Key, SignIn]:
     await issuers.insert(tenant, db, issuer)
-    return await people.enter(tenant, db, make_person(tenant, issuer))
+    await issuers.save_secret(tenant, db, SEALER, issuer, f"{name} client secret")
+    person = await people.enter(tenant, db, make_person(tenant, issuer))
+    made = make_sign_in(issuer, person, name)
+    await sign_ins.insert(tenant, db, SEALER, made, make_provider_tokens(name))
+    return person, made
 
 
 async def store_everything(store: Store, slug: str) -> Stored:
@@ -472,7 +498,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
-        person = await _sign_in(tenant.id, db, issuer)
+        person, sign_in = await _sign_in(tenant.id, db, issuer, slug)
         await webhook_endpoints.insert(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
         await deliveries.insert(tenant.id, db, delivery)
         await jobs.remove(tenant.id, db, endpoint.id)
@@ -490,6 +516,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         key=key,
         issuer=issuer,
         person=person,
+        sign_in=sign_in,
         source=source,
         operation=operation.id,
         override=override,

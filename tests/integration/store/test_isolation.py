@@ -15,7 +15,7 @@ from gateway.domain.calls.approvals import ApprovalFilter
 from gateway.domain.calls.mcp_tasks import TaskState
 from gateway.domain.http.requests import Credential
 from gateway.domain.idempotency import Attempt
-from gateway.domain.identifiers import TenantId, new_delivery_id, new_issuer_id, new_task_id
+from gateway.domain.identifiers import TenantId, new_delivery_id, new_issuer_id, new_sign_in_id, new_task_id
 from gateway.domain.live_sources import LiveKind, LiveStatus
 from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
@@ -24,6 +24,7 @@ from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Policy
+from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.domain.updates.watches import Sighting
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
@@ -48,7 +49,7 @@ from gateway.store.calls import approvals, guardrails, mcp_tasks, policies
 from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.engine import Db, Store
-from gateway.store.identity import issuers, keys, people
+from gateway.store.identity import issuers, keys, people, sign_ins
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.tables import metadata
@@ -61,6 +62,7 @@ from tests.integration.store.samples import (
     make_cut,
     make_operation,
     make_override,
+    make_provider_tokens,
     make_signature,
     store_everything,
 )
@@ -101,6 +103,7 @@ _MODULES = (
     deliveries,
     issuers,
     people,
+    sign_ins,
 )
 _VICTIM, _INTRUDER = "victim", "intruder"
 _SHORT = timedelta(seconds=30)
@@ -341,6 +344,19 @@ _CALLS: Mapping[str, _Call] = {
     "issuers.count": lambda t, db, v: issuers.count(t, db),
     "issuers.save": lambda t, db, v: issuers.save(t, db, replace(v.issuer, jwks_url="planted")),
     "issuers.remove": lambda t, db, v: issuers.remove(t, db, v.issuer.id),
+    "issuers.save_secret": lambda t, db, v: issuers.save_secret(t, db, SEALER, v.issuer, "planted"),
+    "issuers.open_secret": lambda t, db, v: issuers.open_secret(t, db, SEALER, v.issuer),
+    "sign_ins.insert": lambda t, db, v: sign_ins.insert(t, db, SEALER, _planted(v), make_provider_tokens("planted")),
+    "sign_ins.get": lambda t, db, v: sign_ins.get(t, db, v.sign_in.id),
+    "sign_ins.open_tokens": lambda t, db, v: sign_ins.open_tokens(t, db, SEALER, v.sign_in),
+    "sign_ins.take_lease": lambda t, db, v: sign_ins.take_lease(t, db, v.sign_in.id, "planted", now=NOW, until=_LATER),
+    "sign_ins.end_lease": lambda t, db, v: sign_ins.end_lease(t, db, v.sign_in.id, "l"),
+    "sign_ins.save": lambda t, db, v: sign_ins.save(
+        t, db, SEALER, v.sign_in, make_provider_tokens("planted"), lease="l"
+    ),
+    "sign_ins.end_session": lambda t, db, v: sign_ins.end_session(t, db, v.sign_in.id, at=NOW),
+    "sign_ins.end_oldest": lambda t, db, v: sign_ins.end_oldest(t, db, v.person.id, most=0, at=NOW),
+    "sign_ins.remove_ended": lambda t, db, v: sign_ins.remove_ended(t, db, now=_LATER),
     "people.enter": lambda t, db, v: people.enter(t, db, replace(v.person, tenant=t, expires_at=_LATER)),
     "people.get": lambda t, db, v: people.get(t, db, v.person.id),
     "people.page": lambda t, db, v: people.page(t, db, after=None, limit=100),
@@ -401,6 +417,10 @@ _CALLS: Mapping[str, _Call] = {
 
 def _uses(stored: Stored) -> CredentialUse:
     return CredentialUse(source=stored.source.id, primitive=stored.primitive.id, live_source=stored.live.name)
+
+
+def _planted(stored: Stored) -> SignIn:
+    return replace(stored.sign_in, id=new_sign_in_id())
 
 
 def _attempt(stored: Stored) -> Attempt:

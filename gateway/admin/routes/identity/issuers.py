@@ -4,21 +4,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from gateway.admin.crud import Noun, each
+from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ISSUERS
 from gateway.admin.requests.models import NoQuery
-from gateway.admin.requests.people import AdmissionRuleGiven, IssuerCreate, IssuerListQuery, IssuerUpdate
+from gateway.admin.requests.people import (
+    AdmissionRuleGiven,
+    IssuerCreate,
+    IssuerListQuery,
+    IssuerUpdate,
+    SignInClientGiven,
+)
 from gateway.admin.responses.people import IssuerPage, IssuerShown
-from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import issuers
 from gateway.catalog.identity.issuers import IssuerDraft
+from gateway.catalog.identity.sign_in_clients import SignInDraft
+from gateway.catalog.tenants import get_tenant
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
 
-_NOUN: Noun[Issuer] = Noun(
-    one="issuer", path="/tenants/{t}/issuers", key="name", shown=IssuerShown, show=each(IssuerShown.of)
-)
+
+async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[IssuerShown]:
+    slug = (await get_tenant(tenant, admin.catalog)).slug
+    return [IssuerShown.at(one, slug, admin.catalog.public_url) for one in found]
+
+
+_NOUN: Noun[Issuer] = Noun(one="issuer", path="/tenants/{t}/issuers", key="name", shown=IssuerShown, show=_show)
 
 
 async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreate, NoQuery]) -> AdminResponse:
@@ -35,9 +47,10 @@ async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreat
         groups_claim=body.groups_claim,
         max_lifetime_s=body.max_lifetime_s,
         enabled=body.enabled,
+        sign_in=_client(body.sign_in),
     )
     made = await issuers.create_issuer(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, made, AdminResponse(content=IssuerShown.of(made), tag=tag_of(made)))
+    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
 
 
 async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdate, NoQuery]) -> AdminResponse:
@@ -47,12 +60,25 @@ async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdat
         sent = dict(call.body.sent())
         if call.body.rules is not None:
             sent["rules"] = _rules(call.body.rules)
+        if "sign_in" in sent:
+            sent["sign_in"] = _client(call.body.sign_in)
         for name in sent.keys() & {"audiences", "algorithms"}:
             sent[name] = tuple(sent[name])
         return replace(draft, **sent)
 
     update = partial(issuers.update_issuer, call.tenant, admin.catalog, call.path["name"], revise)
     return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+
+
+def _client(given: SignInClientGiven | None) -> SignInDraft | None:
+    if given is None:
+        return None
+    return SignInDraft(
+        client_id=given.client_id,
+        scopes=tuple(given.scopes),
+        parameters=tuple(given.parameters.items()),
+        secret=given.client_secret,
+    )
 
 
 def _rules(given: Sequence[AdmissionRuleGiven]) -> tuple[AdmissionRule, ...]:

@@ -1,6 +1,7 @@
 """`gateway issuer`: authorization servers whose access tokens a tenant accepts."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import click
 
@@ -10,9 +11,11 @@ from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
+from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "issuers"
+_CLIENT = ("client_id", "scopes", "parameters", "redirect_uri", "authorization_url", "token_url")
 _admit_option = click.option(
     "--admit",
     "admitted",
@@ -30,6 +33,16 @@ _OPTIONS = (
     click.option("--groups-claim", help="The claim with the groups: a name or a JSON Pointer (groups)."),
     click.option("--subject-claim", help="The claim that names the person (sub)."),
     click.option("--max-lifetime", "max_lifetime_s", type=int, help="Seconds for which a token is accepted (3600)."),
+    click.option("--client-id", help="The gateway's own client there, with which it signs people in."),
+    click.option("--secret", metavar="VALUE", help="The client's secret; VALUE may be @FILE or env:NAME."),
+    click.option("--sign-in-scope", "scopes", multiple=True, help="A scope to request at sign-in (openid)."),
+    click.option(
+        "--parameter",
+        "parameters",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A parameter of every sign-in at the provider.",
+    ),
     click.option("--enable/--disable", "enabled", default=None, help="Accept or refuse its tokens."),
 )
 
@@ -84,7 +97,8 @@ def create_issuer(
     rules = _rules(admitted, profiles)
     if not rules:
         raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
-    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_given(more)}
+    sign_in = _sign_in(more)
+    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_given({**more, "sign_in": sign_in})}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: _describe(made))
 
@@ -98,8 +112,15 @@ def create_issuer(
 def update_issuer(
     context: AdminContext, /, name: str, admitted: Sequence[str], profiles: Sequence[str], **more: object
 ) -> None:
-    """Replace the named members of an issuer, all its rules with --admit; sessions of its people end."""
-    wanted = _given({"rules": _rules(admitted, profiles), **more})
+    """Replace the named members of an issuer, all its rules with --admit; sessions of its people end.
+
+    --client-id replaces the gateway's client as a whole; its secret stays unless --secret is given, too. An empty one
+    removes it.
+    """
+    sign_in = _sign_in(more)
+    wanted = _given({"rules": _rules(admitted, profiles), **more, "sign_in": sign_in})
+    if sign_in == {}:
+        wanted["sign_in"] = None
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
     context.show(changed, lambda: _describe(changed))
 
@@ -111,6 +132,29 @@ def update_issuer(
 def delete_issuer(context: AdminContext, name: str, yes: bool) -> None:
     """Delete an issuer with its people; their sessions end."""
     delete_one(context, _NOUN, name, is_sure=yes)
+
+
+def _sign_in(options: dict[str, object]) -> JsonObject | None:
+    """Take the options of the gateway's client out; None if there are none, empty if the client is to be removed."""
+    client_id, secret = options.pop("client_id"), options.pop("secret")
+    scopes = cast("Sequence[str]", options.pop("scopes"))
+    parameters = cast("Sequence[str]", options.pop("parameters"))
+    if client_id is None:
+        if secret is not None or scopes or parameters:
+            raise click.UsageError("--secret, --sign-in-scope and --parameter need --client-id")
+        return None
+    if not client_id:
+        return {}
+    pairs = [parameter.partition("=") for parameter in parameters]
+    if any(not mark for _, mark, _ in pairs):
+        raise click.UsageError("--parameter: must be NAME=VALUE")
+    given: JsonObject = {
+        "client_id": client_id,
+        "client_secret": None if secret is None else read_secret("--secret", str(secret)),
+        "scopes": list(scopes),
+        "parameters": {name: value for name, _, value in pairs},
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def _given(options: Mapping[str, object]) -> JsonObject:
@@ -130,4 +174,6 @@ def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]
 
 
 def _describe(found: JsonObject) -> str:
-    return render_pairs([(name.replace("_", " "), text_at(found, name)) for name in found])
+    pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name != "sign_in"]
+    client = [(f"sign-in {name.replace('_', ' ')}", text_at(found, "sign_in", name)) for name in _CLIENT]
+    return render_pairs([*pairs, *(pair for pair in client if pair[1])])

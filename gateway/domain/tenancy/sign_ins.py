@@ -1,0 +1,32 @@
+"""Sign-ins of people with the gateway's own client at their issuer: the claims, and the tokens that the issuer gave."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from gateway.domain.identifiers import IssuerId, KeyId, SignInId
+from gateway.domain.tenancy.issuers import IdentityClaims
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderTokens:
+    """The tokens of one sign-in. They are sent to endpoints of the issuer that gave them, and nowhere else."""
+
+    access_token: str = field(repr=False)
+    access_ends_at: float
+    """Seconds since 1970."""
+    refresh_token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """One sign-in. `claims` are those of the last check: the sign-in itself, or a refresh of its tokens."""
+
+    id: SignInId
+    issuer: IssuerId
+    person: KeyId
+    claims: IdentityClaims
+    requested_scopes: frozenset[str]
+    created_at: datetime
+    checked_at: datetime
+    session_ends_at: datetime
+    """The end of the browser session that began with it."""

@@ -1,0 +1,171 @@
+"""The gateway as a client of a tenant's OpenID provider (OpenID Connect Core 1.0 sections 3.1, 5.3 and 12).
+
+Every request goes through the guarded client. ID tokens are verified by the code that verifies access tokens. The
+UserInfo endpoint is asked only where a rule names a group and the ID token has none.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from gateway.domain.http.requests import Credential, UpstreamRequest
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import SignInFailed
+from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, SignInClient
+from gateway.domain.tenancy.sign_ins import ProviderTokens
+from gateway.identity.access_tokens import KeySource, TokenRejected, claim_at, read_person, verify_id_token
+from gateway.upstream.auth.credentials import digest_of
+from gateway.upstream.auth.token_endpoint import TokenResponse, code_exchange, fetch_tokens, token_refresh
+from gateway.upstream.client import UpstreamClient
+
+_LIMIT_BYTES = 256 * 1024
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationTerms:
+    """The terms of one authorization request; the provider repeats `state`, and signs `nonce` into the ID token."""
+
+    redirect_uri: str
+    state: str
+    nonce: str
+    verifier: str
+    scopes: tuple[str, ...]
+    is_forced: bool = False
+    """True if the person has to sign in again, although the provider may know the person already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderIdentity:
+    """A person whom the provider has named, and the tokens that it gave."""
+
+    claims: IdentityClaims
+    tokens: ProviderTokens
+
+
+class RelyingParty:
+    """Signs people in at the issuers of all tenants."""
+
+    def __init__(self, upstream: UpstreamClient, keys: KeySource) -> None:
+        self._upstream = upstream
+        self._keys = keys
+
+    async def exchange_code(
+        self, tenant: TenantId, issuer: Issuer, secret: str, terms: AuthorizationTerms, *, code: str
+    ) -> ProviderIdentity:
+        """Return the person for whom the provider issued an authorization code.
+
+        Raises:
+            TokenRejected: the ID token is not valid for this sign-in.
+            SignInFailed, UpstreamError, Unavailable: the provider gave no tokens, or cannot be asked now.
+        """
+        fields = {"code": code, "redirect_uri": terms.redirect_uri, "code_verifier": terms.verifier}
+        client = client_of(issuer)
+        wanted = code_exchange(issuer.name, client.token_url, _credential(client, secret), fields)
+        response = await fetch_tokens(self._upstream, tenant, wanted)
+        if response.id_token is None:
+            raise SignInFailed("The provider sent no ID token; request the scope openid.")
+        claims = await verify_id_token(tenant, response.id_token, issuer, self._keys, nonce=terms.nonce)
+        scopes = response.scopes or frozenset(terms.scopes)
+        merged = await self._complete(tenant, issuer, response, claims)
+        return ProviderIdentity(claims=read_person(merged, issuer, scopes), tokens=_tokens(response))
+
+    async def refresh(
+        self, tenant: TenantId, issuer: Issuer, secret: str, tokens: ProviderTokens, before: IdentityClaims
+    ) -> ProviderIdentity:
+        """Return the same person as the provider describes the person now, with new tokens.
+
+        Raises:
+            TokenRefused: the provider does not know the person any more, with the error `invalid_grant`.
+            TokenRejected: the ID token is not valid, or names another person.
+            SignInFailed, UpstreamError, Unavailable: the provider gave no tokens, or cannot be asked now.
+        """
+        client = client_of(issuer)
+        if tokens.refresh_token is None:
+            raise SignInFailed("The provider gave no refresh token.")
+        wanted = token_refresh(issuer.name, client.token_url, _credential(client, secret), tokens.refresh_token)
+        response = await fetch_tokens(self._upstream, tenant, wanted)
+        renewed = _tokens(response, refresh_token=tokens.refresh_token)
+        scopes = response.scopes or before.scopes
+        if response.id_token is None:
+            return ProviderIdentity(claims=before, tokens=renewed)
+        claims = await verify_id_token(tenant, response.id_token, issuer, self._keys, nonce=None)
+        found = read_person(await self._complete(tenant, issuer, response, claims), issuer, scopes)
+        if found.subject != before.subject:  # guard: refresh-same-person
+            raise TokenRejected("subject", issuer)
+        return ProviderIdentity(claims=found, tokens=renewed)
+
+    async def _complete(
+        self, tenant: TenantId, issuer: Issuer, response: TokenResponse, claims: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the claims, with those of the UserInfo endpoint if the rules need groups that the ID token lacks."""
+        url = client_of(issuer).userinfo_url
+        needs_groups = any(rule.group is not None for rule in issuer.rules)
+        if url is None or not needs_groups or claim_at(claims, issuer.groups_claim) is not None:
+            return claims
+        token = response.access_token.value
+        headers = (("Accept", "application/json"), ("Authorization", f"Bearer {token}"))
+        request = UpstreamRequest(
+            method="GET", url=url, headers=headers, idempotent=True, credential=digest_of((token,))
+        )
+        answer = await self._upstream.send(request, tenant=tenant, limit_bytes=_LIMIT_BYTES)
+        try:
+            found = msgspec.json.decode(answer.body, type=dict[str, Any]) if answer.status == _OK else {}
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            found = {}
+        if found.get("sub") != claims["sub"]:  # guard: userinfo-same-person
+            raise SignInFailed("The provider's UserInfo endpoint did not describe the person of the ID token.")
+        return {**found, **claims}
+
+
+def authorization_url(issuer: Issuer, terms: AuthorizationTerms) -> str:
+    """Return the URL at which a person signs in at the provider, with PKCE (RFC 7636)."""
+    client = client_of(issuer)
+    parameters = {
+        **dict(client.parameters),
+        **({"prompt": "login"} if terms.is_forced else {}),
+        "response_type": "code",
+        "client_id": client.client_id,
+        "redirect_uri": terms.redirect_uri,
+        "scope": " ".join(terms.scopes),
+        "state": terms.state,
+        "nonce": terms.nonce,
+        "code_challenge": challenge_of(terms.verifier),
+        "code_challenge_method": "S256",
+    }
+    separator = "&" if "?" in client.authorization_url else "?"
+    return f"{client.authorization_url}{separator}{urlencode(parameters)}"
+
+
+def challenge_of(verifier: str) -> str:
+    """Return the code challenge of a code verifier by the method S256 (RFC 7636 section 4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+def client_of(issuer: Issuer) -> SignInClient:
+    """Return the gateway's client at an issuer.
+
+    Raises:
+        SignInFailed: it has none any more.
+    """
+    if issuer.sign_in is None or not issuer.sign_in.token_url:
+        raise SignInFailed("The issuer is not one at which the gateway signs people in.")
+    return issuer.sign_in
+
+
+def _credential(client: SignInClient, secret: str) -> Credential:
+    return Credential(username=client.client_id, value=secret)
+
+
+def _tokens(response: TokenResponse, *, refresh_token: str | None = None) -> ProviderTokens:
+    """Return the tokens of a response; a provider that sends no new refresh token lets the old one stay."""
+    return ProviderTokens(
+        access_token=response.access_token.value,
+        access_ends_at=response.access_token.expires_at,
+        refresh_token=response.refresh_token or refresh_token,
+    )

@@ -1,0 +1,193 @@
+"""Sign-in of a person at an issuer of the tenant: begun by one browser, finished once by the same browser.
+
+The pending sign-in travels in a sealed cookie of the browser. So nothing is stored for requests without a credential,
+and any replica can finish what another one began.
+"""
+
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from gateway.catalog.identity.sign_ins import enter_sign_in, open_client_secret
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.audit import SIGN_IN, CountedRefusal
+from gateway.domain.identifiers import IssuerId, TenantId, new_sign_in_id
+from gateway.domain.refusals import SignInExpired, SignInFailed, SignInRefused
+from gateway.domain.tenancy.issuers import Issuer, new_person
+from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.sign_ins import SignIn
+from gateway.errors import TokenRefused, Unauthenticated
+from gateway.identity.access_tokens import TokenRejected
+from gateway.identity.failure_limit import RefusalCounter
+from gateway.identity.oauth.relying_party import (
+    AuthorizationTerms,
+    ProviderIdentity,
+    RelyingParty,
+    authorization_url,
+    client_of,
+)
+
+PENDING_S = 600
+"""Seconds in which a person has to sign in at the provider."""
+SESSION = timedelta(hours=8)
+"""The longest browser session."""
+_KEPT = timedelta(days=1)
+"""Time for which a person's tasks and approved calls may outlast the session, as for access tokens."""
+_NAMED = frozenset({"access_denied", "login_required", "consent_required", "interaction_required", "invalid_scope"})
+"""Error codes of authorization responses that messages name; others are not shown."""
+
+UseOnce = Callable[[TenantId, str, int], Awaitable[bool]]
+"""Marks an id as used for some seconds; returns False if it was used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingSignIn:
+    """A sign-in that a browser has begun; `target` is the path to which it leads."""
+
+    tenant: TenantId
+    issuer: IssuerId
+    terms: AuthorizationTerms
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationResponse:
+    """The parameters with which the provider sent the browser back (RFC 6749 section 4.1.2, RFC 9207)."""
+
+    state: str
+    code: str | None = None
+    error: str | None = None
+    issuer: str | None = None
+
+
+class SignInFlow:
+    """Begins and finishes sign-ins."""
+
+    def __init__(
+        self, catalog: CatalogContext, provider: RelyingParty, use_once: UseOnce, refusals: RefusalCounter
+    ) -> None:
+        self._catalog = catalog
+        self._provider = provider
+        self._use_once = use_once
+        self._refusals = refusals
+
+    def begin(
+        self,
+        tenant: TenantId,
+        issuer: Issuer,
+        *,
+        redirect_uri: str,
+        target: str,
+        scopes: frozenset[str] = frozenset(),
+        is_forced: bool = False,
+    ) -> tuple[str, PendingSignIn]:
+        """Return the URL to which the browser goes, and what it has to keep.
+
+        `scopes` are requested in addition to those of the issuer's client.
+
+        Raises:
+            SignInFailed: the gateway has no client at the issuer.
+        """
+        client = client_of(issuer)
+        terms = AuthorizationTerms(
+            redirect_uri=redirect_uri,
+            state=secrets.token_urlsafe(32),
+            nonce=secrets.token_urlsafe(32),
+            verifier=secrets.token_urlsafe(48),
+            scopes=tuple(dict.fromkeys((*client.scopes, *sorted(scopes)))),
+            is_forced=is_forced,
+        )
+        pending = PendingSignIn(tenant=tenant, issuer=issuer.id, terms=terms, target=target)
+        return authorization_url(issuer, terms), pending
+
+    async def finish(
+        self,
+        tenant: TenantId,
+        pending: PendingSignIn | None,
+        issuer: Issuer,
+        response: AuthorizationResponse,
+        *,
+        correlation_id: str,
+    ) -> tuple[SignIn, Key]:
+        """Store the sign-in of the person whom the response names, and return it with the person.
+
+        Raises:
+            SignInExpired: the browser did not begin this sign-in, or has finished it.
+            SignInFailed: the provider refused, or its response is not valid.
+            SignInRefused: the person is denied, or no rule admits the person.
+            UpstreamError, Unavailable: the provider, the database or Redis cannot be asked now.
+        """
+        # guard: sign-in-state
+        if pending is None or not hmac.compare_digest(pending.terms.state.encode(), response.state.encode()):
+            raise _expired()
+        if (pending.tenant, pending.issuer) != (tenant, issuer.id):  # guard: sign-in-issuer
+            raise _expired()
+        self._check_issuer(tenant, issuer, response)
+        if not await self._use_once(tenant, f"sign-in {pending.terms.state}", PENDING_S):  # guard: sign-in-once
+            raise _expired()
+        if response.code is None:
+            why = response.error if response.error in _NAMED else "no reason that can be shown"
+            raise SignInFailed(f"The provider did not sign you in ({why}); begin again.")
+        try:
+            secret = await open_client_secret(tenant, self._catalog, issuer)
+            found = await self._provider.exchange_code(tenant, issuer, secret, pending.terms, code=response.code)
+        except TokenRejected as rejected:
+            self._count(tenant, f"issuer:{issuer.name}", rejected.reason)
+            raise SignInFailed("The provider's response is not valid for this sign-in; begin again.") from None
+        except TokenRefused as refused:
+            self._count(tenant, f"issuer:{issuer.name}", refused.error or "refused")
+            raise SignInFailed(f"The provider gave no tokens for this sign-in. {refused.message}") from None
+        return await self._enter(tenant, issuer, found, pending.terms, correlation_id=correlation_id)
+
+    async def _enter(
+        self,
+        tenant: TenantId,
+        issuer: Issuer,
+        found: ProviderIdentity,
+        terms: AuthorizationTerms,
+        *,
+        correlation_id: str,
+    ) -> tuple[SignIn, Key]:
+        if not issuer.admits(found.claims):  # guard: sign-in-rules
+            self._count(tenant, f"user:{issuer.subject_of(found.claims.subject)}", "rules")
+            raise SignInRefused("No rule of the issuer admits you; ask the tenant's administrator.")
+        now = datetime.now(UTC)
+        person = new_person(tenant, issuer, found.claims.subject, ends_at=now + SESSION + _KEPT)
+        sign_in = SignIn(
+            id=new_sign_in_id(),
+            issuer=issuer.id,
+            person=person.id,
+            claims=found.claims,
+            requested_scopes=frozenset(terms.scopes),
+            created_at=now,
+            checked_at=now,
+            session_ends_at=now + SESSION,
+        )
+        try:
+            entered = await enter_sign_in(
+                tenant, self._catalog, person, sign_in, found.tokens, correlation_id=correlation_id
+            )
+        except SignInRefused:
+            self._count(tenant, f"user:{person.subject}", "denied")
+            raise
+        return sign_in, entered
+
+    def _check_issuer(self, tenant: TenantId, issuer: Issuer, response: AuthorizationResponse) -> None:
+        """Refuse a response of another issuer (RFC 9207 section 2.4)."""
+        is_other = response.issuer is not None and response.issuer != issuer.url
+        is_missing = response.issuer is None and client_of(issuer).names_issuer
+        if is_other or is_missing:  # guard: sign-in-response-issuer
+            self._count(tenant, f"issuer:{issuer.name}", "issuer")
+            raise SignInFailed("The response was not of the provider at which the sign-in began; begin again.")
+
+    def _count(self, tenant: TenantId, name: str, reason: str) -> None:
+        self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, f"{Unauthenticated.code}.{reason}"))
+
+
+def _expired() -> SignInExpired:
+    return SignInExpired(
+        "This sign-in was not begun in this browser, took more than ten minutes, or was used before. Begin again, and"
+        " allow cookies."
+    )

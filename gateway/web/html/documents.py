@@ -1,0 +1,101 @@
+"""HTML documents of pages for people, their headers, and the route of their style sheet.
+
+Templates are `markupsafe.Markup`: its `format` escapes every argument that is not markup itself. Texts of callers and
+upstreams pass `visible` first, which escapes control and bidirectional characters as well.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.resources import files
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.errors import GatewayError
+from gateway.handlers.previews.requests import cut, escape
+from gateway.web.problems import status_of
+
+LONGEST_TEXT = 500
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # `no-referrer` would make the Origin of forms `null`
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_KIND = "text/html; charset=utf-8"
+_STYLE = "/pages/style.css"
+_PAGE = Markup("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title} – MCP gateway</title>
+<link rel="stylesheet" href="/pages/style.css">
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header>{banner}</header>
+<main id="main" tabindex="-1">
+<h1>{title}</h1>
+{content}
+</main>
+</body>
+</html>
+""")
+_BANNER = Markup("<span>MCP gateway</span>")
+_ALERT = Markup('<p class="alert" role="alert">{}</p>')
+
+
+def style_route() -> Route:
+    """Return the route of the style sheet of all pages."""
+    style = files("gateway.web.html").joinpath("style.css").read_bytes()
+
+    async def show(_: Request) -> Response:
+        headers = {"cache-control": "public, max-age=3600"}
+        return Response(style, headers=headers, media_type="text/css; charset=utf-8")
+
+    return Route(_STYLE, show, methods=["GET"])
+
+
+def page(title: str, content: Markup, *, banner: Markup = _BANNER) -> str:
+    """Return a whole page."""
+    return str(_PAGE.format(title=visible(title), banner=banner, content=content))
+
+
+def visible(text: str) -> str:
+    """Return a text of another person on one line: bounded, with unprintable characters escaped."""
+    return cut(escape(text), LONGEST_TEXT)  # guard: console-visible
+
+
+def alert(text: str) -> Markup:
+    """Return a message that a screen reader announces; empty without a text."""
+    return _ALERT.format(text) if text else Markup("")
+
+
+def moment(at: datetime) -> Markup:
+    """Return a point in time, to the minute."""
+    at = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(
+        at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M")
+    )
+
+
+def respond(html: str, *, error: GatewayError | None = None, headers: Mapping[str, str] = HEADERS) -> Response:
+    """Return the response with a page, which has the status of the error if there is one."""
+    added = dict(headers)
+    status = 200 if error is None else status_of(error)
+    if status == 401:
+        added["www-authenticate"] = "Bearer"
+    if error is not None and error.retry_after_s is not None:
+        added["retry-after"] = str(max(1, round(error.retry_after_s)))
+    return Response(html, status, headers=added, media_type=_KIND)
+
+
+def refuse(error: GatewayError, *, title: str = "Not possible", headers: Mapping[str, str] = HEADERS) -> Response:
+    """Return the page of a refusal."""
+    return respond(page(title, alert(error.message)), error=error, headers=headers)

@@ -1,0 +1,61 @@
+"""Forms of pages: read with bounds, and accepted from pages of this gateway only."""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from gateway.errors import BadInput, Forbidden
+from gateway.web.bodies import declared_length, read_body
+from gateway.web.hosts import AllowedOrigins
+
+_LARGEST_FORM = 16 * 1024
+_FORM_S = 10.0
+MOST_FIELDS = 10
+_OWN_ORIGINS = AllowedOrigins(())
+
+
+def check_own(request: Request) -> None:
+    """Refuse a form unless the browser states that a page of this gateway sent it.
+
+    Raises:
+        Forbidden: the header `Origin` is missing, or names another origin.
+    """
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    is_own = origin is not None and _OWN_ORIGINS.allows(origin.encode("latin-1"), host.encode("latin-1"))
+    if not is_own:
+        raise Forbidden("the form was not sent by a page of this gateway; open the page again")
+
+
+async def read_form(request: Request, *, most: int = MOST_FIELDS) -> Mapping[str, str]:
+    """Return the fields of a form.
+
+    Raises:
+        BadInput: the body is not a form, or has a field twice.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        raise BadInput("the body must be a form")
+    declared = declared_length(request.scope)
+    body = await read_body(request.receive, limit=_LARGEST_FORM, deadline=_FORM_S, declared=declared)
+    try:
+        return read_fields(body.decode("ascii"), most=most)
+    except UnicodeDecodeError:
+        raise BadInput("the form cannot be read") from None
+
+
+def read_fields(encoded: str, *, most: int = MOST_FIELDS) -> Mapping[str, str]:
+    """Return the fields of an encoded form or query.
+
+    Raises:
+        BadInput: it cannot be read, has too many fields, or a field twice.
+    """
+    if not encoded:
+        return {}
+    try:
+        pairs = parse_qsl(encoded, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=most)
+    except ValueError:
+        raise BadInput("the form cannot be read") from None
+    form = dict(pairs)
+    if len(form) != len(pairs):  # guard: form-field-once
+        raise BadInput("a field of the form was sent twice")
+    return form

@@ -1,0 +1,1 @@
+"""Pages of a tenant's people: sign-in at the tenant's provider, and what people decide about the clients they use."""

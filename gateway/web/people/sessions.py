@@ -1,0 +1,98 @@
+"""Browser sessions of people who signed in at their tenant's provider: one sealed cookie per tenant.
+
+The cookie names a stored sign-in and the version of its person. It ends an hour after the last request, eight hours
+after the sign-in, when the person signs out or is denied, and when the issuer is changed. It is `SameSite=Lax`, because
+clients lead people here from other sites; forms carry a token.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.catalog.identity.sign_ins import end_session, find_session
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.identifiers import SignInId, TenantId
+from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
+from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.sign_ins import SignIn
+from gateway.errors import Forbidden
+from gateway.web.html.sealed_cookies import SealedCookies
+
+SESSION_PURPOSE = "people sessions"
+IDLE_S = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonSession:
+    """A person in a browser; `slug` is the tenant's."""
+
+    tenant: TenantId
+    slug: str
+    issuer: Issuer
+    sign_in: SignIn
+    person: Key
+    is_secure: bool
+
+
+class PersonSessions:
+    """Finds, begins and ends sessions; `keys` seal their cookies."""
+
+    def __init__(self, keys: Sequence[bytes], catalog: CatalogContext) -> None:
+        self._cookies = SealedCookies(keys, "gateway-person", life_s=IDLE_S, same_site="Lax")
+        self._forms = keys[0]
+        self._catalog = catalog
+
+    async def find(
+        self, slug: str, found: TenantIssuers, cookies: Mapping[str, str], *, is_secure: bool
+    ) -> PersonSession | None:
+        """Return the session of a browser at a tenant; None without one.
+
+        Raises:
+            DatabaseUnavailable: it cannot be read now.
+        """
+        sealed = self._cookies.read(cookies, slug)
+        if sealed is None or sealed[1] is not is_secure:  # guard: session-transport
+            return None
+        sign_in, version = sealed[0].decode().split(" ")
+        stored = await find_session(found.tenant, self._catalog, SignInId(sign_in))
+        if stored is None or str(stored[1].version) != version:  # guard: session-person-version
+            return None
+        return begin(slug, found, *stored, is_secure=is_secure)
+
+    def cookie_of(self, session: PersonSession) -> str:
+        """Return the `Set-Cookie` header of a session; its idle time begins again."""
+        value = f"{session.sign_in.id} {session.person.version}".encode()
+        return self._cookies.write(value, is_secure=session.is_secure, suffix=session.slug)
+
+    async def end(self, session: PersonSession) -> tuple[str, str]:
+        """End a session; return the `Set-Cookie` headers that delete it in the browser."""
+        await end_session(session.tenant, self._catalog, session.sign_in.id)
+        return self._cookies.ended(session.slug)
+
+    def form_token(self, session: PersonSession, purpose: str) -> str:
+        """Return the token of a session's forms of one purpose."""
+        text = f"form {session.sign_in.id} {purpose}"
+        return hmac.digest(self._forms, text.encode(), hashlib.sha256).hex()
+
+    def check_form(self, session: PersonSession, purpose: str, form: Mapping[str, str]) -> None:
+        """Refuse a form that is not of this session and purpose.
+
+        Raises:
+            Forbidden: its field `token` is missing or another one.
+        """
+        token, expected = form.get("token", ""), self.form_token(session, purpose)
+        if not hmac.compare_digest(expected.encode(), token.encode()):  # guard: person-form-token
+            raise Forbidden("the form is not of this session; open the page again")
+
+
+def begin(slug: str, found: TenantIssuers, sign_in: SignIn, person: Key, *, is_secure: bool) -> PersonSession | None:
+    """Return the session of a sign-in; None if its issuer signs no one in any more, or admits the person nowhere."""
+    issuer = next((each for each in found.issuers if each.id == sign_in.issuer), None)
+    if issuer is None or issuer.sign_in is None:
+        return None
+    if not issuer.admits(sign_in.claims):  # guard: session-rules
+        return None
+    return PersonSession(
+        tenant=found.tenant, slug=slug, issuer=issuer, sign_in=sign_in, person=person, is_secure=is_secure
+    )

@@ -1,0 +1,37 @@
+// A certified OpenID provider on loopback: `node provider.mjs PACKAGES PORT [CLIENTS]`. It signs anybody in. Without CLIENTS it
+// registers clients and issues JWT access tokens for the resource that is asked for (RFC 8707); with CLIENTS, a list as JSON, it
+// has only these, as identity providers do that know nothing of MCP. Groups follow from the name: `NAME@GROUP`.
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+const [packages, port, clients] = process.argv.slice(2);
+const place = createRequire(`${packages}/package.json`).resolve("oidc-provider");
+const { default: Provider } = await import(pathToFileURL(place));
+
+const issuesForResources = {
+  registration: { enabled: true },
+  resourceIndicators: {
+    enabled: true,
+    useGrantedResource: () => true,
+    getResourceServerInfo: (_context, resource) => ({
+      audience: resource,
+      scope: "tools",
+      accessTokenFormat: "jwt",
+      accessTokenTTL: 600,
+      jwt: { sign: { alg: "RS256" } },
+    }),
+  },
+};
+const provider = new Provider(`http://127.0.0.1:${port}`, {
+  scopes: ["openid", "offline_access", "tools"],
+  claims: { openid: ["sub", "groups"] },
+  cookies: { keys: ["of the tests"] },
+  clients: clients ? JSON.parse(clients) : undefined,
+  features: clients ? {} : issuesForResources,
+  rotateRefreshToken: true,
+  findAccount: (_context, id) => ({
+    accountId: id,
+    claims: () => ({ sub: id, groups: id.split("@").slice(1) }),
+  }),
+});
+provider.listen(Number(port), "127.0.0.1", () => console.log("listening"));
