@@ -20,6 +20,7 @@ from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.etags import Expected
+from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
@@ -94,6 +95,7 @@ class AdminDependencies:
     connections: Connections
     """The connections and the pipeline of clients' calls, for calls that an admin tries."""
     calls: CallPipeline
+    secret_keys: SecretRotation
 
 
 Handle = Callable[[AdminDependencies, AdminRequest[B, Q]], Awaitable[AdminResponse]]

@@ -19,6 +19,7 @@ from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
+from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.tenancy.policy import Limits, read_decisions
@@ -72,6 +73,7 @@ def build_admin(
     runtime: Runtime,
     facts: Installation,
     limits: AdminLimits,
+    secret_keys: SecretRotation,
 ) -> Mount:
     """Build the admin API."""
     admin = AdminDependencies(
@@ -82,6 +84,7 @@ def build_admin(
         exporter=trails[1],
         connections=runtime.connections,
         calls=runtime.calls,
+        secret_keys=secret_keys,
     )
     gate = RequestGate(credentials=runtime.credentials, limits=limits)
     return Mount("/admin/v1", routes=admin_routes(admin, gate))

@@ -40,6 +40,7 @@ from gateway.app.secrets import GatewayKeys
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.calls.mcp_tasks import TaskRecords
+from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import SingleUse
 from gateway.connections.connections import Connections
@@ -89,13 +90,8 @@ def build_app(
     events = build_event_router(infrastructure, runtime, mcp_app)
     readiness.before_closing(mcp_app.close_streams)
     readiness.before_closing(runtime.providers.drain)
-    connect_metrics(
-        metrics,
-        infrastructure=infrastructure,
-        snapshots=runtime.snapshots,
-        sessions=runtime.stores.sessions,
-        readiness=readiness,
-    )
+    snapshots, sessions = runtime.snapshots, runtime.stores.sessions
+    connect_metrics(metrics, infrastructure=infrastructure, snapshots=snapshots, sessions=sessions, readiness=readiness)
     connect_live_metrics(metrics, runtime.live)
     connect_task_metrics(metrics, mcp_app.tasks)
     catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings)
@@ -108,11 +104,13 @@ def build_app(
     connect_pools(metrics, (*pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
     probes = build_probes(infrastructure, runtime, readiness, settings)
-    closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, trails, runtime, facts, limits)]
+    rotation = SecretRotation(catalog, replica=infrastructure.bus.replica, digests=runtime.credentials.digests)
+    administration = build_admin(catalog, trails, runtime, facts, limits, rotation)
+    closed = [*build_metrics(metrics, runtime, settings), administration]
     around = build_edge_dependencies(settings, metrics, readiness)
     scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
     provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
-    further = (*runtime.live.parts, runtime.key_uses, mcp_app, scheduler, attachments, runtime.providers)
+    further = (*runtime.live.parts, runtime.key_uses, rotation, mcp_app, scheduler, attachments, runtime.providers)
     hidden = HiddenNames(catalog, code, database_url=database_url)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, further, hidden, events, code)
     if settings.admin_port is None:

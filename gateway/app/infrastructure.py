@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.app.secrets import GatewayKeys
 from gateway.app.tracing import find_traces
+from gateway.catalog.identity.secret_keys.start_check import SecretKeyCheck
 from gateway.domain.fairness.queue import FairQueue
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.task_supervisor import TaskSupervisor
@@ -57,6 +58,7 @@ class Infrastructure:
         return (
             *traces,
             self.store,
+            SecretKeyCheck(self.store, self.cipher),
             self.bus,
             self.tasks,
             self.upstream,
@@ -72,14 +74,13 @@ class Infrastructure:
         return self.store.places, self.audit.queue
 
     async def check(self) -> None:
-        """Check PostgreSQL and Redis before the start.
+        """Check Redis before the start; PostgreSQL was checked with the secret keys.
 
         Then load the end of the period in which state without a MAC is accepted from Redis.
 
         Raises:
             DatabaseUnavailable, RedisUnavailable: PostgreSQL or Redis cannot be used.
         """
-        await self.store.check()
         await self.bus.check()
         self.bus.accept_unsealed(await self.store.unsealed_until())
 
@@ -94,8 +95,8 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
     overflow, silence = AuditSpool(bus, secret=secret, older=older), DatabaseBreaker()
     store, moved = Store(database_url, pool_size=settings.database_pool, silence=silence), UnsignedTenants()
     upstream = UpstreamClient(egress_allow=settings.egress_allow, traces=traces)
-    heads = OutsideHeads(_head_stores(settings, bus, upstream), keys=cipher.derive_all(HEADS_PURPOSE))
-    signing, anchors = cipher.derive("audit heads"), cipher.derive_all(ANCHOR_PURPOSE)
+    heads = OutsideHeads(_head_stores(settings, bus, upstream), keys=cipher.derive_kept(HEADS_PURPOSE))
+    signing, anchors = cipher.derive("audit heads"), cipher.derive_kept(ANCHOR_PURPOSE)
     audit = AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved)
     return Infrastructure(
         store=store,

@@ -38,6 +38,25 @@ def find_keys(settings: Settings) -> GatewayKeys:
     return GatewayKeys(secret_keys=secret_keys, operator_key=operator_key, operator_key_is_new=is_new)
 
 
+def read_keys(settings: Settings) -> GatewayKeys:
+    """Read the keys that a gateway would use; unlike a start, this generates no key."""
+    configured = tuple(key.get_secret_value() for key in settings.secret_keys)
+    kept = _read(settings.data_dir / SECRET_KEYS_FILE)
+    operator = settings.operator_key
+    return GatewayKeys(
+        secret_keys=configured or tuple(kept.split(",") if kept else ()),
+        operator_key=operator.get_secret_value() if operator else _read(settings.data_dir / OPERATOR_KEY_FILE),
+        operator_key_is_new=False,
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
 def _kept(path: Path) -> tuple[str, bool]:
     """Return the key in a file, and True if this call generated it.
 

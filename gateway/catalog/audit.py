@@ -7,10 +7,9 @@ from gateway.domain.audit import AuditEntry, AuditFilter, AuditTrail
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.store import tenants
-from gateway.store.audit import anchors, cuts, entries, signed_heads
+from gateway.store.audit import anchors, cuts, entries, export_keys, signed_heads
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.cuts import Cut
-from gateway.store.audit.export_lines import ExportKey
 from gateway.store.audit.hash_chain import Link
 from gateway.store.audit.outside_heads import OutsideHeads, compare_heads
 from gateway.store.audit.signed_heads import Signature
@@ -37,7 +36,7 @@ def position_of(entry: AuditEntry) -> str:
 
 def trail_keys(sealer: EnvelopeCipher) -> TrailKeys:
     """The keys of the MACs of all audit trails."""
-    derive = sealer.derive_all
+    derive = sealer.derive_kept
     return TrailKeys(chain=derive("audit"), signing=derive("audit heads"), anchor=derive(ANCHOR_PURPOSE))
 
 
@@ -68,7 +67,7 @@ class TrailVerifier:
                 revision = await tenants.revision(tenant, db)
                 anchor = await anchors.find(tenant, db)
                 references = await anchors.references(tenant, db)
-                signers = ExportKey.of(tenant, self._sealer)
+                signers = await export_keys.verify_keys(tenant, db, self._sealer)
                 check = TrailCheck(self._keys, references=references, wanted=wanted, cut_keys=signers)
                 await _follow_signatures(tenant, db, check)
             async for removed, links in read_trail(tenant, self._store):

@@ -16,10 +16,10 @@ from gateway.domain.audit import Anchor, AuditFilter, Chain
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.store import tenants
-from gateway.store.audit import anchors, cuts, entries, places, signed_heads
+from gateway.store.audit import anchors, cuts, entries, export_keys, places, signed_heads
 from gateway.store.audit.anchors import StoredAnchor
 from gateway.store.audit.cuts import Cut, cut_line
-from gateway.store.audit.export_lines import FORMAT, ExportKey, SealedLines, entry_line, head_line, moment
+from gateway.store.audit.export_lines import FORMAT, ExportKey, SealedLines, VerifyKey, entry_line, head_line, moment
 from gateway.store.audit.hash_chain import Link, now_us
 from gateway.store.audit.signed_heads import Signature
 from gateway.store.audit.verification import TrailCheck, is_authentic
@@ -50,9 +50,10 @@ class TrailExporter:
         """The slots of exports and of followers, for metrics."""
         return self.places, self.followers
 
-    def public_keys(self, tenant: TenantId) -> Sequence[ExportKey]:
+    async def public_keys(self, tenant: TenantId) -> Sequence[VerifyKey]:
         """The keys whose signatures are valid; the first signs new exports."""
-        return ExportKey.of(tenant, self._sealer)
+        async with self._store.transaction(tenant) as db:
+            return await export_keys.verify_keys(tenant, db, self._sealer)
 
     async def export(self, tenant: TenantId, wanted: AuditFilter = _NO_FILTER) -> AsyncGenerator[bytes]:
         """Yield the export in chunks of whole lines. A seal follows each part, so a fault shows in the part it is in.
@@ -63,7 +64,7 @@ class TrailExporter:
             LimitExceeded: too many audit trails are being exported.
         """
         async with self.places.hold(tenant):
-            text = SealedLines(tenant, self.public_keys(tenant)[0])
+            text = SealedLines(tenant, ExportKey.of(tenant, self._sealer)[0])
             lines = self._whole(tenant) if wanted == _NO_FILTER else self._matching(tenant, wanted)
             yield text.add([_header(tenant, wanted)])
             async for part in lines:
@@ -113,7 +114,8 @@ class TrailExporter:
             anchor = await anchors.find(tenant, db)
             references = await anchors.references(tenant, db)
             signers = await signed_heads.last_numbers(tenant, db)
-        check = TrailCheck(self._keys, references=references, cut_keys=self.public_keys(tenant))
+            cut_keys = await export_keys.verify_keys(tenant, db, self._sealer)
+        check = TrailCheck(self._keys, references=references, cut_keys=cut_keys)
         count = 0
         async for signatures in self._signatures(tenant, signers):
             check.follow_signatures(signatures)

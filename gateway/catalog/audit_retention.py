@@ -21,9 +21,9 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.store import jobs, tenants
-from gateway.store.audit import anchors, cuts, entries, places, retention, sinks
+from gateway.store.audit import anchors, cuts, entries, export_keys, places, retention, sinks
 from gateway.store.audit.cuts import Cut, CutRow
-from gateway.store.audit.export_lines import ExportKey, content_hash, entry_line, moment
+from gateway.store.audit.export_lines import ExportKey, VerifyKey, content_hash, entry_line, moment
 from gateway.store.audit.hash_chain import CATALOG, START, Link, now_us
 from gateway.store.audit.places import Places
 from gateway.store.audit.retention import OldEntries
@@ -119,13 +119,13 @@ async def cut_batch(tenant: TenantId, catalog: CatalogContext, *, most: int = BA
         NotFound: the tenant does not exist any more.
     """
     entry = CatalogChange(action=cuts.ACTION, target=tenant)
-    batch = CutBatch(
-        tenant=tenant, keys=trail_keys(catalog.sealer), signer=ExportKey.of(tenant, catalog.sealer), most=most
-    )
+    signer = ExportKey.of(tenant, catalog.sealer)[0]
+    batch = CutBatch(tenant=tenant, keys=trail_keys(catalog.sealer), signer=signer, most=most)
     try:
         async with change(tenant, catalog, entry, by=_BY) as db:  # the lock of the tenant's row: one cut at a time
             stored = await retention.get(tenant, db)
             if stored.days is not None:
+                batch.verifiers = await export_keys.verify_keys(tenant, db, catalog.sealer)
                 # guard: retention-minimum-of-cuts
                 await batch.fill(db, max(stored.days, catalog.retention_min_days))
             if not batch.made:
@@ -144,8 +144,9 @@ class CutBatch:
 
     tenant: TenantId
     keys: TrailKeys
-    signer: Sequence[ExportKey]
+    signer: ExportKey
     most: int
+    verifiers: Sequence[VerifyKey] = ()
     made: list[Cut] = field(default_factory=list[Cut])
     fault: str | None = None
     _days: int = 0
@@ -189,7 +190,7 @@ class CutBatch:
         return min(one.row.oldest_us for one in self.made), max(one.row.newest_us for one in self.made)
 
     async def _apply(self, db: Db, row: CutRow) -> None:
-        cut, expected = Cut.sign(row, self.signer[0]), row.last - row.first + 1
+        cut, expected = Cut.sign(row, self.signer), row.last - row.first + 1
         if await cuts.apply(self.tenant, db, cut) != expected:
             raise Conflict("the database did not remove the entries that the cut names; nothing was removed")
         self.made.append(cut)
@@ -198,7 +199,7 @@ class CutBatch:
     async def _walk(self, db: Db, writer: str, bound: int, revision: int, anchor: str) -> CutRow | None:
         """Verify the entries of one chain that may go; return their record, None if there is none or a fault."""
         before = await cuts.last(self.tenant, db, writer)
-        if before is not None and not before.is_signed_by(self.signer):
+        if before is not None and not before.is_signed_by(self.verifiers):
             self._hold(writer, before.row.last)
             return None
         place = (0, START, "") if before is None else (before.row.last, before.row.head, before.row.content.hex())

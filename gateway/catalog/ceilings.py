@@ -10,8 +10,7 @@ from gateway.domain.tenancy.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings
 from gateway.domain.tenancy.policy import Limits, Policy
 from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import Fault, Forbidden
-from gateway.store import ceilings
-from gateway.store.calls import policies
+from gateway.store.calls import ceilings, policies
 from gateway.store.engine import Db
 
 

@@ -12,8 +12,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
 from gateway.errors import InvalidBody
-from gateway.store import ceilings
-from gateway.store.calls import policies
+from gateway.store.calls import ceilings, policies
 
 
 async def get_policy(tenant: TenantId, catalog: CatalogContext) -> BoundedPolicy:

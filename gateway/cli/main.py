@@ -17,6 +17,10 @@ _COMMANDS = {
     "try": ("gateway.cli.commands.servers:try_spec", "Serve a document as tools, without any setup, until Ctrl-C."),
     "serve": ("gateway.cli.commands.servers:serve", "Run the gateway."),
     "migrate": ("gateway.cli.commands.servers:migrate", "Migrate the database to this version."),
+    "secrets": (
+        "gateway.cli.commands.identity.secrets:secrets",
+        "Show the secret keys, and re-encrypt everything with the newest.",
+    ),
     "doctor": ("gateway.cli.commands.doctor:examine", "Check the installation, and show remedies."),
     "tenant": (
         "gateway.cli.commands.tenants:tenant",

@@ -101,7 +101,7 @@ class Authenticator:
         if len(operator_key) < _MIN_OPERATOR_KEY:  # guard: operator-key-length
             raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
         self._finder = lookup
-        self._digests = digests
+        self.digests = digests
         self._operator = hashlib.sha256(operator_key.encode()).digest()
         self._seal = secrets.token_bytes(32)
         self._known: dict[bytes, _Known] = {}
@@ -300,7 +300,7 @@ class Authenticator:
     ) -> Principal:
         """Return the principal of a key found by its id; refuse a wrong or invalid key after the same work."""
         kept, wanted = self._known.pop(mark, None), key_id_of(text)  # a refused token no longer bypasses the batches
-        secret = self._digests.match(text, None if found is None else found[0])
+        secret = self.digests.match(text, None if found is None else found[0])
         if found is None or secret is None or found[0].id != wanted:  # guard: key-digest
             self._count(found, "wrong")
             raise _refusal()
@@ -309,7 +309,7 @@ class Authenticator:
         if lifetime <= 0:
             self._count(found, "ended")
             raise _refusal()  # guard: key-constant-answer
-        self._digests.note_use(key, secret, text)
+        self.digests.note_use(key, secret, text)
         principal = shared(None if kept is None else kept.caller, principal_of(key, slug, secret))
         if changes == self._changes:  # no result was dropped while the key was being read
             self._remember(mark, principal, lifetime, asked_at=asked_at)
@@ -356,7 +356,7 @@ class Authenticator:
         if found is None or again is None:
             del self._known[mark]
             return
-        self._digests.note_use(found[0], again.secret)
+        self.digests.note_use(found[0], again.secret)
         self._remember(mark, again.principal, again.lifetime, asked_at=asked_at)
 
     def _remember(self, mark: bytes, caller: Caller, lifetime: float = STALE_S, *, asked_at: float) -> None:

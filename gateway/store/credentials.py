@@ -157,6 +157,11 @@ def _bound(credential: StoredCredential) -> tuple[str, ...]:
     return ("credential", credential.id, *facts, *credential.origins, *more)
 
 
+def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
+    """The context of a sealed credential."""
+    return _bound(_shown(row))
+
+
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(*_PUBLIC_COLUMNS).where(credentials.c.tenant_id == tenant)
 

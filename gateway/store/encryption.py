@@ -7,8 +7,9 @@ secret key that wrapped it, so secret keys can be rotated while the gateway runs
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -23,6 +24,7 @@ _NAME_BYTES = 8
 _NONCE_BYTES = 12
 _WRAPPING = "wrap"
 _NAMING = "name"
+_RETAINING = "retained"
 
 
 class EnvelopeCipher:
@@ -32,8 +34,9 @@ class EnvelopeCipher:
         if not keys or not all(keys):
             raise BrokenSetting("There is no secret key to seal with: set GATEWAY_SECRET_KEYS.")
         self._keys = tuple(key.encode() for key in dict.fromkeys(keys))
-        self._wrapping = {_derive(key, _NAMING)[:_NAME_BYTES]: _derive(key, _WRAPPING) for key in self._keys}
+        self._wrapping = {_name_of(key): _derive(key, _WRAPPING) for key in self._keys}
         self._first = next(iter(self._wrapping))
+        self._kept: dict[str, list[bytes]] = {}
 
     def __repr__(self) -> str:
         return f"<EnvelopeCipher with {len(self._keys)} keys>"
@@ -75,6 +78,33 @@ class EnvelopeCipher:
         """True if the first secret key wrapped the data key, so that older secret keys are not needed for it."""
         return wrapped[1 : 1 + _NAME_BYTES] == self._first
 
+    def retain(self, name: str, purposes: Sequence[str]) -> bytes:
+        """Keys that are derived from the secret key of this name, sealed by the first one, so that they outlast it."""
+        key = next(key for key in self._keys if _name_of(key) == bytes.fromhex(name))
+        return self._seal_retained(name, {purpose: _derive(key, f"for {purpose}") for purpose in purposes})
+
+    def reseal_retained(self, name: str, sealed: bytes) -> bytes:
+        """Retained keys, sealed by the first secret key.
+
+        Raises:
+            SecretUnreadable: no configured key opens them.
+        """
+        return self._seal_retained(name, self._open_retained(name, sealed))
+
+    def learn(self, name: str, sealed: bytes) -> None:
+        """Add the retained keys of a secret key that is not configured to those that `derive_kept` has returned.
+
+        Raises:
+            SecretUnreadable: no configured key opens them.
+        """
+        if name not in self.names:
+            for purpose, key in self._open_retained(name, sealed).items():
+                self.derive_kept(purpose).append(key)
+
+    def derive_kept(self, purpose: str) -> list[bytes]:
+        """The keys for one purpose of all secret keys, and of removed ones once `learn` was called."""
+        return self._kept.setdefault(purpose, list(self.derive_all(purpose)))
+
     def seal(self, tenant: TenantId, wrapped: bytes, value: bytes, *context: str) -> bytes:
         """Seal a value with the tenant's data key, bound to `context`.
 
@@ -94,6 +124,17 @@ class EnvelopeCipher:
             raise _unreadable()
         return _decrypt(key, sealed[1:], _bound(tenant, *context))
 
+    def _seal_retained(self, name: str, keys: Mapping[str, bytes]) -> bytes:
+        bound = _bound(_RETAINING, name)
+        return _FORM + self._first + _encrypt(self._wrapping[self._first], msgspec.msgpack.encode(keys), bound)
+
+    def _open_retained(self, name: str, sealed: bytes) -> Mapping[str, bytes]:
+        wrapping = self._wrapping.get(sealed[1 : 1 + _NAME_BYTES])
+        if sealed[:1] != _FORM or wrapping is None:
+            raise _unreadable()
+        plain = _decrypt(wrapping, sealed[1 + _NAME_BYTES :], _bound(_RETAINING, name))
+        return msgspec.msgpack.decode(plain, type=dict[str, bytes])
+
     def _wrap(self, tenant: TenantId, data_key: bytes) -> bytes:
         return _FORM + self._first + _encrypt(self._wrapping[self._first], data_key, _bound(tenant, _WRAPPING))
 
@@ -102,6 +143,10 @@ class EnvelopeCipher:
         if wrapped[:1] != _FORM or wrapping is None:
             raise _unreadable()
         return _decrypt(wrapping, wrapped[1 + _NAME_BYTES :], _bound(tenant, _WRAPPING))
+
+
+def _name_of(key: bytes) -> bytes:
+    return _derive(key, _NAMING)[:_NAME_BYTES]
 
 
 def _derive(key: bytes, purpose: str) -> bytes:

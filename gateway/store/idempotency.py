@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.tables import idempotency_records as records
 
@@ -70,6 +71,17 @@ async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime
     found = await db.execute(select(func.min(records.c.expires_at)).where(records.c.tenant_id == tenant))
     next_at = found.scalar_one()
     return next_at if isinstance(next_at, datetime) else None
+
+
+async def rewrap_some(tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, limit: int) -> int:
+    """Wrap the data keys of records with the first secret key; return how many records of this batch had another."""
+    wanted = select(records.c.id, records.c.wrapped).where(records.c.tenant_id == tenant)
+    rows = (await db.execute(wanted)).all()
+    stale = [(row[0], row[1]) for row in rows if sealer.can_open(row[1]) and not sealer.is_current(row[1])][:limit]
+    for record, wrapped in stale:
+        is_it = (records.c.tenant_id == tenant, records.c.id == record, records.c.wrapped == wrapped)
+        await db.execute(update(records).where(*is_it).values(wrapped=sealer.rewrap(tenant, wrapped)))
+    return len(stale)
 
 
 async def usage(tenant: TenantId, db: Db, *, is_operators: bool) -> tuple[int, int]:

@@ -1,9 +1,10 @@
 """Credentials of a tenant's sources: stored sealed, opened for requests, never returned by the API."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import delete, select, update
+from sqlalchemy import RowMapping, Table, delete, exists, not_, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.http.requests import Credential
@@ -11,6 +12,13 @@ from gateway.domain.identifiers import SourceId, TenantId, mint, new_secret_id
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.tables import data_keys, secrets
+
+
+class TenantKey(NamedTuple):
+    """A data key of a tenant: its id, and the key wrapped by a secret key."""
+
+    id: str
+    wrapped: bytes
 
 
 async def save(
@@ -41,14 +49,13 @@ async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceI
     Raises:
         SecretUnreadable: a credential was changed, or no configured key opens it.
     """
-    wanted = select(secrets.c.scheme, secrets.c.version, secrets.c.sealed, secrets.c.credential, data_keys.c.wrapped)
+    wanted = select(*secrets.c, data_keys.c.wrapped)
     joined = (data_keys.c.tenant_id == secrets.c.tenant_id) & (data_keys.c.id == secrets.c.data_key_id)
     is_of_source = (secrets.c.tenant_id == tenant, secrets.c.source_id == source)
     rows = await db.execute(wanted.join_from(secrets, data_keys, joined).where(*is_of_source))
     found: dict[str, Credential] = {}
     for row in rows.mappings():
-        context = (source, row["scheme"], str(row["version"]), *_reference(row["credential"]))
-        plain = sealer.open(tenant, row["wrapped"], row["sealed"], *context)
+        plain = sealer.open(tenant, row["wrapped"], row["sealed"], *sealed_context(row, "sealed"))
         found[row["scheme"]] = _credential(plain, row["credential"])
     return found
 
@@ -59,42 +66,68 @@ async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
     return len((await db.execute(gone.returning(secrets.c.id))).all())
 
 
-async def rewrap(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> int:
-    """Wrap the tenant's data keys with the first secret key, so that older secret keys can be removed.
-
-    Returns the number of data keys wrapped again. A data key of an unknown secret key is lost and stays unchanged.
-
-    Raises:
-        SecretUnreadable: a data key was changed.
-    """
-    rows = await db.execute(
-        select(data_keys.c.id, data_keys.c.wrapped).where(data_keys.c.tenant_id == tenant).with_for_update()
-    )
-    found = [(row["id"], row["wrapped"]) for row in rows.mappings()]
-    stale = [(key, wrapped) for key, wrapped in found if sealer.can_open(wrapped) and not sealer.is_current(wrapped)]
-    for key, wrapped in stale:
-        is_it = (data_keys.c.tenant_id == tenant, data_keys.c.id == key)
-        await db.execute(update(data_keys).where(*is_it).values(wrapped=sealer.rewrap(tenant, wrapped)))
-    return len(stale)
-
-
-async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> tuple[str, bytes]:
-    """The id of a data key of the tenant, and the wrapped key.
+async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> TenantKey:
+    """A data key of the tenant, for values that are sealed in this transaction.
 
     It is the newest key that a configured secret key wrapped, or else a new one. So a lost secret key does not lock the
-    tenant out.
+    tenant out. The keys stay until the transaction ends.
     """
-    rows = await db.execute(
-        select(data_keys.c.id, data_keys.c.wrapped)
-        .where(data_keys.c.tenant_id == tenant)
-        .order_by(data_keys.c.created_at.desc(), data_keys.c.id)
-    )
-    for row in rows.mappings():
-        if sealer.can_open(row["wrapped"]):
-            return row["id"], row["wrapped"]
-    key, wrapped = mint("dek"), sealer.new_tenant_key(tenant)
-    await db.execute(insert_into(data_keys).values(tenant_id=tenant, id=key, wrapped=wrapped))
-    return key, wrapped
+    for key in await _tenant_keys(tenant, db, is_shared=True):
+        if sealer.can_open(key.wrapped):
+            return key
+    return await _new_key(tenant, db, sealer)
+
+
+async def current_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> TenantKey | None:
+    """The data key to which values are moved: the newest that the first secret key wrapped, or else a new one.
+
+    None if the first secret key wrapped all data keys that can be opened.
+    """
+    found = [key for key in await _tenant_keys(tenant, db, is_shared=True) if sealer.can_open(key.wrapped)]
+    if all(sealer.is_current(key.wrapped) for key in found):
+        return None
+    current = next((key for key in found if sealer.is_current(key.wrapped)), None)
+    return current or await _new_key(tenant, db, sealer)
+
+
+async def remove_unused_keys(tenant: TenantId, db: Db, sealer: EnvelopeCipher, used: Sequence[Table]) -> int:
+    """Delete data keys under older secret keys that no value in these tables has; return how many are left.
+
+    A key that a transaction is about to use is locked, and stays.
+    """
+    stale = [key.id for key in await _tenant_keys(tenant, db) if _is_stale(sealer, key)]
+    if not stale:
+        return 0
+    is_it = (data_keys.c.tenant_id == tenant, data_keys.c.id.in_(stale))
+    unheld = select(data_keys.c.id).where(*is_it).with_for_update(skip_locked=True)  # guard: data-key-in-use
+    free = (await db.execute(unheld)).scalars().all()
+    of_values = [exists().where(table.c.tenant_id == tenant, table.c.data_key_id == data_keys.c.id) for table in used]
+    unused = delete(data_keys).where(data_keys.c.tenant_id == tenant, data_keys.c.id.in_(free), not_(or_(*of_values)))
+    gone = (await db.execute(unused.returning(data_keys.c.id))).all()
+    return len(stale) - len(gone)
+
+
+def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
+    """The context of a sealed credential of a source."""
+    return (row["source_id"], row["scheme"], str(row["version"]), *_reference(row["credential"]))
+
+
+async def _tenant_keys(tenant: TenantId, db: Db, *, is_shared: bool = False) -> Sequence[TenantKey]:
+    """The data keys of the tenant, the newest first; shared keys cannot be deleted until the transaction ends."""
+    wanted = select(data_keys.c.id, data_keys.c.wrapped).where(data_keys.c.tenant_id == tenant)
+    wanted = wanted.order_by(data_keys.c.created_at.desc(), data_keys.c.id)
+    rows = await db.execute(wanted.with_for_update(read=True, key_share=True) if is_shared else wanted)
+    return [TenantKey(row[0], row[1]) for row in rows]
+
+
+async def _new_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> TenantKey:
+    key = TenantKey(mint("dek"), sealer.new_tenant_key(tenant))
+    await db.execute(insert_into(data_keys).values(tenant_id=tenant, id=key.id, wrapped=key.wrapped))
+    return key
+
+
+def _is_stale(sealer: EnvelopeCipher, key: TenantKey) -> bool:
+    return sealer.can_open(key.wrapped) and not sealer.is_current(key.wrapped)
 
 
 class _OpenSecret(msgspec.Struct):

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -119,7 +119,8 @@ async def running_gateway(
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
     addresses = Backends(database_url=database_url, redis_url=redis_url, is_embedded=False)
-    keys = GatewayKeys(secret_keys=(SECRET_KEY,), operator_key=OPERATOR_KEY, operator_key_is_new=False)
+    secret_keys = tuple(key.get_secret_value() for key in settings.secret_keys)
+    keys = GatewayKeys(secret_keys=secret_keys, operator_key=OPERATOR_KEY, operator_key_is_new=False)
     readiness = Readiness()
     app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
     server = Server(
@@ -128,7 +129,10 @@ async def running_gateway(
         )
     )
     url = f"http://127.0.0.1:{port}"
-    async with app.lifespan(), anyio.create_task_group() as group:
+    async with AsyncExitStack() as stack:
+        stack.callback(listener.close)  # the server closes it, if it starts
+        await stack.enter_async_context(app.lifespan())
+        group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(server.serve, [listener])
         try:
             with anyio.fail_after(30):

@@ -76,6 +76,7 @@ _TAGS: Mapping[str, str] = {
     "credentials": "Secrets for declared handlers, live sources and watches; they can be written, but never read.",
     "doctor": "Checks of the installation.",
     "egress": "Private upstreams that the operator permits for one tenant.",
+    "secrets": "The secret keys of the installation, and the re-encryption under the current one.",
     "keys": "Credentials of a tenant's clients and people.",
     "live-sources": "Editors, MCP servers and programs whose primitives exist while they are attached.",
     "openapi": "This document.",

@@ -197,6 +197,14 @@ class KeyRotate(BodyModel):
     ] = 0
 
 
+class SecretRotate(BodyModel):
+    """The re-encryption of everything that an older secret key has sealed."""
+
+    is_optional = True
+
+    dry_run: Annotated[bool, Field(description="True to show what would be re-encrypted, without a change.")] = False
+
+
 class SecretObject(BodyModel):
     """A credential of one value: an API key or a bearer token."""
 

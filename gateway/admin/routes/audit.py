@@ -43,7 +43,8 @@ async def follow_audit(admin: AdminDependencies, call: AdminRequest[NoBody, Tail
 
 async def list_export_keys(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """List the public keys (Ed25519) of the tenant's exports; the first signs new ones."""
-    keys = [ExportKeyShown(id=key.id, public=key.public.hex()) for key in admin.exporter.public_keys(call.tenant)]
+    found = await admin.exporter.public_keys(call.tenant)
+    keys = [ExportKeyShown(id=key.id, public=key.public.hex()) for key in found]
     return AdminResponse(content=ExportKeysShown(tenant=call.tenant, keys=keys))
 
 

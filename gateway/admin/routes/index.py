@@ -35,7 +35,7 @@ from gateway.admin.routes import (
     webhook_endpoints,
     webhooks,
 )
-from gateway.admin.routes.identity import issuers, keys, people
+from gateway.admin.routes.identity import issuers, keys, people, secret_keys
 
 ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
@@ -64,6 +64,7 @@ ENDPOINTS: Sequence[Route] = (
     *audit_sinks.ENDPOINTS,
     *json_schemas.ENDPOINTS,
     *doctor.ENDPOINTS,
+    *secret_keys.ENDPOINTS,
 )
 _LAST = ("name", "id")
 """The path parameters that can be the last segment of a path and can equal a literal segment."""

@@ -286,7 +286,8 @@ class TaskRecords:
     def _seal(
         self, tenant: TenantId, wrapped: bytes, task: TaskId, value: TaskCall | TaskRounds | TaskOutcome
     ) -> bytes:
-        return self._cipher.seal(tenant, wrapped, msgspec.msgpack.encode(value), KIND, task, type(value).__name__)
+        context = mcp_tasks.context_of(task, type(value).__name__)
+        return self._cipher.seal(tenant, wrapped, msgspec.msgpack.encode(value), *context)
 
     def _seal_rounds(self, tenant: TenantId, wrapped: bytes, task: TaskId, rounds: TaskRounds) -> bytes:
         try:
@@ -298,7 +299,8 @@ class TaskRecords:
         return self._seal(tenant, wrapped, task, rounds)
 
     def _unseal(self, tenant: TenantId, stored: StoredTask, sealed: bytes, kind: type[_Sealed]) -> _Sealed:
-        plain = self._cipher.open(tenant, stored.wrapped, sealed, KIND, stored.id, kind.__name__)
+        context = mcp_tasks.context_of(stored.id, kind.__name__)
+        plain = self._cipher.open(tenant, stored.wrapped, sealed, *context)
         return msgspec.msgpack.decode(plain, type=kind)
 
     def _open(self, tenant: TenantId, stored: StoredTask) -> McpTask:

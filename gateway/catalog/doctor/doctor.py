@@ -22,7 +22,9 @@ from gateway.catalog.doctor.environment_checks import (
 from gateway.catalog.doctor.handler_checks import judge_handlers
 from gateway.catalog.doctor.live_source_checks import judge_live_sources
 from gateway.catalog.doctor.policy_checks import judge_policies
+from gateway.catalog.doctor.secret_key_checks import judge_secret_keys
 from gateway.catalog.doctor.store_checks import judge_database, judge_redis
+from gateway.catalog.identity.secret_keys.status import read_state
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
 from gateway.domain.findings import Finding, failure, fine, listed, warning
 from gateway.domain.tenancy.tenants import Tenant
@@ -59,6 +61,7 @@ class Doctor:
         known = redis if isinstance(redis, RedisFacts) else None
         if facts is not None and not facts.missing:
             findings += [await self._judge_secrets(), await judge_handlers(installation.database_url)]
+            findings += await self._judge_secret_keys()
             findings.append(await self._judge_code())
             findings.append(await judge_live_sources(installation.database_url))
             findings += await judge_policies(installation.database_url)
@@ -120,6 +123,18 @@ class Doctor:
                 "add the key that encrypted them at the end of GATEWAY_SECRET_KEYS, or store the credentials again",
             )
         return fine("secrets", f"stored secrets were opened for {opened} tenants that have some")
+
+    async def _judge_secret_keys(self) -> Sequence[Finding]:
+        """Findings on older secret keys."""
+        cipher = self._installation.cipher
+        if cipher is None:
+            return []
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                async with Store(self._installation.database_url, pool_size=1) as store:
+                    return list(judge_secret_keys(await read_state(store, cipher)))
+        except (GatewayError, TimeoutError):
+            return [warning("secret_rotation", "the secret keys were not read", _DATABASE_FIRST)]
 
 
 async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:

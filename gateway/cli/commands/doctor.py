@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from gateway.app.installation import describe_installation
 from gateway.app.python.plugins import load_extras
-from gateway.app.secrets import OPERATOR_KEY_FILE, SECRET_KEYS_FILE, GatewayKeys
+from gateway.app.secrets import read_keys
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import read_settings
@@ -111,30 +111,11 @@ async def _examine_embedded(settings: Settings) -> Sequence[Finding]:
 
 
 async def _examine(settings: Settings, database_url: str, redis_url: str) -> Sequence[Finding]:
-    keys = _read_keys(settings)
+    keys = read_keys(settings)
     facts = describe_installation(
         settings, keys, database_url=database_url, redis_url=redis_url, code=load_extras(settings)
     )
     return await Doctor(facts).examine()
-
-
-def _read_keys(settings: Settings) -> GatewayKeys:
-    """Read the keys that a gateway would use; unlike a start, this generates no key."""
-    configured = tuple(key.get_secret_value() for key in settings.secret_keys)
-    kept = _read(settings.data_dir / SECRET_KEYS_FILE)
-    operator = settings.operator_key
-    return GatewayKeys(
-        secret_keys=configured or tuple(kept.split(",") if kept else ()),
-        operator_key=operator.get_secret_value() if operator else _read(settings.data_dir / OPERATOR_KEY_FILE),
-        operator_key_is_new=False,
-    )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 def _is_held(folder: Path) -> bool:

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import func, select, text, tuple_
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
-from gateway.store.audit.export_lines import ExportKey, moment
+from gateway.store.audit.export_lines import ExportKey, VerifyKey, moment
 from gateway.store.audit.tables import audit_cuts
 from gateway.store.engine import Db
 
@@ -52,12 +53,12 @@ class Cut(NamedTuple):
         """The record, signed."""
         return cls(row, key.id, key.private.sign(statement(row)))
 
-    def is_signed_by(self, keys: Sequence[ExportKey]) -> bool:
+    def is_signed_by(self, keys: Iterable[VerifyKey]) -> bool:
         """True if one of these keys signed it."""
         for key in keys:
             if key.id == self.signer:
                 try:
-                    key.private.public_key().verify(self.signature, statement(self.row))
+                    Ed25519PublicKey.from_public_bytes(key.public).verify(self.signature, statement(self.row))
                 except InvalidSignature:
                     return False
                 return True

@@ -49,6 +49,18 @@ class ExportKey:
 
     @property
     def id(self) -> str:
+        """The short name of the public key."""
+        return VerifyKey(self.public).id
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyKey:
+    """A public key of exports and cut records, 32 bytes."""
+
+    public: bytes
+
+    @property
+    def id(self) -> str:
         """A short name of the key, made from the public key."""
         return hashlib.sha256(self.public).hexdigest()[:16]
 

@@ -54,7 +54,7 @@ class AuditSigner:
         self._store = store
         self._moved = moved
         self._key = key
-        self._anchor_keys = tuple(anchor_keys)
+        self._anchor_keys = anchor_keys
         self._outside = OutsideHeads((), keys=(key,)) if outside is None else outside
         self._pause_s = pause_s
         self._tasks = TaskSupervisor()

@@ -107,7 +107,7 @@ class OutsideHeads:
 
     def __init__(self, stores: Sequence[HeadStore], *, keys: Sequence[bytes]) -> None:
         self._stores = tuple(stores)
-        self._keys = tuple(keys)
+        self._keys = keys
         self._waiting = {store.name: BoundedCache[TenantId, bytes](_MOST_WAITING) for store in stores}
         self.failures: dict[str, int] = {store.name: 0 for store in stores}
         """Deliveries that failed, by store."""

@@ -27,7 +27,7 @@ from gateway.domain.audit import (
 from gateway.domain.identifiers import AuditId
 from gateway.store.audit.anchors import TRAIL, AnchorReferences, StoredAnchor, read_reference
 from gateway.store.audit.cuts import ACTION, Cut
-from gateway.store.audit.export_lines import ExportKey
+from gateway.store.audit.export_lines import VerifyKey
 from gateway.store.audit.hash_chain import CATALOG, CREATION, START, Link, link
 from gateway.store.audit.signed_heads import Signature, seal
 
@@ -111,7 +111,7 @@ class TrailCheck:
         *,
         references: AnchorReferences = _NO_REFERENCES,
         wanted: Collection[int] = (),
-        cut_keys: Sequence[ExportKey] = (),
+        cut_keys: Sequence[VerifyKey] = (),
     ) -> None:
         self._keys = _Keys(keys.chain)
         self._cut_keys = cut_keys

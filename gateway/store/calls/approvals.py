@@ -98,7 +98,7 @@ async def insert(
     credentials: bytes,
 ) -> None:
     """Add an approval."""
-    key_id, wrapped = await tenant_key(tenant, db, sealer)
+    bound, (key_id, wrapped) = context_of(approval.id, approval.digest), await tenant_key(tenant, db, sealer)
     shown = msgspec.msgpack.encode(_Sealed(request=approval.request, warnings=approval.warnings))
     await db.execute(
         insert_into(approvals).values(
@@ -117,7 +117,7 @@ async def insert(
             digest=approval.digest,
             credentials=credentials,
             data_key_id=key_id,
-            sealed=sealer.seal(tenant, wrapped, shown, *_bound(approval.id, approval.digest)),  # guard: approval-sealed
+            sealed=sealer.seal(tenant, wrapped, shown, *bound),  # guard: approval-sealed
             correlation_id=approval.correlation_id,
             created_at=approval.created_at,
             expires_at=approval.expires_at,
@@ -329,7 +329,8 @@ class _Sealed(msgspec.Struct, frozen=True):
 _decode = msgspec.msgpack.Decoder(_Sealed).decode
 
 
-def _bound(approval: str, digest: bytes) -> tuple[str, ...]:
+def context_of(approval: str, digest: bytes) -> tuple[str, ...]:
+    """The context of the sealed request of an approval."""
     return ("approval", approval, digest.hex())
 
 
@@ -349,13 +350,9 @@ async def _move(
     tenant: TenantId, db: Db, approval: ApprovalId, *conditions: ColumnElement[bool], **values: object
 ) -> bool:
     """Change an approval by one conditional update; True if the conditions held."""
-    changed = (
-        update(approvals)
-        .where(*_is(tenant, approval), *conditions)
-        .values(**values, version=_columns.version + 1)
-        .returning(_columns.id)
-    )
-    return (await db.execute(changed)).one_or_none() is not None
+    changed = update(approvals).where(*_is(tenant, approval), *conditions)
+    counted = changed.values(**values, version=_columns.version + 1).returning(_columns.id)
+    return (await db.execute(counted)).one_or_none() is not None
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
@@ -370,7 +367,7 @@ async def _one(tenant: TenantId, db: Db, is_it: ColumnElement[bool]) -> RowMappi
 
 
 def _approval(tenant: TenantId, sealer: EnvelopeCipher, row: RowMapping) -> Approval:
-    plain = _decode(sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(row["id"], row["digest"])))
+    plain = _decode(sealer.open(tenant, row["wrapped"], row["sealed"], *context_of(row["id"], row["digest"])))
     return Approval(
         id=ApprovalId(row["id"]),
         tenant=TenantId(row["tenant_id"]),

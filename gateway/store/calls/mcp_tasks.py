@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.calls.mcp_tasks import OPEN_STATES, TaskState
@@ -20,6 +20,11 @@ from gateway.store.tables import data_keys
 
 _OPEN = [state.value for state in OPEN_STATES]
 _ARE_OPEN = tasks.c.state.in_(_OPEN)
+
+
+SEALED: Mapping[str, str] = {"call": "TaskCall", "rounds": "TaskRounds", "outcome": "TaskOutcome"}
+"""The sealed columns, and the names of their contents."""
+_KIND = "mcp_task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +165,16 @@ async def remove_expired(tenant: TenantId, db: Db, task: TaskId) -> bool:
     await db.execute(gone)
     left = select(func.count()).select_from(tasks).where(*_is(tenant, task))
     return int((await db.execute(left)).scalar_one()) == 0
+
+
+def sealed_context(row: RowMapping, column: str) -> tuple[str, ...]:
+    """The context of a sealed column of a task."""
+    return context_of(row["id"], SEALED[column])
+
+
+def context_of(task: str, content: str) -> tuple[str, ...]:
+    """The context of a sealed content of a task."""
+    return (_KIND, task, content)
 
 
 def _joined() -> Select[*tuple[object, ...]]:

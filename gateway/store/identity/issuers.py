@@ -109,6 +109,11 @@ async def open_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: 
     return None if row is None else sealer.open(tenant, row[1], row[0], *_bound(issuer)).decode()
 
 
+def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
+    """The context of the sealed client secret of an issuer."""
+    return _bound(_issuer(row))
+
+
 def _bound(issuer: Issuer) -> tuple[str, ...]:
     client = issuer.sign_in
     more = () if client is None else (client.client_id, client.token_url)  # guard: sign-in-secret-sealed

@@ -119,6 +119,11 @@ async def _checked(
     }
 
 
+def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
+    """The context of the sealed tokens of a sign-in."""
+    return _bound(_read(row))
+
+
 def _bound(sign_in: SignIn) -> tuple[str, ...]:
     """The context to which the tokens are bound."""
     return ("sign-in", sign_in.id, sign_in.issuer, sign_in.person)  # guard: sign-in-tokens-sealed

@@ -108,6 +108,11 @@ async def remove(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:
     return gone.one_or_none() is not None
 
 
+def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
+    """The context of the sealed secrets of an endpoint."""
+    return _bound(row["id"], row["retires_at"])
+
+
 async def _update(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, values: dict[str, Any]) -> None:
     changed = update(endpoints).where(*_is_it(tenant, endpoint)).values(**values).returning(endpoints.c.id)
     if (await db.execute(changed)).one_or_none() is None:

@@ -100,6 +100,11 @@ async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
     return (await db.execute(delete(webhooks).where(*is_it).returning(webhooks.c.id))).one_or_none() is not None
 
 
+def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
+    """The context of the sealed secrets of a webhook."""
+    return _bound(_shown(row))
+
+
 class _OpenSigningSecrets(msgspec.Struct):
     current: str
     previous: str | None = None

@@ -57,7 +57,6 @@ from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
 from gateway.domain.updates.webhooks import SigningSecrets, Webhook
 from gateway.store import (
-    ceilings,
     credentials,
     egress,
     idempotency,
@@ -71,14 +70,14 @@ from gateway.store import (
     tenants,
     tool_aliases,
 )
-from gateway.store.audit import anchors, cuts, places, retention, signed_heads, sinks
+from gateway.store.audit import anchors, cuts, export_keys, places, retention, signed_heads, sinks
 from gateway.store.audit import entries as audit
 from gateway.store.audit.cuts import Cut, CutRow
 from gateway.store.audit.export_lines import ExportKey
 from gateway.store.audit.hash_chain import CREATION, Link
 from gateway.store.audit.signed_heads import HeadRow, Signature
 from gateway.store.audit.verification import TrailCheck, TrailKeys
-from gateway.store.calls import approvals, guardrails, mcp_tasks, policies
+from gateway.store.calls import approvals, ceilings, guardrails, mcp_tasks, policies
 from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
@@ -265,6 +264,7 @@ async def _deliver_and_cut(tenant: TenantId, db: Db, sink: TrailSink, writer: st
     await places.save(tenant, db, sink.id, {writer: 1})
     await retention.save(tenant, db, 30)
     await cuts.apply(tenant, db, make_cut(tenant, writer))
+    await export_keys.keep(tenant, db, EnvelopeCipher(["n" * 32, "k" * 32]))
 
 
 def make_watch(name: str) -> Watch:

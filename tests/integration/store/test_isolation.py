@@ -29,7 +29,6 @@ from gateway.domain.updates.watches import Sighting
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
 from gateway.store import (
-    ceilings,
     credentials,
     egress,
     idempotency,
@@ -44,15 +43,21 @@ from gateway.store import (
     tenants,
     tool_aliases,
 )
-from gateway.store.audit import cuts, entries, places, retention, signed_heads, sinks
-from gateway.store.calls import approvals, guardrails, mcp_tasks, policies
+from gateway.store.audit import cuts, entries, export_keys, places, retention, signed_heads, sinks
+from gateway.store.calls import approvals, ceilings, guardrails, mcp_tasks, policies
 from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.identity import issuers, keys, people, sign_ins
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
+from gateway.store.secret_keys import registry, rotation_state, sealed_values
+from gateway.store.secret_keys.sealed_values import SEALED_TABLES
+from gateway.store.secret_keys.tables import metadata as operators_metadata
+from gateway.store.secrets import TenantKey
 from gateway.store.tables import metadata
+from gateway.store.tables import secrets as secrets_table
 from gateway.store.updates import watches, webhooks
 from tests.integration.store.samples import (
     NOW,
@@ -68,6 +73,7 @@ from tests.integration.store.samples import (
 )
 from tests.support.servers import TestDatabase, TestServers
 
+NEWER = EnvelopeCipher(["n" * 32, "k" * 32])
 INTRUDERS = KeySecret(digest=b"intruder's", pepper="intruder's")
 _MODULES = (
     tool_aliases,
@@ -104,6 +110,8 @@ _MODULES = (
     issuers,
     people,
     sign_ins,
+    sealed_values,
+    export_keys,
 )
 _VICTIM, _INTRUDER = "victim", "intruder"
 _SHORT = timedelta(seconds=30)
@@ -217,6 +225,7 @@ _CALLS: Mapping[str, _Call] = {
     "idempotency.store_response": lambda t, db, v: idempotency.store_response(t, db, _attempt(v), b"planted"),
     "idempotency.release": lambda t, db, v: idempotency.release(t, db, _attempt(v), now=NOW),
     "idempotency.remove_expired": lambda t, db, v: idempotency.remove_expired(t, db, now=NOW + timedelta(days=2)),
+    "idempotency.rewrap_some": lambda t, db, v: idempotency.rewrap_some(t, db, NEWER, limit=10),
     "idempotency.usage": lambda t, db, v: idempotency.usage(t, db, is_operators=False),
     "keys.insert": lambda t, db, v: keys.insert(replace(v.key, tenant=t), db),
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
@@ -316,7 +325,11 @@ _CALLS: Mapping[str, _Call] = {
     ),
     "secrets.load": lambda t, db, v: secrets.load(t, db, SEALER, v.source.id),
     "secrets.remove_all": lambda t, db, v: secrets.remove_all(t, db, v.source.id),
-    "secrets.rewrap": lambda t, db, v: secrets.rewrap(t, db, SEALER),
+    "secrets.current_key": lambda t, db, v: secrets.current_key(t, db, NEWER),
+    "secrets.remove_unused_keys": lambda t, db, v: secrets.remove_unused_keys(t, db, NEWER, [secrets_table]),
+    "sealed_values.reseal_some": lambda t, db, v: _reseal(t, db),
+    "export_keys.keep": lambda t, db, v: export_keys.keep(t, db, NEWER),
+    "export_keys.verify_keys": lambda t, db, v: export_keys.verify_keys(t, db, SEALER),
     "sources.insert": lambda t, db, v: sources.insert(replace(v.source, tenant=t), db),
     "sources.get": lambda t, db, v: sources.get(t, db, v.source.id),
     "sources.page": lambda t, db, v: sources.page(t, db, after=None, limit=100),
@@ -438,6 +451,14 @@ _ACROSS_TENANTS = {
     "live_sources.all_enabled",
 }
 """The only queries that see several tenants: the five functions of the definer, and one that sets each in turn."""
+
+
+async def _reseal(tenant: TenantId, db: Db) -> object:
+    """Move all sealed values that the transaction sees to a new data key."""
+    key = await secrets.current_key(tenant, db, NEWER)
+    assert key is not None or tenant.startswith("ten_")
+    wanted = key or TenantKey("dek_planted", NEWER.new_tenant_key(tenant))
+    return [await sealed_values.reseal_some(tenant, db, NEWER, one, to=wanted, after="") for one in SEALED_TABLES]
 
 
 def _queries() -> dict[str, Callable[..., object]]:
@@ -614,11 +635,11 @@ async def test_every_table_of_the_database_is_behind_the_wall(wall: Wall) -> Non
 
     walled = {str(row["relname"]): row["walled"] for row in rows}
     assert walled.pop("alembic_version") is False
-    assert walled == dict.fromkeys(metadata.tables, True)
+    assert walled == dict.fromkeys([*metadata.tables, *operators_metadata.tables], True)
 
 
 async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) -> None:
-    """Ours: the six ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
+    """Ours: the eight ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
     rows = await wall.superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
         "has_function_privilege('gateway_app', p.oid, 'execute') as app, "
@@ -627,12 +648,14 @@ async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) ->
     )
 
     assert {str(row["name"]) for row in rows} == {
+        "api_keys_under",
         "cut_audit",
         "issuers_by_slug",
         "key_by_id",
         "list_live_sources",
         "list_tenants",
         "list_due_work",
+        "secret_key_uses",
         "tenant_revisions",
     }
     for row in rows:
@@ -665,3 +688,21 @@ async def _rows_of(superuser: PostgresConnection, tenant: TenantId) -> dict[str,
 
 def _columns(table: Table) -> str:
     return ", ".join(column.name for column in table.columns)
+
+
+@pytest.mark.parametrize("table", sorted(operators_metadata.tables))
+async def test_the_operators_tables_are_hidden_from_transactions_of_tenants(wall: Wall, table: str) -> None:
+    """Ours: what a tenant's transaction runs neither reads nor changes the register of secret keys (IDN-5, TEN-5)."""
+    cipher = EnvelopeCipher(["k" * 32])
+    async with wall.store.unscoped() as db:
+        await registry.register(db, cipher.names)
+        await registry.report(db, "replica", cipher.names, kept_for=_SHORT)
+        await rotation_state.start(db, cipher.names[0])
+    before = await wall.superuser.fetch(f"select * from {table}")
+    assert len(before) == 1
+    connection = await connect_app(wall.database.app_url)
+    await connection.execute(f"begin; select set_config('app.tenant', '{wall.victim.tenant.id}', true)")
+    assert await connection.fetchval(f"select count(*) from {table}") == 0
+    assert await connection.execute(f"delete from {table}") == "DELETE 0"
+    await connection.close()
+    assert await wall.superuser.fetch(f"select * from {table}") == before

@@ -14,13 +14,15 @@ from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import egress, operations, secrets, sources, tenants
+from gateway.store import egress, operations, secrets, sources, tables, tenants
 from gateway.store.audit import entries
 from gateway.store.calls import policies
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.secret_keys import sealed_values
+from gateway.store.secret_keys.tables import metadata as operators_metadata
 from tests.integration.store.samples import (
     CHAIN_KEY,
     NOW,
@@ -104,7 +106,8 @@ async def test_removing_a_tenant_removes_all_but_its_trail(store: Store, databas
     left = {str(name): await superuser.fetchval(f"select count(*) from {name}") for name in names}
     await superuser.close()
     doubled = dict.fromkeys(("keys", "audit_entries", "audit_heads", "audit_anchors", "audit_cuts"), 2)
-    assert left == {**dict.fromkeys(left, 1), **doubled}  # a person is a key, too
+    of_operator = dict.fromkeys(operators_metadata.tables, 0)
+    assert left == {**dict.fromkeys(left, 1), **doubled, **of_operator}  # a person is a key, too
     async with store.transaction(gone.tenant.id) as db:
         assert len(await entries.page(gone.tenant.id, db, after=None, limit=10)) == 1
     async with store.unscoped() as db:
@@ -322,9 +325,15 @@ async def test_secret_keys_are_exchanged_in_three_steps(store: Store, tenant: Te
         await secrets.save(tenant, db, old, source=source.id, scheme="key", credential=Credential(value="v"))
         with pytest.raises(SecretUnreadable):
             await secrets.load(tenant, db, new, source.id)
-        assert await secrets.rewrap(tenant, db, new) == 0
-        assert await secrets.rewrap(tenant, db, both) == 1
-        assert await secrets.rewrap(tenant, db, both) == 0
+        assert await secrets.current_key(tenant, db, new) is None
+        moved = await secrets.current_key(tenant, db, both)
+        assert moved is not None
+        assert await secrets.current_key(tenant, db, both) == moved
+        assert await secrets.remove_unused_keys(tenant, db, both, [tables.secrets]) == 1
+        resealed = await sealed_values.reseal_some(tenant, db, both, sealed_values.SEALED_TABLES[0], to=moved, after="")
+        assert (resealed.done, resealed.unreadable) == (1, 0)
+        assert await secrets.remove_unused_keys(tenant, db, both, [tables.secrets]) == 0
+        assert await secrets.current_key(tenant, db, both) is None
         assert await secrets.load(tenant, db, new, source.id) == {"key": Credential(value="v")}
 
         lost = EnvelopeCipher(["lost" * 11])

@@ -45,6 +45,7 @@ ALL = [
     "redis_memory",
     "secrets",
     "handlers",
+    "secret_rotation",
     "code",
     "live_sources",
     "policies",

@@ -1,0 +1,48 @@
+"""Endpoints of the secret keys of the installation; for the operator only."""
+
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.limits import WorkKind
+from gateway.admin.requests.models import NoBody, NoQuery, SecretRotate
+from gateway.admin.responses.secret_keys import SecretKeysShown
+
+
+async def show_secret_keys(admin: AdminDependencies, _: Plain) -> AdminResponse:
+    """Show the secret keys by name, what needs each of them, and the progress of the re-encryption."""
+    return AdminResponse(content=SecretKeysShown.of(await admin.secret_keys.read()))
+
+
+async def rotate_secrets(admin: AdminDependencies, call: AdminRequest[SecretRotate, NoQuery]) -> AdminResponse:
+    """Seal everything again that an older secret key sealed, in the background; with `dry_run`, only show what.
+
+    It is refused while a running replica lacks the current secret key. While it is running, its progress is shown.
+    """
+    if not call.body.dry_run:
+        await admin.secret_keys.start()
+    content = SecretKeysShown.of(await admin.secret_keys.read())
+    return AdminResponse(status=200 if call.body.dry_run else 202, content=content)
+
+
+ENDPOINTS = (
+    endpoint(
+        "GET",
+        "/secrets",
+        show_secret_keys,
+        NoBody,
+        NoQuery,
+        {200: SecretKeysShown},
+        scopes=OPERATOR_ONLY,
+        work=WorkKind.CHECK,
+    ),
+    endpoint(
+        "POST",
+        "/secrets/rotate",
+        rotate_secrets,
+        SecretRotate,
+        NoQuery,
+        {200: SecretKeysShown, 202: SecretKeysShown},
+        scopes=OPERATOR_ONLY,
+        work=WorkKind.CHECK,
+        problems=frozenset({409}),
+    ),
+)

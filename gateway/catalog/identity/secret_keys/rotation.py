@@ -1,0 +1,270 @@
+"""Re-encryption of all stored secrets under the current secret key, while the gateway serves.
+
+One replica at a time does it, tenant after tenant, in batches of one transaction each. It holds a lease; when it ends,
+another replica goes on with the next tenant. A tenant gets a new data key, every sealed value moves to it, and the data
+keys under older secret keys are deleted. Digests of API keys cannot be made again without the text: they move when a
+key is used. At the end, the keys that verify older entries of the audit trails are sealed under the current secret key.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol, Self
+
+import anyio
+import structlog
+
+from gateway.catalog.identity.secret_keys.start_check import RETAINED, describe
+from gateway.catalog.identity.secret_keys.status import REPORTED_FOR, SecretKeysState, read_state
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.tenancy.principals import Operator
+from gateway.domain.tenancy.secret_keys import RotationState
+from gateway.domain.tenancy.tenants import Tenant
+from gateway.errors import Conflict, GatewayError, NotFound, SecretUnreadable
+from gateway.store import idempotency, secrets, tenants
+from gateway.store.audit import export_keys
+from gateway.store.engine import Db
+from gateway.store.secret_keys import registry, rotation_state
+from gateway.store.secret_keys.sealed_values import SEALED_TABLES, reseal_some
+from gateway.store.secrets import TenantKey
+
+log = structlog.get_logger(__name__)
+
+ACTION = "secrets.rotate"
+"""The action of the audit entry of each tenant whose values were sealed again."""
+
+_POLL_S = 20.0
+_LEASE = timedelta(seconds=30)
+_FORGOTTEN_AFTER = timedelta(hours=1)
+_PAGE = 100
+_ROUNDS = 20
+_PAUSE_S = 0.25
+"""A tenant is visited so often, with this pause, while other transactions hold some of its rows."""
+_RECORDS = 200
+
+
+class DigestReplacement(Protocol):
+    """The digests of API keys, which are replaced when a key is used."""
+
+    replaces_older: bool
+    """True once every replica has the current secret key."""
+
+
+class _LeaseLost(Exception):
+    """Another replica has taken over."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    tenants_done: int
+    values_done: int
+    unreadable: int
+
+
+class SecretRotation:
+    """The re-encryption as a part of each replica; open it with `async with`, once, while the store is open."""
+
+    def __init__(
+        self, catalog: CatalogContext, *, replica: str, digests: DigestReplacement, poll_s: float = _POLL_S
+    ) -> None:
+        self._catalog = catalog
+        self._store, self._cipher = catalog.store, catalog.sealer
+        self._replica = replica
+        self._digests = digests
+        self._poll_s = poll_s
+        self._tasks = TaskSupervisor()
+        self._wake = anyio.Event()
+
+    @property
+    def _current(self) -> str:
+        """The name of the secret key that seals."""
+        return self._cipher.names[0]
+
+    async def __aenter__(self) -> Self:
+        await self._report()
+        self._tasks.open(self._run)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.close()
+        with anyio.move_on_after(1, shield=True):
+            try:
+                async with self._store.unscoped() as db:
+                    await registry.leave(db, self._replica)
+            except GatewayError as error:
+                log.warning("replica_report_left_behind", reason=error.message)
+
+    async def start(self) -> RotationState:
+        """Begin the re-encryption, unless it is running under this key; a replica goes on with it in the background.
+
+        Raises:
+            Conflict: a running replica lacks the current secret key, or seals with another one.
+        """
+        await self._report()
+        async with self._store.unscoped() as db:
+            await registry.lock(db)
+            await self._check_replicas(db)
+            state = await rotation_state.get(db)
+            if state is None or state.finished_at is not None or state.key_name != self._current:
+                await rotation_state.start(db, self._current)
+                state = await rotation_state.get(db)
+        self._wake.set()
+        assert state is not None
+        return state
+
+    async def read(self) -> SecretKeysState:
+        """Read the state of the secret keys."""
+        return await read_state(self._store, self._cipher)
+
+    async def run(self) -> bool:
+        """Do what is left of the re-encryption, if no other replica does; True if it was finished."""
+        state = await self._take()
+        if state is None:
+            return False
+        progress = _Progress(state.tenants_done, state.values_done, state.unreadable)
+        after = state.after_slug
+        try:
+            while found := await self._page(after):
+                for tenant in found:
+                    await self._rotate(tenant, progress)
+                    after = tenant.slug
+                    progress.tenants_done += 1
+                    await self._advance(progress, after_slug=after)
+            return await self._finish()
+        except _LeaseLost:
+            log.warning("secret_rotation_taken_over", after=after)
+            return False
+
+    async def _run(self) -> None:
+        while True:
+            with anyio.move_on_after(self._poll_s):
+                await self._wake.wait()
+            self._wake = anyio.Event()
+            try:
+                await self._report()
+                if await self.run():
+                    log.info("secret_rotation_finished", key=self._current)
+                    await self._report()
+            except GatewayError as error:
+                log.warning("secret_rotation_interrupted", reason=error.message)
+
+    async def _report(self) -> None:
+        """Store which secret keys this replica has, and read whether digests of API keys may be replaced."""
+        async with self._store.unscoped() as db:
+            await registry.report(db, self._replica, self._cipher.names, kept_for=_FORGOTTEN_AFTER)
+            state = await rotation_state.get(db)
+        if state is not None and state.key_name not in self._cipher.names:
+            log.error("secret_key_lacking", key=state.key_name, remedy="add it to GATEWAY_SECRET_KEYS of this replica")
+        self._digests.replaces_older = state is not None and state.key_name == self._current
+
+    async def _check_replicas(self, db: Db) -> None:
+        for holder in await registry.running(db, within=REPORTED_FOR):
+            if self._current not in holder.names:  # guard: rotation-every-replica
+                reason = f"lacks the secret key {self._current}: add it to GATEWAY_SECRET_KEYS"
+            elif holder.names[0] != self._current:  # guard: rotation-one-sealer
+                reason = f"seals with {holder.names[0]}: put {self._current} first in GATEWAY_SECRET_KEYS"
+            else:
+                continue
+            raise Conflict(f"the replica {holder.replica} {reason}, restart it, and rotate then; nothing was changed")
+
+    async def _take(self) -> RotationState | None:
+        async with self._store.unscoped() as db:
+            return await rotation_state.take(db, self._current, self._replica, lease=_LEASE)
+
+    async def _advance(self, progress: _Progress, **more: Any) -> None:
+        values = {
+            "tenants_done": progress.tenants_done,
+            "values_done": progress.values_done,
+            "unreadable": progress.unreadable,
+        }
+        async with self._store.unscoped() as db:
+            if not await rotation_state.advance(db, self._replica, lease=_LEASE, **values, **more):
+                raise _LeaseLost
+
+    async def _page(self, after: str) -> list[Tenant]:
+        async with self._store.unscoped() as db:
+            return list(await tenants.page(db, after=after or None, limit=_PAGE))
+
+    async def _rotate(self, tenant: Tenant, progress: _Progress) -> None:
+        """Seal all values of a tenant again; a tenant that is removed meanwhile has none."""
+        try:
+            async with self._store.upkeep(tenant.id) as db:
+                await export_keys.keep(tenant.id, db, self._cipher)
+                key = await secrets.current_key(tenant.id, db, self._cipher)
+            done = await self._rewrap_records(tenant, progress)
+            if key is not None:
+                done += await self._move_values(tenant, key, progress)
+            if done:
+                entry = CatalogChange(action=ACTION, target=self._current, detail={"values": done})
+                by = Author(caller=Operator(), correlation_id=f"rotation-{self._current}")
+                async with change(tenant.id, self._catalog, entry, by=by):
+                    pass
+        except NotFound:
+            log.info("secret_rotation_tenant_gone", tenant_id=tenant.id)
+
+    async def _rewrap_records(self, tenant: Tenant, progress: _Progress) -> int:
+        total = 0
+        while True:
+            async with self._store.upkeep(tenant.id) as db:
+                done = await idempotency.rewrap_some(tenant.id, db, self._cipher, limit=_RECORDS)
+            total += done
+            progress.values_done += done
+            if done < _RECORDS:
+                return total
+            await self._advance(progress)
+
+    async def _move_values(self, tenant: Tenant, key: TenantKey, progress: _Progress) -> int:
+        """Move all values to a data key, and delete the older ones; rows that others hold are visited again."""
+        total, before = 0, progress.unreadable
+        for _ in range(_ROUNDS):
+            progress.unreadable = before
+            total += await self._move_once(tenant, key, progress)
+            async with self._store.upkeep(tenant.id) as db:
+                used = [sealed.table for sealed in SEALED_TABLES]
+                left = await secrets.remove_unused_keys(tenant.id, db, self._cipher, used)
+            if not left:
+                return total
+            await anyio.sleep(_PAUSE_S)
+        return total
+
+    async def _move_once(self, tenant: Tenant, key: TenantKey, progress: _Progress) -> int:
+        total = 0
+        for sealed in SEALED_TABLES:
+            after: str | None = ""
+            while after is not None:
+                async with self._store.upkeep(tenant.id) as db:
+                    batch = await reseal_some(tenant.id, db, self._cipher, sealed, to=key, after=after)
+                total += batch.done
+                progress.values_done += batch.done
+                progress.unreadable += batch.unreadable
+                after = batch.last
+                if after is not None:
+                    await self._advance(progress)
+        return total
+
+    async def _finish(self) -> bool:
+        """End the re-encryption if nothing is left under another configured key; otherwise begin with the tenants."""
+        async with self._store.unscoped() as db:
+            await registry.lock(db)
+            older = set(self._cipher.names[1:])
+            kinds = {"api_keys", "retained_keys"}  # digests follow with their use, retained keys now
+            left = [need for need in await registry.needs(db) if need.name in older and need.kind not in kinds]
+            if left:
+                fault = f"still under an older secret key: {describe(left)}; the rotation goes on"
+                await rotation_state.advance(db, self._replica, lease=timedelta(0), after_slug="", fault=fault)
+                return False
+            await self._retain(db)
+            return await rotation_state.finish(db, self._replica)
+
+    async def _retain(self, db: Db) -> None:
+        """Seal what outlasts older secret keys under the current one."""
+        for name, key in (await registry.known(db)).items():
+            if name == self._current or key.forgotten_at is not None:
+                continue
+            if name in self._cipher.names:
+                await registry.retain(db, name, self._cipher.retain(name, RETAINED))
+            elif key.retained is not None:
+                try:
+                    await registry.retain(db, name, self._cipher.reseal_retained(name, key.retained))
+                except SecretUnreadable:
+                    log.error("retained_keys_unreadable", key=name)

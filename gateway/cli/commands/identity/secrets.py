@@ -1,0 +1,154 @@
+"""`gateway secrets`: the secret keys of the installation, and the re-encryption under the current one."""
+
+import time
+from pathlib import Path
+
+import anyio
+import click
+
+from gateway.app.secrets import read_keys
+from gateway.catalog.identity.secret_keys.status import forget
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_api import AdminApi, path_of
+from gateway.cli.client.admin_context import AdminContext, confirm, with_admin
+from gateway.cli.client.local_gateway import read_settings
+from gateway.cli.client.locations import DEFAULT_FOLDER
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure, failure_of
+from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, text_at
+from gateway.cli.input.options import chosen, confirm_option, folder_option, json_option, wants_json
+from gateway.cli.output.printing import show
+from gateway.cli.output.tables import render_table
+from gateway.embedded.servers import EmbeddedServers
+from gateway.errors import BrokenSetting, GatewayError
+from gateway.settings import Settings
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Store
+
+_PATH = path_of("secrets")
+_POLL_S = 0.5
+
+
+@click.group(cls=Commands)
+def secrets() -> None:
+    """Show the secret keys and what needs them, re-encrypt everything with the newest, give up a lost key."""
+
+
+@secrets.command("status")
+@with_admin
+def show_status(context: AdminContext) -> None:
+    """Show the secret keys by name, what needs each of them, and which can be removed."""
+    found = context.admin.get(_PATH)
+    context.show(found, lambda: _render(found))
+
+
+@secrets.command("rotate")
+@click.option("--dry-run", is_flag=True, help="Show what would be re-encrypted, without a change.")
+@click.option("--no-wait", is_flag=True, help="Return at once; the re-encryption goes on in the background.")
+@with_admin
+def rotate(context: AdminContext, dry_run: bool, no_wait: bool) -> None:
+    """Re-encrypt everything that an older secret key has sealed, while the gateway serves.
+
+    \b
+    Before: put the new key last in GATEWAY_SECRET_KEYS of every replica and restart them, then first and restart again.
+    After: `gateway doctor` reports when the old key can be removed.
+    """
+    found = context.admin.send("POST", path_of("secrets", "rotate"), {"dry_run": dry_run})
+    if not dry_run and not no_wait:
+        found = _follow(context.admin, found)
+    context.show(found, lambda: _render(found))
+
+
+@secrets.command("forget")
+@click.argument("name")
+@confirm_option
+@folder_option
+@json_option
+def forget_key(name: str, yes: bool) -> None:
+    """Give up the secret key NAME, which is lost: what needs it cannot be opened again, and is not deleted.
+
+    A gateway does not start while stored values need a secret key that it lacks. So this works on the database of this
+    environment (GATEWAY_DATABASE_URL, or --data-dir), not on a running gateway.
+    """
+    confirm(f"Give up the secret key {name} with everything that needs it?", is_sure=yes)
+    settings = read_settings(data_dir=Path(chosen("data_dir") or DEFAULT_FOLDER))
+    try:
+        anyio.run(_forget, settings, name)
+    except GatewayError as error:
+        raise failure_of(error) from None
+    show({"forgotten": name}, lambda: f"gave up {name}", as_json=wants_json())
+
+
+async def _forget(settings: Settings, name: str) -> None:
+    cipher = EnvelopeCipher(read_keys(settings).secret_keys)
+    if settings.database_url is not None:
+        await _forget_at(settings.database_url.get_secret_value(), cipher, name)
+        return
+    if not (settings.data_dir / "servers" / "postgres").is_dir():
+        raise BrokenSetting(f"{settings.data_dir} has no database; set GATEWAY_DATABASE_URL, or give --data-dir")
+    async with EmbeddedServers(settings.data_dir) as urls:
+        await _forget_at(urls.database_url, cipher, name)
+
+
+async def _forget_at(url: str, cipher: EnvelopeCipher, name: str) -> None:
+    async with Store(url, pool_size=1) as store:
+        await forget(store, cipher, name)
+
+
+def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
+    """Print the progress until the rotation has finished; return the last state.
+
+    Raises:
+        Failure: it is held up.
+    """
+    printed = ""
+    while True:
+        rotation = _rotation(found)
+        line = f"{text_at(rotation, 'tenants_done')} tenants, {text_at(rotation, 'values_done')} values"
+        if line != printed and not wants_json():
+            click.echo(line, err=True)
+            printed = line
+        if text_at(rotation, "finished_at"):
+            return found
+        if fault := text_at(rotation, "fault"):
+            raise Failure(fault, ExitCode.FAILED)
+        time.sleep(_POLL_S)
+        found = admin.get(_PATH)
+
+
+def _rotation(found: JsonObject) -> JsonObject:
+    return as_object(found.get("rotation") or {})
+
+
+def _render(found: JsonObject) -> str:
+    rows = [(text_at(key, "name"), _word(key), _needs(key)) for key in as_objects(found.get("keys"))]
+    lines = [render_table(("secret key", "state", "needed by"), rows)]
+    dependent = [one for key in as_objects(found.get("keys")) for one in as_objects(key.get("api_keys"))]
+    dependent += as_objects(found.get("unmarked"))
+    if dependent:
+        names = ("tenant", "id", "name", "last_used_at")
+        listed = render_table(
+            ("tenant", "api key", "name", "last used"), [[text_at(one, n) for n in names] for one in dependent]
+        )
+        lines += ["", "API keys that need an older secret key until they are used, rotated or revoked:", listed]
+    rotation = _rotation(found)
+    if rotation:
+        state = f"finished {text_at(rotation, 'finished_at')}" if text_at(rotation, "finished_at") else "running"
+        done = f"{text_at(rotation, 'values_done')} values of {text_at(rotation, 'tenants_done')} tenants"
+        lines += ["", f"last rotation: to {text_at(rotation, 'key_name')}, {state}, {done}"]
+    return "\n".join(lines)
+
+
+def _word(key: JsonObject) -> str:
+    if key.get("is_current"):
+        return "current"
+    if key.get("forgotten_at"):
+        return "given up"
+    if not key.get("is_configured"):
+        return "removed"
+    return "can be removed" if key.get("can_be_removed") else "older"
+
+
+def _needs(key: JsonObject) -> str:
+    needed = as_object(key.get("needed_by") or {})
+    return ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in needed.items())

@@ -1,0 +1,27 @@
+"""Public keys of exports that outlast their secret key, so that cut records and earlier exports can be verified."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.identifiers import TenantId
+from gateway.store.audit.export_lines import ExportKey, VerifyKey
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Db
+from gateway.store.secret_keys.tables import audit_export_keys as export_keys
+
+
+async def keep(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> None:
+    """Store the public keys of the tenant that belong to older secret keys."""
+    for key in ExportKey.of(tenant, cipher)[1:]:
+        new = insert_into(export_keys).values(tenant_id=tenant, id=key.id, public=key.public)
+        await db.execute(new.on_conflict_do_nothing())
+
+
+async def verify_keys(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> Sequence[VerifyKey]:
+    """The public keys of the tenant: those of the configured secret keys, then kept ones of removed secret keys."""
+    own = [VerifyKey(key.public) for key in ExportKey.of(tenant, cipher)]
+    wanted = select(export_keys.c.public).where(export_keys.c.tenant_id == tenant).order_by(export_keys.c.id)
+    kept = [VerifyKey(public) for public in (await db.execute(wanted)).scalars()]
+    return [*own, *(key for key in kept if key not in own)]

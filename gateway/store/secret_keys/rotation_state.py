@@ -1,0 +1,67 @@
+"""The one re-encryption of an installation: its progress, and the lease of the replica that does it.
+
+Leases are compared by PostgreSQL's clock. Every change of the progress names the holder of the lease.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.tenancy.secret_keys import RotationState
+from gateway.store.engine import Db
+from gateway.store.secret_keys.tables import secret_rotation as rotation
+
+_ONE = 1
+
+
+async def get(db: Db) -> RotationState | None:
+    """The last re-encryption; None if there was none."""
+    row = (await db.execute(select(rotation))).mappings().one_or_none()
+    return None if row is None else RotationState(**{name: row[name] for name in RotationState.__slots__})
+
+
+async def start(db: Db, key_name: str) -> None:
+    """Begin a re-encryption in place of the last one; the caller holds the lock of the registry."""
+    fresh: dict[str, Any] = {
+        "key_name": key_name,
+        "started_at": func.now(),
+        "finished_at": None,
+        "holder": "",
+        "leased_until": func.now(),
+        "after_slug": "",
+        "tenants_done": 0,
+        "values_done": 0,
+        "unreadable": 0,
+        "fault": None,
+    }
+    new = insert_into(rotation).values(id=_ONE, **fresh)
+    await db.execute(new.on_conflict_do_update(index_elements=["id"], set_=fresh))
+
+
+async def take(db: Db, key_name: str, holder: str, *, lease: timedelta) -> RotationState | None:
+    """Lease an unfinished re-encryption under this key that no other replica holds; None if there is none."""
+    is_free = or_(rotation.c.leased_until <= func.now(), rotation.c.holder == holder)
+    is_it = (rotation.c.key_name == key_name, rotation.c.finished_at.is_(None), is_free)
+    values = {"holder": holder, "leased_until": func.now() + lease}
+    done = await db.execute(update(rotation).where(*is_it).values(**values).returning(rotation.c.id))
+    return None if done.one_or_none() is None else await get(db)
+
+
+async def advance(db: Db, holder: str, *, lease: timedelta, **progress: Any) -> bool:
+    """Store progress and extend the lease; False if the holder has lost it."""
+    values = {**progress, "leased_until": func.now() + lease}
+    changed = update(rotation).where(*_is_held(holder)).values(**values).returning(rotation.c.id)
+    return (await db.execute(changed)).one_or_none() is not None
+
+
+async def finish(db: Db, holder: str) -> bool:
+    """End the re-encryption; False if the holder has lost the lease."""
+    values = {"finished_at": func.now(), "holder": "", "fault": None}
+    changed = update(rotation).where(*_is_held(holder)).values(**values).returning(rotation.c.id)
+    return (await db.execute(changed)).one_or_none() is not None
+
+
+def _is_held(holder: str) -> tuple[ColumnElement[bool], ...]:
+    return (rotation.c.holder == holder, rotation.c.finished_at.is_(None))  # guard: rotation-lease-held

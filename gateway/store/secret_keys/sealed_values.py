@@ -1,0 +1,104 @@
+"""Every sealed value of a tenant, by table, and their re-encryption under another data key in batches.
+
+A batch is one transaction, and skips rows that another transaction holds. A row is read and stored under its lock, so a
+concurrent change is neither lost nor undone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import anyio.to_thread
+from sqlalchemy import RowMapping, Table, select, update
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import SecretUnreadable
+from gateway.store import credentials, secrets
+from gateway.store.calls import approvals, mcp_tasks
+from gateway.store.calls.tables import approvals as approvals_table
+from gateway.store.calls.tables import mcp_tasks as tasks_table
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Db
+from gateway.store.identity import issuers, sign_ins
+from gateway.store.identity.tables import issuers as issuers_table
+from gateway.store.identity.tables import sign_ins as sign_ins_table
+from gateway.store.notifications import webhook_endpoints
+from gateway.store.notifications.tables import webhook_endpoints as endpoints_table
+from gateway.store.secrets import TenantKey
+from gateway.store.tables import credentials as credentials_table
+from gateway.store.tables import data_keys
+from gateway.store.tables import secrets as secrets_table
+from gateway.store.tables import webhooks as webhooks_table
+from gateway.store.updates import webhooks
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTable:
+    """A table with sealed columns; `context` returns what the value of a column is bound to."""
+
+    table: Table
+    context: Callable[[RowMapping, str], tuple[str, ...]]
+    columns: Sequence[str] = ("sealed",)
+    most: int = 50
+    """Rows of one batch."""
+
+
+SEALED_TABLES: Sequence[SealedTable] = (
+    SealedTable(secrets_table, secrets.sealed_context),
+    SealedTable(credentials_table, credentials.sealed_context),
+    SealedTable(webhooks_table, webhooks.sealed_context),
+    SealedTable(endpoints_table, webhook_endpoints.sealed_context),
+    SealedTable(approvals_table, lambda row, _: approvals.context_of(row["id"], row["digest"])),
+    SealedTable(issuers_table, issuers.sealed_context, columns=("sign_in_secret",)),
+    SealedTable(sign_ins_table, sign_ins.sealed_context),
+    SealedTable(tasks_table, mcp_tasks.sealed_context, columns=tuple(mcp_tasks.SEALED), most=4),
+)
+"""A test compares this with the tables that have a data key."""
+
+
+class Resealed(NamedTuple):
+    """One batch: the values sealed again, those that no configured secret key opens, and the last row of the batch."""
+
+    done: int
+    unreadable: int
+    last: str | None
+
+
+async def reseal_some(
+    tenant: TenantId, db: Db, cipher: EnvelopeCipher, sealed: SealedTable, *, to: TenantKey, after: str
+) -> Resealed:
+    """Seal the next values of a table that have another data key; `last` is None when there are none."""
+    rows = sealed.table
+    joined = (data_keys.c.tenant_id == rows.c.tenant_id) & (data_keys.c.id == rows.c.data_key_id)
+    wanted = select(*rows.c, data_keys.c.wrapped.label("data_key")).join_from(rows, data_keys, joined)
+    wanted = wanted.where(rows.c.tenant_id == tenant, rows.c.data_key_id != to.id, rows.c.id > after)
+    locked = wanted.order_by(rows.c.id).limit(sealed.most).with_for_update(of=rows, skip_locked=True)
+    found = (await db.execute(locked)).mappings().all()
+    if not found:
+        return Resealed(0, 0, None)
+    made = await anyio.to_thread.run_sync(partial(_reseal, tenant, cipher, sealed, found, to))
+    for row_id, values in made.items():
+        own = (rows.c.tenant_id == tenant, rows.c.id == row_id)
+        await db.execute(update(rows).where(*own).values(data_key_id=to.id, **values))
+    values_made = sum(len(values) for values in made.values())
+    return Resealed(values_made, len(found) - len(made), str(found[-1]["id"]))
+
+
+def _reseal(
+    tenant: TenantId, cipher: EnvelopeCipher, sealed: SealedTable, rows: Sequence[RowMapping], to: TenantKey
+) -> Mapping[str, Mapping[str, bytes]]:
+    """The new values of each row that can be opened, by id."""
+    made: dict[str, Mapping[str, bytes]] = {}
+    for row in rows:
+        values: dict[str, bytes] = {}
+        try:
+            for column in sealed.columns:
+                if row[column] is not None:
+                    context = sealed.context(row, column)
+                    plain = cipher.open(tenant, row["data_key"], row[column], *context)
+                    values[column] = cipher.seal(tenant, to.wrapped, plain, *context)
+        except SecretUnreadable:
+            continue
+        made[row["id"]] = values
+    return made

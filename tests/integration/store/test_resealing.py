@@ -1,0 +1,69 @@
+"""Re-encryption in PostgreSQL: leases, and data keys that a writer is about to use."""
+
+from datetime import timedelta
+
+import anyio
+from sqlalchemy import text
+
+from gateway.domain.calls.mcp_tasks import TaskCall, TaskOutcome, TaskRounds
+from gateway.store import secrets, tenants
+from gateway.store.calls import mcp_tasks
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Store
+from gateway.store.secret_keys import registry, rotation_state
+from gateway.store.secret_keys.sealed_values import SEALED_TABLES
+from gateway.store.tables import metadata
+from tests.integration.store.samples import make_tenant
+
+LEASE = timedelta(seconds=30)
+OLD, BOTH = EnvelopeCipher(["o" * 32]), EnvelopeCipher(["n" * 32, "o" * 32])
+
+
+def test_every_table_with_a_data_key_is_sealed_again() -> None:
+    """Ours: a new table with sealed values fails here until a rotation knows it (IDN-5)."""
+    with_key = {name for name, table in metadata.tables.items() if "data_key_id" in table.c}
+    assert {sealed.table.name for sealed in SEALED_TABLES} == with_key
+    assert {"idempotency_records", "data_keys"} == {name for name, one in metadata.tables.items() if "wrapped" in one.c}
+    contents = {TaskCall.__name__, TaskRounds.__name__, TaskOutcome.__name__}
+    assert set(mcp_tasks.SEALED.values()) == contents
+
+
+async def test_a_holder_that_lost_its_lease_changes_nothing(store: Store) -> None:
+    """Ours: two rotations at once are one, also after a replica was frozen (IDN-5)."""
+    name = BOTH.names[0]
+    async with store.unscoped() as db:
+        await registry.lock(db)
+        await rotation_state.start(db, name)
+        assert await rotation_state.take(db, "other key", "a", lease=LEASE) is None
+        assert await rotation_state.take(db, name, "a", lease=LEASE) is not None
+        assert await rotation_state.take(db, name, "b", lease=LEASE) is None
+        assert await rotation_state.advance(db, "a", lease=timedelta(0), tenants_done=1)
+        taken = await rotation_state.take(db, name, "b", lease=LEASE)
+        assert taken is not None
+        assert taken.tenants_done == 1
+        assert not await rotation_state.advance(db, "a", lease=LEASE, tenants_done=7)
+        assert not await rotation_state.finish(db, "a")
+        assert await rotation_state.finish(db, "b")
+        found = await rotation_state.get(db)
+    assert found is not None
+    assert (found.tenants_done, found.finished_at is not None) == (1, True)
+
+
+async def test_a_data_key_stays_while_a_writer_is_about_to_use_it(store: Store) -> None:
+    """Ours: a value that is sealed beside the end of a rotation is not sealed with a deleted key (IDN-5, TEN-4)."""
+    made = make_tenant()
+    tenant = made.id
+    async with store.transaction(tenant) as db:
+        await tenants.insert(made, db)
+        old = await secrets.tenant_key(tenant, db, OLD)
+    used = [sealed.table for sealed in SEALED_TABLES]
+    async with store.transaction(tenant) as writing:
+        assert await secrets.tenant_key(tenant, writing, OLD) == old
+        with anyio.fail_after(5):
+            async with store.upkeep(tenant) as db:
+                assert await secrets.current_key(tenant, db, BOTH) not in {None, old}
+                assert await secrets.remove_unused_keys(tenant, db, BOTH, used) == 1
+    async with store.upkeep(tenant) as db:
+        assert await secrets.remove_unused_keys(tenant, db, BOTH, used) == 0
+        kept = (await db.execute(text("select count(*) from data_keys"))).scalar_one()
+    assert kept == 1
