@@ -1,58 +1,77 @@
 """Forks the workers of gateways under test, which it has imported: `python -m tests.support.worker_template SOCKET`.
 
 A worker imports for a quarter of a second before it reads its task, and the tests start thousands. Each connection is
-one launcher (`worker_launcher.py`), which sends its streams and the name of a module. It ends when stdin does.
+one worker: its client (`worker_starts.py`) sends the name of a module with the worker's stdin and stdout, and receives
+the process id, then the exit status. A worker whose client is gone is killed. The template ends when its stdin does.
 """
 
 import contextlib
 import gc
 import importlib
 import os
-import select
+import selectors
 import signal
 import socket
 import sys
 
 MODULES = ("gateway.openapi.worker", "gateway.definitions.json_schema.check_worker")
+NUMBER = 4
+"""Bytes of a process id and of an exit status, which is signed: negative for a signal."""
+
 _STREAMS = 2
 _LONGEST_NAME = 256
 
 
 def main(path: str) -> None:
-    """Fork a supervisor for each launcher."""
+    """Fork a worker for each connection."""
     for module in MODULES:
         importlib.import_module(module)
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors are not waited for
-    with socket.socket(socket.AF_UNIX) as listener:
+    with selectors.DefaultSelector() as events, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
+        events.register(sys.stdin, selectors.EVENT_READ)
+        events.register(listener, selectors.EVENT_READ)
         print("ready", flush=True)
-        while sys.stdin.fileno() not in select.select([listener.fileno(), sys.stdin.fileno()], [], [])[0]:
-            launcher, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                os._exit(_supervise(launcher))
-            launcher.close()
+        while True:
+            for key, _ in events.select():
+                if key.fileobj is sys.stdin:
+                    return
+                if key.fileobj is listener:
+                    _fork(listener, events)
+                elif events.get_map().get(key.fd) is key:  # else its worker has been reported in this turn
+                    _end(key, events)
 
 
-def _supervise(launcher: socket.socket) -> int:
-    """Fork the worker, report its exit status, and kill it when the launcher is killed."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    name, streams, _, _ = socket.recv_fds(launcher, _LONGEST_NAME, _STREAMS)
+def _fork(listener: socket.socket, events: selectors.BaseSelector) -> None:
+    """Start a worker, and watch both it and its client."""
+    client, _ = listener.accept()
+    name, streams, _, _ = socket.recv_fds(client, _LONGEST_NAME, _STREAMS)
     worker = os.fork()
     if worker == 0:
-        launcher.close()
         _work(name.decode(), streams)
     for stream in streams:
         os.close(stream)
     ended = os.pidfd_open(worker)
-    if ended not in select.select([ended, launcher.fileno()], [], [])[0]:
-        os.kill(worker, signal.SIGKILL)
+    with contextlib.suppress(BrokenPipeError):
+        client.sendall(worker.to_bytes(NUMBER, "big"))
+    for watched in (client, ended):
+        events.register(watched, selectors.EVENT_READ, (worker, client, ended))
+
+
+def _end(key: selectors.SelectorKey, events: selectors.BaseSelector) -> None:
+    """Report the exit status of a worker that has ended, or kill one whose client is gone."""
+    worker, client, ended = key.data
+    if key.fileobj is client:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
     _, status = os.waitpid(worker, 0)
     with contextlib.suppress(BrokenPipeError):
-        launcher.sendall(str(os.waitstatus_to_exitcode(status)).encode())
-    return 0
+        client.sendall(os.waitstatus_to_exitcode(status).to_bytes(NUMBER, "big", signed=True))
+    for watched in (client, ended):
+        events.unregister(watched)
+    client.close()
+    os.close(ended)
 
 
 def _work(module: str, streams: list[int]) -> None:
