@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -176,7 +176,7 @@ async def running_history(seed: int, upstream: EchoingUpstream | None = None) ->
             migration_database_url=f"postgresql://gateway_owner@/gateway?{host}",
             redis_url=redis_url,
         )
-        database = stack.enter_context(TestServers(urls).database())
+        database = stack.enter_context(stack.enter_context(closing(TestServers(urls))).database())
         replicas = await stack.enter_async_context(
             running_replicas(database.app_url, redis_url, folder, egress_allow=[f"127.0.0.1:{upstream.port}"])
         )

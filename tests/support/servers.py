@@ -4,10 +4,11 @@ import asyncio
 import itertools
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Coroutine, Generator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -18,7 +19,7 @@ from anyio.from_thread import start_blocking_portal
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
 from gateway.store.database.connection import connect_owner
 from gateway.store.database.migrations import migrate
-from tests.support.databases import Pristine, give_back, read_pristine
+from tests.support.databases import Pristine, ReusedDatabase, read_pristine
 
 _Result = TypeVar("_Result")
 
@@ -48,7 +49,8 @@ class TestServers:
         self._numbers = itertools.count(1)
         self._own_redis = itertools.cycle(range(1, 16))
         self._pristine: Pristine | None = None
-        self._free: list[str] = []
+        self._free: list[ReusedDatabase] = []
+        self._lent: dict[str, ReusedDatabase] = {}
 
     @property
     def superuser_url(self) -> str:
@@ -61,19 +63,23 @@ class TestServers:
         pristine = self._make_template()
         if like is not None:
             copied = urlsplit(like.owner_url).path[1:]
+            run_apart(self._lent[copied].disconnect())
             with self._created(self._new_name(), f"{copied} strategy file_copy") as name:
                 yield self._named(name)
             return
-        name = self._free.pop() if self._free else self._create(self._new_name(), TEMPLATE)
+        lent = self._free.pop() if self._free else self._new_database(pristine)
+        self._lent[lent.name] = lent
         is_clean = False
         try:
-            yield self._named(name)
-            is_clean = run_apart(give_back(_at(self.superuser_url, database=name), name, pristine))
+            yield self._named(lent.name)
+            is_clean = run_apart(lent.clean())
         finally:
+            del self._lent[lent.name]
             if is_clean:
-                self._free.append(name)
+                self._free.append(lent)
             else:
-                self._drop(name)
+                run_apart(lent.disconnect())
+                self._drop(lent.name)
 
     @contextmanager
     def empty_database(self) -> Generator[TestDatabase]:
@@ -111,6 +117,15 @@ class TestServers:
             yield name
         finally:
             self._drop(name)
+
+    def close(self) -> None:
+        """Close the connections to the databases that no test has now."""
+        while self._free:
+            run_apart(self._free.pop().disconnect())
+
+    def _new_database(self, pristine: Pristine) -> ReusedDatabase:
+        name = self._create(self._new_name(), TEMPLATE)
+        return ReusedDatabase(name, _at(self.superuser_url, database=name), pristine)
 
     def _new_name(self) -> str:
         return f"test_{next(self._numbers)}"
@@ -151,8 +166,9 @@ def running_servers() -> Generator[TestServers]:
         with (
             start_blocking_portal("asyncio") as portal,
             portal.wrap_async_context_manager(EmbeddedServers(folder)) as urls,
+            closing(TestServers(urls)) as servers,
         ):
-            yield TestServers(urls)
+            yield servers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -182,8 +198,15 @@ async def dump(url: str) -> str:
 
 def run_apart(coroutine: Coroutine[object, object, _Result]) -> _Result:
     """Run a coroutine to its end from synchronous code, whether or not a loop runs in this thread."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop_apart()).result()
+
+
+@cache
+def _loop_apart() -> asyncio.AbstractEventLoop:
+    """One loop for all of them, in a thread that ends with this process."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="run_apart", daemon=True).start()
+    return loop
 
 
 def _at(url: str, *, database: str, user: str | None = None) -> str:
