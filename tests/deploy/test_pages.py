@@ -29,10 +29,12 @@ PAGES = sorted(path.name for path in DOCS.glob("*.md"))
 PATIENCE_S = 240
 
 
-@pytest.mark.parametrize("name", sorted(pages.pages()))
-def test_a_reference_page_is_what_the_code_says(name: str) -> None:
+def test_the_reference_pages_are_what_the_code_says() -> None:
     """Ours: settings, metrics and commands are documented as they are (`python -m tests.deploy.pages` writes them)."""
-    assert (DOCS / name).read_text() == pages.pages()[name]
+    written = pages.pages()
+
+    assert len(written) > 5
+    assert [name for name, text in written.items() if (DOCS / name).read_text() != text] == []
 
 
 @pytest.mark.parametrize("name", PAGES)
