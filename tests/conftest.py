@@ -3,8 +3,10 @@
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from multiprocessing.util import Finalize
 from pathlib import Path
 
@@ -27,6 +29,9 @@ _PLAIN: list[structlog.typing.Processor] = [
     structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
 ]
 """The default but for `rich`, which takes 200 ms to print a traceback."""
+
+_COLLECT_AT = 10_000, 20, 50
+"""Allocations before a garbage collection, as few as a gateway that serves has: the default costs 4 % of all CPU."""
 
 choose_examples()
 
@@ -132,13 +137,23 @@ def _write_to_memory(config: pytest.Config) -> None:
     Finalize(None, shutil.rmtree, (folder, True), exitpriority=_LAST)  # after multiprocessing's own folder in it
 
 
+def _forgo_sniffio() -> None:
+    """Let httpcore fail at once to import a package that is not installed: it tries several times for each request."""
+    if find_spec("sniffio") is None:
+        sys.modules["sniffio"] = None  # type: ignore[assignment]  # an import of it fails
+
+
 def pytest_collection_finish() -> None:
     """Leave what the collection made out of all later garbage collections; forked servers share it."""
     gc.freeze()
+    gc.set_threshold(*_COLLECT_AT)
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """A transport that a failing test left open is reported, not raised: uvloop's loop never closes if that raises."""
+    gc.disable()  # what is imported and collected stays
+    _forgo_sniffio()
     _keep_bytecode()
     _write_to_memory(config)
     structlog.configure(processors=_PLAIN)
