@@ -8,6 +8,7 @@ from gateway.domain.http.plans import RequestPlan
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.overrides import OverrideReport
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.source_changes import ImportChanges, TextFinding
 
 _BYTES_PER_TOKEN = 4
 
@@ -100,6 +101,8 @@ class ImportReport:
     listed: int | None = None
     examples: ExampleCounts | None = None
     """None in reports of an older version."""
+    findings: tuple[TextFinding, ...] = ()
+    """Suspicious texts of the document."""
 
     @property
     def tools_listed(self) -> int:
@@ -114,30 +117,6 @@ class ImportReport:
     def count(self, status: Status) -> int:
         """Return the number of operations with this status."""
         return sum(operation.status is status for operation in self.operations)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationChange:
-    """Effect of another import on one operation; `was` is the tool's former name, if it changes."""
-
-    identity: str
-    tool: str
-    was: str | None = None
-    recent_calls: int | None = None
-    """Calls of a removed tool in the last seven days."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportChanges:
-    """Differences between the tools of an import and of the version before; operations are compared by identity.
-
-    `changed` contains tools with the same name, but another definition, request or safety level.
-    """
-
-    added: tuple[OperationChange, ...] = ()
-    removed: tuple[OperationChange, ...] = ()
-    renamed: tuple[OperationChange, ...] = ()
-    changed: tuple[OperationChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +149,8 @@ class Compilation:
     """Security schemes that the document declares; credentials are stored under these names."""
     outline: bytes = b""
     """The query tools' outline of the document, in stored form; empty if they were not enabled."""
+    changes: ImportChanges | None = None
+    """Differences from the version with which the document was compared, if it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,10 @@ from gateway.openapi.operation.selection import OperationSelector
 from gateway.openapi.operation.servers import Server, find_server, parse_server
 from gateway.openapi.operation.tool_definition import define_tool, list_tags, safety_of
 from gateway.openapi.options import ImportOptions
-from gateway.openapi.query.outline import Outlined, encode_outline, outline_document
+from gateway.openapi.query.outline import Outline, Outlined, encode_outline, outline_document
 from gateway.openapi.query.tools import DEFINITIONS
 from gateway.openapi.report import report_import, report_operation
+from gateway.openapi.review.text_findings import find_texts
 from gateway.openapi.schema.components import Components
 from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.patterns import Patterns
@@ -115,16 +116,21 @@ class _Compiler:
                 room -= len(made.definition)
                 compiled.append(made)
                 reports.append(report_operation(operation, tool=made.tool, reasons=losses))
-        return Compilation(  # guard: chosen-outline
+        outline: Outline | None = None
+        if self._options.outline:
+            outline = self._outline(chosen, compiled, is_part=choice.leaves_out)  # guard: chosen-outline
+        findings = find_texts(self._document, compiled, outline)
+        warnings = (*choice.warnings(), *self._warnings.texts())
+        return Compilation(
             title=self._document.title,
             version=self._document.version,
             operations=tuple(compiled),
             report=replace(
-                report_import(reports, self._listed(compiled), (*choice.warnings(), *self._warnings.texts())),
+                report_import(reports, self._listed(compiled), warnings, findings),
                 examples=self._examples.counts,
             ),
             scheme_names=self._schemes.names,
-            outline=self._outline(chosen, compiled, is_part=choice.leaves_out) if self._options.outline else b"",
+            outline=b"" if outline is None else encode_outline(outline),
         )
 
     def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
@@ -144,9 +150,9 @@ class _Compiler:
 
     def _outline(
         self, operations: Sequence[Operation], compiled: Sequence[CompiledOperation], *, is_part: bool
-    ) -> bytes:
-        """The encoded outline: the part of the document that the query tools read."""
-        outline = outline_document(
+    ) -> Outline:
+        """The part of the document that the query tools read."""
+        return outline_document(
             Outlined(
                 document=self._document,
                 root=self._root,
@@ -158,7 +164,6 @@ class _Compiler:
                 document_url=self._options.document_url,
             )
         )
-        return encode_outline(outline)
 
     def _compile(self, operation: Operation, name: ToolName) -> tuple[CompiledOperation, list[str]]:
         if operation.refusal is not None:

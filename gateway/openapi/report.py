@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status
 from gateway.domain.tools import served_bytes
+from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.operations import Operation
 
 _MOST_REASONS = 20
@@ -27,7 +28,10 @@ def report_operation(operation: Operation, *, tool: str | None, reasons: Sequenc
 
 
 def report_import(
-    operations: Sequence[OperationReport], listed: Mapping[str, bytes], warnings: Sequence[str]
+    operations: Sequence[OperationReport],
+    listed: Mapping[str, bytes],
+    warnings: Sequence[str],
+    findings: Sequence[TextFinding] = (),
 ) -> ImportReport:
     """Report on a whole document; `listed` contains the definitions that clients list, by name."""
     prices = [ListedPrice(tool=name, size=served_bytes(definition)) for name, definition in listed.items()]
@@ -38,4 +42,5 @@ def report_import(
         tools_list_bytes=len(b'{"tools":[]}') + sum(price.size for price in prices) + commas,
         listed=len(prices),
         dearest=tuple(sorted(prices, key=lambda price: (-price.size, price.tool))[:_DEAREST]),
+        findings=tuple(findings),
     )

@@ -17,6 +17,7 @@ from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.archive import unpack
 from gateway.openapi.document.bundle import bundle
 from gateway.openapi.document.document import MOST_NODES
+from gateway.openapi.review.changes import compare_versions
 from gateway.openapi.worker_messages import (
     LENGTH_BYTES,
     Closing,
@@ -76,6 +77,8 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
     if warnings:
         report = replace(compilation.report, warnings=(*warnings, *compilation.report.warnings))
         compilation = replace(compilation, report=report)
+    if task.before is not None:
+        compilation = replace(compilation, changes=compare_versions(task.before, compilation))
     yield from send_compilation(compilation)
     if document is not sent:
         yield from send_document(document)

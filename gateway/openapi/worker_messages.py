@@ -16,6 +16,7 @@ from gateway.domain.sources import (
     ListedPrice,
     OperationReport,
 )
+from gateway.domain.updates.source_changes import ComparedVersion, ImportChanges, TextFinding
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 
@@ -39,10 +40,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: int
     options: ImportOptions = ImportOptions()
     form: DocumentForm = PLAIN
+    before: ComparedVersion | None = None
+    """The version with which the compilation is compared."""
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Title, version, security schemes, warnings and listed sizes of a compiled document."""
+    """Title, version, security schemes, warnings, suspicious texts and listed sizes of a compiled document."""
 
     title: str
     version: str
@@ -52,6 +55,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     listed: int | None
     dearest: tuple[ListedPrice, ...]
     examples: ExampleCounts | None = None
+    findings: tuple[TextFinding, ...] = ()
 
 
 class Operations(msgspec.Struct, frozen=True, tag=True):
@@ -78,6 +82,12 @@ class Outlining(msgspec.Struct, frozen=True, tag=True):
     content: bytes
 
 
+class ChangesMessage(msgspec.Struct, frozen=True, tag=True):
+    """The differences from the version before."""
+
+    changes: ImportChanges
+
+
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A refusal of the document, with the message for the caller."""
 
@@ -98,7 +108,9 @@ class Closing(msgspec.Struct, frozen=True, tag=True):
     peak_bytes: int
 
 
-Message: TypeAlias = Opening | Operations | OperationReports | OutlinePart | Outlining | Refusal | Crash | Closing
+Message: TypeAlias = (
+    Opening | Operations | OperationReports | OutlinePart | Outlining | ChangesMessage | Refusal | Crash | Closing
+)
 
 decode_message: Callable[[bytes], Message] = msgspec.msgpack.Decoder[Message](Message).decode
 decode_task: Callable[[bytes], Task] = msgspec.msgpack.Decoder(Task).decode
@@ -123,6 +135,7 @@ def send_compilation(compilation: Compilation) -> Iterator[Message]:
         listed=report.listed,
         dearest=report.dearest,
         examples=report.examples,
+        findings=report.findings,
     )
     for operations in _batches(compilation.operations, lambda made: len(made.definition)):
         yield Operations(operations)
@@ -130,6 +143,8 @@ def send_compilation(compilation: Compilation) -> Iterator[Message]:
         yield OperationReports(fates)
     for start in range(0, len(compilation.outline), _BATCH_BYTES):
         yield Outlining(compilation.outline[start : start + _BATCH_BYTES])
+    if compilation.changes is not None:
+        yield ChangesMessage(compilation.changes)
 
 
 def send_document(document: bytes) -> Iterator[Message]:
@@ -156,6 +171,7 @@ class WorkerAnswer:
         self._fates: list[OperationReport] = []
         self._parts: list[bytes] = []
         self._outline: list[bytes] = []
+        self._changes: ImportChanges | None = None
 
     def take(self, message: Message) -> None:
         """Add the next message."""
@@ -170,6 +186,8 @@ class WorkerAnswer:
                 self._parts.append(message.content)
             case Outlining():
                 self._outline.append(message.content)
+            case ChangesMessage():
+                self._changes = message.changes
             case Refusal():
                 kind = _KINDS.get(message.code, InvalidDocument)
                 self.refusal = kind(message.message, faults=message.faults)
@@ -195,6 +213,7 @@ class WorkerAnswer:
             listed=opening.listed,
             dearest=opening.dearest,
             examples=opening.examples,
+            findings=opening.findings,
         )
         return Compilation(
             title=opening.title,
@@ -203,6 +222,7 @@ class WorkerAnswer:
             report=report,
             scheme_names=opening.scheme_names,
             outline=b"".join(self._outline),
+            changes=self._changes,
         )
 
 

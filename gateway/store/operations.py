@@ -101,6 +101,12 @@ async def load(tenant: TenantId, db: Db) -> Sequence[LoadedOperation]:
     return [_loaded(row) for row in rows.mappings()]
 
 
+async def of_source(tenant: TenantId, db: Db, source: SourceId) -> Sequence[LoadedOperation]:
+    """All operations of one source, sorted by tool name."""
+    rows = await db.execute(_selected(tenant).where(operations.c.source_id == source).order_by(operations.c.tool))
+    return [_loaded(row) for row in rows.mappings()]
+
+
 async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collection[str]) -> Sequence[LoadedOperation]:
     """Operations of the sources `named` that have one of `keys` as operationId, identity or tool name."""
     columns = operations.c

@@ -11,10 +11,11 @@ from anyio import to_thread
 
 from gateway.embedded.binaries import postgres_programs
 from gateway.errors import SecretUnreadable
-from gateway.store import secrets, sources
+from gateway.store import secrets
 from gateway.store.database.migrations import migrate
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from gateway.store.sources import sources
 from gateway.store.tenants import page
 from tests.deploy.compose import ROOT
 from tests.deploy.topology import make_secrets

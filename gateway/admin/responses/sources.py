@@ -7,11 +7,10 @@ from pydantic import Field, RootModel
 
 from gateway.admin.fields import EXCLUDE, INCLUDE, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
+from gateway.admin.responses.source_changes import ChangesShown, TextFindingShown
 from gateway.domain.sources import (
     Exposure,
-    ImportChanges,
     ImportReport,
-    OperationChange,
     Source,
     Status,
 )
@@ -72,6 +71,7 @@ class ReportShown(ResponseModel):
     operations: Annotated[Sequence[OperationShown], Field(description="The result for each operation of the document.")]
     counts: Annotated[CountsShown, Field(description="The number of operations by result.")]
     warnings: Annotated[Sequence[str], Field(description="Warnings about the document as a whole.")]
+    findings: Annotated[Sequence[TextFindingShown], Field(description="Suspicious texts of the document, at most 200.")]
     tools_listed: Annotated[
         int,
         Field(description="The number of listed tools of this source: those of its operations, and the query tools."),
@@ -99,52 +99,13 @@ class ReportShown(ResponseModel):
                 skipped=report.count(Status.SKIPPED),
             ),
             warnings=report.warnings,
+            findings=[TextFindingShown.of(one) for one in report.findings],
             tools_listed=report.tools_listed,
             tools_list_bytes=report.tools_list_bytes,
             estimated_tokens=report.estimated_tokens,
             dearest=[PriceShown.of(price) for price in report.dearest],
             overrides=[OverrideReportShown.of(override) for override in report.overrides],
             examples=None if report.examples is None else ExamplesShown.of(report.examples),
-        )
-
-
-class ChangeShown(ResponseModel):
-    """The change of one operation by a new import."""
-
-    method: Annotated[str, Field(description="The HTTP method.")]
-    path: Annotated[str, Field(description="The path, as written in the document.")]
-    tool: Annotated[str, Field(description="The name of the tool; for a removed tool, its former name.")]
-    was: Annotated[str | None, Field(description="The former name of a renamed tool.")]
-    recent_calls: Annotated[
-        int | None, Field(description="Calls of a removed tool in the last seven days; null for other changes.")
-    ]
-
-    @classmethod
-    def of(cls, change: OperationChange) -> Self:
-        """Build the response from a change."""
-        method, _, path = change.identity.partition(" ")
-        return cls(method=method, path=path, tool=change.tool, was=change.was, recent_calls=change.recent_calls)
-
-
-class ChangesShown(ResponseModel):
-    """The differences from the tools of the previous version, by method and path."""
-
-    added: Annotated[Sequence[ChangeShown], Field(description="Operations with a new tool.")]
-    removed: Annotated[Sequence[ChangeShown], Field(description="Operations whose tool is removed.")]
-    renamed: Annotated[Sequence[ChangeShown], Field(description="Operations whose tool is renamed.")]
-    changed: Annotated[
-        Sequence[ChangeShown],
-        Field(description="Tools of the same name with another definition, request or safety level."),
-    ]
-
-    @classmethod
-    def of(cls, changes: ImportChanges) -> Self:
-        """Build the response from changes."""
-        return cls(
-            added=[ChangeShown.of(change) for change in changes.added],
-            removed=[ChangeShown.of(change) for change in changes.removed],
-            renamed=[ChangeShown.of(change) for change in changes.renamed],
-            changed=[ChangeShown.of(change) for change in changes.changed],
         )
 
 

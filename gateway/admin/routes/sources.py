@@ -27,8 +27,8 @@ from gateway.admin.requests.models import (
     SourceReplace,
     SourceUpdate,
 )
+from gateway.admin.responses.source_changes import ChangesShown
 from gateway.admin.responses.sources import (
-    ChangesShown,
     ImportTried,
     ReportShown,
     SourceChanged,
@@ -40,7 +40,7 @@ from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
-from gateway.catalog.sources.imports import Imported
+from gateway.catalog.sources.replacement import Imported
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import OperationRule, Source
 from gateway.errors import BadInput, Fault

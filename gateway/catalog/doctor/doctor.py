@@ -30,10 +30,11 @@ from gateway.domain.findings import Finding, failure, fine, listed, warning
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import GatewayError, SecretUnreadable, Unavailable
 from gateway.redis.diagnostics import RedisFacts, examine_redis
-from gateway.store import secrets, sources, tenants
+from gateway.store import secrets, tenants
 from gateway.store.database.diagnostics import DatabaseFacts, examine_database
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from gateway.store.sources import sources
 
 _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
 

@@ -22,10 +22,10 @@ from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Fault, Forbidden, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
-from gateway.store import sources
 from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.live import live_primitives, live_sources
+from gateway.store.sources import sources
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
 MOST = 50

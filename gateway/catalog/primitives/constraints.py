@@ -26,9 +26,10 @@ from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.openapi.operation.names import RESERVED
-from gateway.store import credentials, operations, primitives, sources, tenants
+from gateway.store import credentials, operations, primitives, tenants
 from gateway.store.engine import Db
 from gateway.store.live import live_primitives
+from gateway.store.sources import sources
 
 _MOST_FAULTS = 20
 

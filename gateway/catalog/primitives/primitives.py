@@ -21,8 +21,9 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import Conflict, NotFound, NotYetSupported
 from gateway.openapi.operation.names import RESERVED
-from gateway.store import operations, primitives, sources
+from gateway.store import operations, primitives
 from gateway.store.engine import Db
+from gateway.store.sources import sources
 
 _PREFIXES = {Family.TOOL: "tol", Family.RESOURCE: "res", Family.TEMPLATE: "tpl", Family.PROMPT: "pro"}
 _decode = msgspec.json.Decoder(dict[str, object]).decode

@@ -20,8 +20,9 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.openapi.operation.methods import judge_safety
-from gateway.store import operations, primitives, sources
+from gateway.store import operations, primitives
 from gateway.store.engine import Db
+from gateway.store.sources import sources
 
 _REASONS = {
     Safety.SAFE: "{} only reads",

@@ -14,8 +14,8 @@ from gateway.errors import NotFound
 from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import decode_outline
 from gateway.openapi.query.remote_tools import outline_tools
-from gateway.store import sources
 from gateway.store.engine import Store
+from gateway.store.sources import versions
 
 _CACHE_BYTES = 64 * 1024 * 1024
 
@@ -79,7 +79,7 @@ class OutlineCache:
             self.loaded += 1
             return DocumentIndex(await anyio.to_thread.run_sync(outline_tools, source.name, queried.tools), size)
         async with self._store.reading(tenant) as db:
-            stored = await sources.outline(tenant, db, source.id, source.version)
+            stored = await versions.outline(tenant, db, source.id, source.version)
         if stored is None:
             raise NotFound(f"the source {source.name} has changed; ask again")
         outline, size = await anyio.to_thread.run_sync(decode_outline, stored)

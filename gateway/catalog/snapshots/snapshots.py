@@ -27,11 +27,12 @@ from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
-from gateway.store import egress, operations, primitives, profiles, sources, tenants, tool_aliases
+from gateway.store import egress, operations, primitives, profiles, tenants, tool_aliases
 from gateway.store.calls import guardrails
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Db, Store
 from gateway.store.live import live_primitives, live_sources
+from gateway.store.sources import sources
 from gateway.upstream.egress.allow_list import read_stored
 
 log = structlog.get_logger(__name__)

@@ -14,7 +14,8 @@ from gateway.domain.sources import estimate_tokens
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import served_bytes
-from gateway.store import operations, primitives, sources
+from gateway.store import operations, primitives
+from gateway.store.sources import sources
 
 _EMPTY_LIST = len(b'{"tools":[]}')
 

@@ -10,6 +10,7 @@ from gateway.catalog.sources.drafts import Content, SourceDraft
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
+from gateway.domain.updates.source_changes import ComparedVersion
 from gateway.errors import DocumentTooLarge
 from gateway.openapi.options import ImportOptions
 from gateway.upstream.document_fetch import fetch_document
@@ -34,9 +35,16 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
 
 
 async def compile_source(
-    tenant: TenantId, catalog: CatalogContext, content: Content, options: ImportOptions
+    tenant: TenantId,
+    catalog: CatalogContext,
+    content: Content,
+    options: ImportOptions,
+    *,
+    before: ComparedVersion | None = None,
 ) -> tuple[Content, Compilation]:
     """Compile the document and return both; an archive or JSON string is replaced by the document made of it.
+
+    The compilation is compared with the version `before`.
 
     Raises:
         InvalidBody: the JSON of the document breaks a rule of request bodies.
@@ -46,7 +54,7 @@ async def compile_source(
         LimitExceeded: too many documents wait to be read.
         Unavailable: the worker process did not start.
     """
-    compiled = await catalog.workers.compile(content.document, options, form=content.form, tenant=tenant)
+    compiled = await catalog.workers.compile(content.document, options, form=content.form, before=before, tenant=tenant)
     if compiled.document is not None:
         content = replace(content, document=compiled.document)
     return content, compiled.compilation

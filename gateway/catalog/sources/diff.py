@@ -1,37 +1,71 @@
-"""Differences between the tools of an import and those of the previous version, and the refusal of removals."""
+"""Comparison of an import with the active version: what the worker compares, the names in force, and removals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from gateway.catalog.sources.reports import decode_report
 from gateway.domain.identifiers import TenantId
+from gateway.domain.overrides import LoadedOperation
 from gateway.domain.refusals import RemovalsRefused
-from gateway.domain.sources import ImportChanges, OperationChange, StoredOperation
-from gateway.domain.tools import Tool
+from gateway.domain.sources import Source, StoredOperation
+from gateway.domain.updates.source_changes import ComparedTool, ComparedVersion, ImportChanges, OperationChange
 from gateway.errors import Fault
+from gateway.store import operations
 from gateway.store.audit import entries
 from gateway.store.engine import Db
+from gateway.store.sources import versions
 
 _RECENT = timedelta(days=7)
 _MOST_NAMED = 20
 
 
-def compare(before: Iterable[Tool], after: Iterable[StoredOperation]) -> ImportChanges:
-    """Added, removed, renamed and changed operations, matched by identity. A renamed one is not compared further."""
-    known = {tool.identity: tool for tool in before}
-    added: list[OperationChange] = []
-    renamed: list[OperationChange] = []
-    changed: list[OperationChange] = []
-    for made in after:
-        tool = known.pop(made.identity, None)
-        if tool is None:
-            added.append(OperationChange(identity=made.identity, tool=made.tool))
-        elif tool.name != made.tool:
-            renamed.append(OperationChange(identity=made.identity, tool=made.tool, was=tool.name))
-        elif _differs(tool, made):
-            changed.append(OperationChange(identity=made.identity, tool=made.tool))
-    removed = [OperationChange(identity=tool.identity, tool=tool.name) for tool in known.values()]
-    return ImportChanges(added=tuple(added), removed=tuple(removed), renamed=tuple(renamed), changed=tuple(changed))
+async def read_version(tenant: TenantId, db: Db, source: Source) -> ComparedVersion:
+    """The active version of a source, as a worker compares it: with the names that the document gives."""
+    report = await versions.report(tenant, db, source.id, source.active_version)
+    outline = await versions.outline(tenant, db, source.id, source.active_version)
+    return ComparedVersion(
+        tools=tuple(map(_compared, await operations.of_source(tenant, db, source.id))),
+        outline=outline or b"",
+        findings=decode_report(report).findings if report else (),
+    )
+
+
+def _compared(loaded: LoadedOperation) -> ComparedTool:
+    tool, override = loaded.tool, loaded.override
+    is_renamed = override is not None and override.changes.name is not None
+    return ComparedTool(
+        identity=tool.identity,
+        operation_id=loaded.operation_id,
+        name=operations.document_name(tool.definition) if is_renamed else tool.name,
+        definition=tool.definition,
+        plan=tool.plan,
+        safety=tool.safety,
+        tags=tool.tags,
+    )
+
+
+def with_names_in_force(
+    changes: ImportChanges, before: Iterable[LoadedOperation], after: Iterable[StoredOperation]
+) -> ImportChanges:
+    """The changes with the names that tools have under their overrides. A tool that keeps its name is not renamed."""
+    old = {one.tool.identity: one.tool.name for one in before}
+    new = {one.identity: one.tool for one in after}
+    compared = [_named(one, old, new) for one in (*changes.renamed, *changes.changed)]
+    return replace(
+        changes,
+        added=tuple(_named(one, old, new) for one in changes.added),
+        removed=tuple(_named(one, old, new) for one in changes.removed),
+        renamed=tuple(one for one in compared if one.was is not None),
+        changed=tuple(one for one in compared if one.was is None and one.differences),
+    )
+
+
+def _named(change: OperationChange, old: Mapping[str, str], new: Mapping[str, str]) -> OperationChange:
+    was, tool = old.get(change.identity), new.get(change.identity)
+    if was is None or tool is None:
+        return replace(change, tool=tool or was or change.tool)
+    return replace(change, tool=tool, was=was if was != tool else None)
 
 
 async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) -> ImportChanges:
@@ -59,11 +93,6 @@ def refuse_removals(removed: Sequence[OperationChange]) -> None:
         f"the update would remove {tools}, {called} of them called in the last {_RECENT.days} days; nothing was stored",
         faults=[Fault(pointer="/allow_removals", reason=_describe(one)) for one in dearest],
     )
-
-
-def _differs(tool: Tool, made: StoredOperation) -> bool:
-    was = (tool.definition, tool.plan, tool.safety, tool.tags)
-    return was != (made.definition, made.plan, made.safety, made.tags)
 
 
 def _describe(removed: OperationChange) -> str:

@@ -9,8 +9,9 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.sources import ImportReport, Source
 from gateway.errors import NotFound
-from gateway.store import operations, secrets, sources
+from gateway.store import operations, secrets
 from gateway.store.engine import Db
+from gateway.store.sources import sources, versions
 
 
 async def get_source(tenant: TenantId, catalog: CatalogContext, name: str) -> Source:
@@ -39,7 +40,7 @@ async def read_report(tenant: TenantId, catalog: CatalogContext, name: str) -> t
     """
     async with catalog.store.transaction(tenant) as db:
         source = await find_source(tenant, db, name)
-        report = await sources.report(tenant, db, source.id, source.active_version)
+        report = await versions.report(tenant, db, source.id, source.active_version)
     if report is None:
         raise NotFound("no such report")
     return source, decode_report(report)

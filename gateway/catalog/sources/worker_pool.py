@@ -20,6 +20,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
+from gateway.domain.updates.source_changes import ComparedVersion
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 from gateway.openapi.worker_messages import (
@@ -84,9 +85,10 @@ class WorkerPool:
         options: ImportOptions,
         *,
         form: DocumentForm = PLAIN,
+        before: ComparedVersion | None = None,
         tenant: TenantId | None = None,
     ) -> CompiledDocument:
-        """Compile a document, or the document that an archive contains.
+        """Compile a document, or the document that an archive contains, and compare it with the version `before`.
 
         Raises:
             InvalidDocument: the document or archive cannot be read, or the compiler failed on it.
@@ -98,7 +100,7 @@ class WorkerPool:
         """
         limits = self._limits
         cpu_s = int(limits.wall_s) + _CPU_GRACE_S
-        task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form)
+        task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form, before=before)
         async with self.places.hold(tenant or ""):
             try:
                 with anyio.fail_after(limits.wall_s):

@@ -27,15 +27,8 @@ from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.input.selections import describe_rules, selection_options
 from gateway.cli.output.progress import Progress
-from gateway.cli.output.reports import (
-    count_changes,
-    count_tools,
-    join_parts,
-    render_changes,
-    render_reasons,
-    render_report,
-    render_totals,
-)
+from gateway.cli.output.reports import count_tools, join_parts, render_reasons, render_report, render_totals
+from gateway.cli.output.source_changes import count_changes, render_changes
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "sources"

@@ -7,7 +7,6 @@ from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_te
 from gateway.cli.output.tables import clean, count, render_table, shorten, thousands
 from gateway.domain.sources import Status
 
-_CHANGES = ("added", "removed", "renamed", "changed")
 _EXAMPLE_RESULTS = ("accepted", "relaxed", "refused", "unchecked")
 _EXAMPLES = 3
 _WARNINGS = 5
@@ -40,14 +39,15 @@ def _render_examples(report: JsonObject) -> str:
 
 
 def render_reasons(report: JsonObject) -> str:
-    """Render degraded and skipped operations, grouped by reason with the most frequent first; then some warnings."""
+    """Render degraded and skipped operations, grouped by reason with the most frequent first; then what to read."""
     lines: list[str] = []
     for status in (Status.DEGRADED, Status.SKIPPED):
         groups = _group(as_objects(report.get("operations")), status)
         if groups:
             lines.append(f"{status}:")
             lines += [_render_group(reason, groups[reason]) for reason in sorted(groups, key=lambda r: -len(groups[r]))]
-    return join_parts("\n".join(lines), render_warnings(report, most=_WARNINGS))
+    findings = render_findings(report, most=_WARNINGS)
+    return join_parts("\n".join(lines), findings, render_warnings(report, most=_WARNINGS))
 
 
 def render_warnings(report: JsonObject, *, most: int | None = None) -> str:
@@ -59,6 +59,23 @@ def render_warnings(report: JsonObject, *, most: int | None = None) -> str:
     more = len(warnings) - len(shown)
     ending = [f"  and {thousands(more)} more, in the full report"] if more else []
     return "\n".join(["warnings:", *(f"  {warning}" for warning in shown), *ending])
+
+
+def render_findings(report: JsonObject, *, most: int | None = None) -> str:
+    """Render suspicious texts, at most `most`: where each is, what it is, and the text around it."""
+    found = as_objects(report.get("findings"))
+    if not found:
+        return ""
+    more = len(found) - len(found[:most])
+    ending = [f"  and {thousands(more)} more, in the full report"] if more else []
+    return "\n".join(["suspicious texts (read them before agents do):", *map(_render_finding, found[:most]), *ending])
+
+
+def _render_finding(finding: JsonObject) -> str:
+    pattern = text_at(finding, "pattern")
+    kind = f"{text_at(finding, 'kind')}{f' ({pattern})' if pattern else ''}"
+    where = " ".join(filter(None, (text_at(finding, "tool"), text_at(finding, "pointer"))))
+    return clean(f"  {kind} in {where or 'the document'}: {text_at(finding, 'excerpt')}")
 
 
 def render_operations(report: JsonObject) -> str:
@@ -86,27 +103,9 @@ def render_prices(report: JsonObject) -> str:
 
 
 def render_report(report: JsonObject) -> str:
-    """Render the complete report: every operation, every warning, the most expensive tools, and the totals."""
-    return join_parts(render_operations(report), render_warnings(report), render_prices(report), render_totals(report))
-
-
-def count_changes(changes: JsonObject) -> str:
-    """Render one line with the numbers of added, removed, renamed and changed tools; empty for a first import."""
-    counts = [(word, len(as_list(changes.get(word)))) for word in _CHANGES] if changes else []
-    if not any(number for _, number in counts):
-        return "no tool is changed" if changes else ""
-    return f"tools: {', '.join(f'{thousands(number)} {word}' for word, number in counts)}"
-
-
-def render_changes(changes: JsonObject) -> str:
-    """Render one line for each tool that an update adds, removes, renames or changes, and their numbers."""
-    rows = [
-        [word, *(text_at(change, member) for member in ("method", "path", "tool", "was", "recent_calls"))]
-        for word in _CHANGES
-        for change in as_objects(changes.get(word))
-    ]
-    table = render_table(("change", "method", "path", "tool", "was", "calls in 7 days"), rows) if rows else ""
-    return join_parts(table, count_changes(changes))
+    """Render the complete report: operations, suspicious texts, warnings, the most expensive tools, and the totals."""
+    warnings = (render_findings(report), render_warnings(report))
+    return join_parts(render_operations(report), *warnings, render_prices(report), render_totals(report))
 
 
 def join_parts(*parts: str) -> str:

@@ -3,7 +3,7 @@
 Callers bound the text. Every step is linear in it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.text_search.checksums import has_card, has_iban
@@ -13,20 +13,29 @@ from gateway.domain.text_search.patterns import is_in, patterns_of
 WINDOW = 16 * 1024
 _OVERLAP = 1024
 """Characters that two windows share: longer than a match of any pattern has to be, because gaps in it are shortened."""
+_HIDDEN = "hidden-text"
 _VERIFIED = {"card": has_card, "iban": has_iban}
 
 
 def search(check: GuardrailCheck, chosen: tuple[str, ...], text: str) -> tuple[str, ...]:
     """Names of the patterns that the text contains, in their order."""
-    wanted = patterns_of(check, chosen)
-    found: set[str] = set()
-    if "hidden-text" in wanted and any(is_in(check, ("hidden-text",), window) for window in _windows(text)):
-        found.add("hidden-text")
-    has_two_forms = check is GuardrailCheck.INJECTION and has_invisible(text)
+    return search_all({check: chosen}, text)[check]
+
+
+def search_all(checks: Mapping[GuardrailCheck, tuple[str, ...]], text: str) -> Mapping[GuardrailCheck, tuple[str, ...]]:
+    """Names of the patterns of several checks that the text contains; its disguises are undone once."""
+    wanted = {check: patterns_of(check, chosen) for check, chosen in checks.items()}
+    injection = GuardrailCheck.INJECTION
+    found: set[tuple[GuardrailCheck, str]] = set()
+    if _HIDDEN in wanted.get(injection, ()) and any(is_in(injection, (_HIDDEN,), part) for part in _windows(text)):
+        found.add((injection, _HIDDEN))
+    has_two_forms = injection in wanted and has_invisible(text)
     for undo in (fold, fold_spaced) if has_two_forms else (fold,):
         for window in _windows(shorten_gaps(text, undo)):  # guard: guardrail-gaps
-            found.update(_search_window(check, wanted, window))
-    return tuple(name for name in wanted if name in found)
+            for view in views(window):
+                for check, names in wanted.items():
+                    found.update((check, name) for name in _search_view(check, names, view))
+    return {check: tuple(name for name in names if (check, name) in found) for check, names in wanted.items()}
 
 
 def _windows(text: str) -> Iterator[str]:
@@ -34,13 +43,12 @@ def _windows(text: str) -> Iterator[str]:
         yield text[start : start + WINDOW]
 
 
-def _search_window(check: GuardrailCheck, names: tuple[str, ...], text: str) -> Iterator[str]:
-    for view in views(text):
-        forms = tuple(phrase_views(view)) if check is GuardrailCheck.INJECTION else (view,)
-        if not any(is_in(check, names, form) for form in forms):
-            continue
-        for name in names:
-            if any(is_in(check, (name,), form) for form in forms):
-                verify = _VERIFIED.get(name)
-                if verify is None or verify(view):  # guard: guardrail-checksums
-                    yield name
+def _search_view(check: GuardrailCheck, names: tuple[str, ...], view: str) -> Iterator[str]:
+    forms = tuple(phrase_views(view)) if check is GuardrailCheck.INJECTION else (view,)
+    if not any(is_in(check, names, form) for form in forms):
+        return
+    for name in names:
+        if any(is_in(check, (name,), form) for form in forms):
+            verify = _VERIFIED.get(name)
+            if verify is None or verify(view):  # guard: guardrail-checksums
+                yield name

@@ -13,6 +13,7 @@ import msgspec
 import orjson
 
 from gateway.domain.json_access import Object, as_object
+from gateway.domain.text_search.invisible import may_conceal
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import clean_text, object_at
 from gateway.openapi.document.schema_ids import Identifiers, localise
@@ -40,6 +41,8 @@ class Document:
     title: str
     version: str
     identifiers: Identifiers
+    may_conceal: bool
+    """True if its texts may have invisible characters or HTML comments."""
 
 
 def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) -> Document:
@@ -62,6 +65,7 @@ def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) 
         title=_line(about.get("title")),
         version=_line(about.get("version")),
         identifiers=localise(root, text, dialect=dialect, url=url),
+        may_conceal=may_conceal(text),
     )
 
 

@@ -102,9 +102,14 @@ def encode_outline(outline: Outline) -> bytes:
     return zlib.compress(msgspec.json.encode(outline), level=6)
 
 
+def open_outline(stored: bytes) -> bytes:
+    """Return the JSON text of a stored outline; empty if there is none."""
+    return zlib.decompress(stored) if stored else b""
+
+
 def decode_outline(stored: bytes) -> tuple[Outline, int]:
     """Decode a stored outline; also return its approximate size in bytes."""
-    text = zlib.decompress(stored)
+    text = open_outline(stored)
     return _decode(text), 2 * len(text)
 
 

@@ -22,8 +22,9 @@ from gateway.errors import NotFound
 from gateway.handlers.binding import Binder
 from gateway.registry.cursors import Cursors
 from gateway.registry.views import ViewCache
-from gateway.store import operations, sources, tenants
+from gateway.store import operations, tenants
 from gateway.store.engine import Store
+from gateway.store.sources import sources
 from gateway.upstream.client import UpstreamClient
 from tests.support.clock import NOW
 

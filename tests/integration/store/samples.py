@@ -66,7 +66,6 @@ from gateway.store import (
     primitives,
     profiles,
     secrets,
-    sources,
     tenants,
     tool_aliases,
 )
@@ -86,6 +85,7 @@ from gateway.store.identity import issuers, keys, people, sign_ins
 from gateway.store.jobs import Job
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
+from gateway.store.sources import sources, versions
 from gateway.store.updates import watches, webhooks
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
@@ -472,12 +472,12 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await tenants.insert(tenant, db)
         await keys.insert(key, db)
         await sources.insert(source, db)
-        await sources.insert_version(
+        await versions.insert(
             tenant.id,
             db,
             source=source.id,
             number=1,
-            content=sources.VersionContent(
+            content=versions.VersionContent(
                 document=f"{slug} document".encode(),
                 report=f"{slug} report".encode(),
                 outline=f"{slug} outline".encode(),

@@ -39,7 +39,6 @@ from gateway.store import (
     primitives,
     profiles,
     secrets,
-    sources,
     tenants,
     tool_aliases,
 )
@@ -56,6 +55,7 @@ from gateway.store.secret_keys import registry, rotation_state, sealed_values
 from gateway.store.secret_keys.sealed_values import SEALED_TABLES
 from gateway.store.secret_keys.tables import metadata as operators_metadata
 from gateway.store.secrets import TenantKey
+from gateway.store.sources import sources, versions
 from gateway.store.tables import metadata
 from gateway.store.tables import secrets as secrets_table
 from gateway.store.updates import watches, webhooks
@@ -99,6 +99,7 @@ _MODULES = (
     profiles,
     secrets,
     sources,
+    versions,
     tenants,
     live_sources,
     live_primitives,
@@ -282,6 +283,7 @@ _CALLS: Mapping[str, _Call] = {
     "operations.names_of": lambda t, db, v: operations.names_of(t, db, v.source.id),
     "operations.rename": lambda t, db, v: operations.rename(t, db, v.operation, "planted"),
     "operations.find_named": lambda t, db, v: operations.find_named(t, db, f"{_VICTIM}_tool"),
+    "operations.of_source": lambda t, db, v: operations.of_source(t, db, v.source.id),
     "operations.load": lambda t, db, v: operations.load(t, db),
     "operations.find": lambda t, db, v: operations.find(t, db, [v.source.name], [f"{_VICTIM}_tool"]),
     "operations.owner": lambda t, db, v: operations.owner(t, db, f"{_VICTIM}_tool"),
@@ -335,12 +337,12 @@ _CALLS: Mapping[str, _Call] = {
     "sources.page": lambda t, db, v: sources.page(t, db, after=None, limit=100),
     "sources.save": lambda t, db, v: sources.save(replace(v.source, tenant=t, title="intruder's"), db),
     "sources.remove": lambda t, db, v: sources.remove(t, db, v.source.id),
-    "sources.insert_version": lambda t, db, v: sources.insert_version(
-        t, db, source=v.source.id, number=2, content=sources.VersionContent(document=b"", report=b"")
+    "versions.insert": lambda t, db, v: versions.insert(
+        t, db, source=v.source.id, number=2, content=versions.VersionContent(document=b"", report=b"")
     ),
-    "sources.report": lambda t, db, v: sources.report(t, db, v.source.id, 1),
-    "sources.document": lambda t, db, v: sources.document(t, db, v.source.id, 1),
-    "sources.outline": lambda t, db, v: sources.outline(t, db, v.source.id, 1),
+    "versions.report": lambda t, db, v: versions.report(t, db, v.source.id, 1),
+    "versions.document": lambda t, db, v: versions.document(t, db, v.source.id, 1),
+    "versions.outline": lambda t, db, v: versions.outline(t, db, v.source.id, 1),
     "sources.queried": lambda t, db, v: sources.queried(t, db),
     "tenants.insert": lambda t, db, v: tenants.insert(replace(v.tenant, slug="planted"), db),
     "tenants.get": lambda t, db, v: tenants.get(v.tenant.id, db),

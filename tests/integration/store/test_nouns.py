@@ -14,7 +14,7 @@ from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import egress, operations, secrets, sources, tables, tenants
+from gateway.store import egress, operations, secrets, tables, tenants
 from gateway.store.audit import entries
 from gateway.store.calls import policies
 from gateway.store.database.connection import connect_owner
@@ -23,6 +23,7 @@ from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.secret_keys import sealed_values
 from gateway.store.secret_keys.tables import metadata as operators_metadata
+from gateway.store.sources import sources, versions
 from tests.integration.store.samples import (
     CHAIN_KEY,
     NOW,
@@ -169,21 +170,21 @@ async def test_a_source_keeps_its_documents_byte_for_byte(store: Store, tenant: 
     document, report = bytes(range(256)) * 5000, b'{"z":1,"a":1.0}'
     async with store.transaction(tenant) as db:
         await sources.insert(source, db)
-        await sources.insert_version(
-            tenant, db, source=source.id, number=1, content=sources.VersionContent(document=document, report=report)
+        await versions.insert(
+            tenant, db, source=source.id, number=1, content=versions.VersionContent(document=document, report=report)
         )
-        await sources.insert_version(
-            tenant, db, source=source.id, number=2, content=sources.VersionContent(document=b"", report=b"")
+        await versions.insert(
+            tenant, db, source=source.id, number=2, content=versions.VersionContent(document=b"", report=b"")
         )
 
     async with store.transaction(tenant) as db:
-        assert await sources.document(tenant, db, source.id, 1) == document
-        assert await sources.report(tenant, db, source.id, 1) == report
-        assert await sources.document(tenant, db, source.id, 2) == b""
-        assert await sources.report(tenant, db, source.id, 3) is None
+        assert await versions.document(tenant, db, source.id, 1) == document
+        assert await versions.report(tenant, db, source.id, 1) == report
+        assert await versions.document(tenant, db, source.id, 2) == b""
+        assert await versions.report(tenant, db, source.id, 3) is None
         with pytest.raises(NameTaken):
-            await sources.insert_version(
-                tenant, db, source=source.id, number=2, content=sources.VersionContent(document=b"", report=b"")
+            await versions.insert(
+                tenant, db, source=source.id, number=2, content=versions.VersionContent(document=b"", report=b"")
             )
 
 
@@ -210,15 +211,15 @@ async def test_removing_a_source_removes_what_it_brought(store: Store, tenant: T
     source = make_source(tenant)
     async with store.transaction(tenant) as db:
         await sources.insert(source, db)
-        await sources.insert_version(
-            tenant, db, source=source.id, number=1, content=sources.VersionContent(document=b"d", report=b"r")
+        await versions.insert(
+            tenant, db, source=source.id, number=1, content=versions.VersionContent(document=b"d", report=b"r")
         )
         await operations.insert_all(tenant, db, [make_operation(source.id, "list_pets")])
         await secrets.save(tenant, db, SEALER, source=source.id, scheme="key", credential=Credential(value="v"))
         assert await sources.remove(tenant, db, source.id)
         assert not await sources.remove(tenant, db, source.id)
         assert await operations.names(tenant, db) == {}
-        assert await sources.document(tenant, db, source.id, 1) is None
+        assert await versions.document(tenant, db, source.id, 1) is None
         assert await secrets.load(tenant, db, SEALER, source.id) == {}
 
 

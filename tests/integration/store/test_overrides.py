@@ -10,8 +10,9 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import ALIAS_LIFETIME, OverrideFields
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NameTaken, NotFound
-from gateway.store import operations, overrides, sources, tenants, tool_aliases
+from gateway.store import operations, overrides, tenants, tool_aliases
 from gateway.store.engine import Store
+from gateway.store.sources import sources
 from tests.integration.store.samples import make_operation, make_override, make_source, make_tenant
 from tests.support.servers import TestDatabase, execute
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import OperationRule
-from gateway.store import sources, tenants
+from gateway.store import tenants
 from gateway.store.database.connection import connect_owner
 from gateway.store.engine import Store
+from gateway.store.sources import sources
 from tests.integration.store.samples import make_source, make_tenant
 from tests.support.servers import TestDatabase
 

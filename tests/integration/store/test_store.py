@@ -9,10 +9,11 @@ from sqlalchemy import text
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, NameTaken
-from gateway.store import sources, tenants
+from gateway.store import tenants
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.database.migrations import head
 from gateway.store.engine import SCHEMA, Store
+from gateway.store.sources import sources
 from tests.integration.store.samples import make_source, make_tenant
 from tests.support.servers import TestDatabase, TestServers
 

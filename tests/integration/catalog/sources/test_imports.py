@@ -10,7 +10,7 @@ from gateway.catalog import audit, policies, tenants
 from gateway.catalog.primitives import queries
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
-from gateway.catalog.sources.imports import Imported
+from gateway.catalog.sources.replacement import Imported
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
 from gateway.domain.http.requests import Credential
@@ -29,7 +29,7 @@ from gateway.errors import (
     NameTaken,
 )
 from gateway.store import secrets
-from gateway.store import sources as stored
+from gateway.store.sources import versions
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import many, pets, secured
 
@@ -56,7 +56,7 @@ async def test_a_document_becomes_tools_and_is_kept_as_sent(changes: Changes) ->
     _, report = await sources.read_report(changes.tenant.id, changes.catalog, "pets")
     assert report == imported.report
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
-        assert await stored.document(changes.tenant.id, db, imported.source.id, 1) == text.encode()
+        assert await versions.document(changes.tenant.id, db, imported.source.id, 1) == text.encode()
 
 
 async def test_a_dry_run_reports_the_same_and_stores_nothing(changes: Changes) -> None:

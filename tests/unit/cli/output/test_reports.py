@@ -1,10 +1,7 @@
 """What an import report says to a person."""
 
-from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.output.reports import (
-    count_changes,
     count_tools,
-    render_changes,
     render_operations,
     render_prices,
     render_reasons,
@@ -109,20 +106,6 @@ def test_the_dearest_tools_are_a_table_of_their_own() -> None:
     assert render_prices({}) == ""
     assert render_report(_REPORT).splitlines()[-1] == render_totals(_REPORT).splitlines()[-1]
     assert render_prices(_REPORT) in render_report(_REPORT)
-
-
-def test_an_update_says_what_it_changes() -> None:
-    """Ours: what an update adds, removes, renames and changes is plain before it is made (OAS-3)."""
-    changes: JsonObject = {
-        "added": [{"method": "GET", "path": "/a", "tool": "a", "was": None}],
-        "renamed": [{"method": "PUT", "path": "/b", "tool": "new", "was": "old"}],
-    }
-
-    assert count_changes(changes) == "tools: 1 added, 0 removed, 1 renamed, 0 changed"
-    assert render_changes(changes).splitlines()[1].split() == ["added", "GET", "/a", "a"]
-    assert render_changes(changes).splitlines()[2].split() == ["renamed", "PUT", "/b", "new", "old"]
-    assert count_changes({"added": [], "removed": []}) == "no tool is changed"
-    assert render_changes({}) == count_changes({}) == ""
 
 
 def test_a_report_of_another_shape_does_not_break_the_command() -> None:

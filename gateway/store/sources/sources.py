@@ -1,8 +1,7 @@
 """A tenant's sources, and every version of each source's document."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, or_, select, update
@@ -16,16 +15,7 @@ from gateway.domain.sources import Exposure, OperationRule, Source
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_page
-from gateway.store.tables import secrets, source_versions, sources
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionContent:
-    """A document, its import report, and its outline if the source is exposed to the query tools."""
-
-    document: bytes
-    report: bytes
-    outline: bytes | None = None
+from gateway.store.tables import secrets, sources
 
 
 async def insert(source: Source, db: Db) -> None:
@@ -84,53 +74,12 @@ async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
     return (await db.execute(gone)).one_or_none() is not None
 
 
-async def insert_version(tenant: TenantId, db: Db, *, source: SourceId, number: int, content: VersionContent) -> None:
-    """Store one version of a source's document with its import report and outline.
-
-    Raises:
-        NameTaken: the source has a version of this number.
-        NotFound: the tenant has no such source.
-    """
-    await db.execute(
-        insert_into(source_versions).values(
-            tenant_id=tenant,
-            source_id=source,
-            number=number,
-            document=content.document,
-            report=content.report,
-            outline=content.outline,
-        )
-    )
-
-
-async def report(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
-    """The import report of one version; None if the version does not exist."""
-    return await _of_version(db, select(source_versions.c.report), tenant, source, number)
-
-
-async def document(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
-    """The document of one version, byte for byte; None if the version does not exist."""
-    return await _of_version(db, select(source_versions.c.document), tenant, source, number)
-
-
-async def outline(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
-    """The outline of one version; None if the version does not exist or was not exposed to the query tools."""
-    return await _of_version(db, select(source_versions.c.outline), tenant, source, number)
-
-
 async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
     """The sources that the query tools show, in order of names."""
     columns = (sources.c.id, sources.c.name, sources.c.active_version)
     shown = select(*columns).where(sources.c.tenant_id == tenant, sources.c.expose != Exposure.TOOLS.value)
     rows = await db.execute(shown.order_by(sources.c.name))
     return [QueriedSource(id=SourceId(id_), name=name, version=version) for id_, name, version in rows]
-
-
-async def _of_version(db: Db, wanted: Select[Any], tenant: TenantId, source: SourceId, number: int) -> bytes | None:
-    versions = source_versions.c
-    is_it = (versions.tenant_id == tenant, versions.source_id == source, versions.number == number)
-    found: bytes | None = (await db.execute(wanted.where(*is_it))).scalar_one_or_none()
-    return found
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:

@@ -1,0 +1,85 @@
+"""Text of the changes between two versions of a source: sensitive ones and suspicious texts first."""
+
+from collections.abc import Iterator
+
+from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_text, number_at, text_at
+from gateway.cli.output.reports import join_parts, render_findings
+from gateway.cli.output.tables import clean, count, render_table, thousands
+
+_CHANGES = ("removed", "renamed", "changed", "added")
+_COUNTED = ("added", "removed", "renamed", "changed")
+_NOTHING = "(nothing)"
+
+
+def count_changes(changes: JsonObject) -> str:
+    """Render one line with the numbers of added, removed, renamed and changed tools; empty for a first import."""
+    counts = [(word, len(as_list(changes.get(word)))) for word in _COUNTED] if changes else []
+    if any(number for _, number in counts):
+        return f"tools: {', '.join(f'{thousands(number)} {word}' for word, number in counts)}"
+    if number_at(changes, "document_left_out") or as_list(changes.get("document")):
+        return "no tool is changed, but what the query tools show"
+    return "no tool is changed" if changes else ""
+
+
+def render_changes(changes: JsonObject) -> str:
+    """Render what is sensitive and suspicious, one line for each tool that changes, and the numbers of changes."""
+    first = (_render_sensitive(changes), render_findings(changes))
+    return join_parts(*first, _render_table(changes), count_changes(changes))
+
+
+def render_differences(changes: JsonObject) -> str:
+    """Render every difference with what was there and what is there now, below the tool that has it."""
+    tools = [_render_tool(word, change) for word in _CHANGES for change in as_objects(changes.get(word))]
+    shown = as_objects(changes.get("document"))
+    left_out = number_at(changes, "document_left_out")
+    document = "\n".join(["what the query tools show:", *_render_all(shown, left_out)]) if shown else ""
+    return join_parts(*tools, document)
+
+
+def _render_sensitive(changes: JsonObject) -> str:
+    lines = [
+        f"  {text_at(one, 'kind')}: {_value(one, 'old')} -> {_value(one, 'new')} ({_name_tools(one)})"
+        for one in as_objects(changes.get("sensitive"))
+    ]
+    return "\n".join(["who receives calls, with which secret, and who is asked:", *lines]) if lines else ""
+
+
+def _name_tools(change: JsonObject) -> str:
+    number, named = number_at(change, "tools"), [as_text(name) for name in as_list(change.get("named"))]
+    return clean(f"{count(number, 'tool')}: {', '.join(named)}{', …' if number > len(named) else ''}")
+
+
+def _render_table(changes: JsonObject) -> str:
+    rows = [
+        [
+            word,
+            ", ".join(as_text(impact) for impact in as_list(change.get("impacts"))),
+            *(text_at(change, member) for member in ("method", "path", "tool", "was", "recent_calls")),
+        ]
+        for word in _CHANGES
+        for change in as_objects(changes.get(word))
+    ]
+    titles = ("change", "impact", "method", "path", "tool", "was", "calls in 7 days")
+    return render_table(titles, rows) if rows else ""
+
+
+def _render_tool(word: str, change: JsonObject) -> str:
+    moved = text_at(change, "moved")
+    place = f"{text_at(change, 'method')} {text_at(change, 'path')}"
+    was = text_at(change, "was")
+    more = f", was {was}" if was else f", {'now' if word == 'removed' else 'was'} {moved}" if moved else ""
+    lines = _render_all(as_objects(change.get("differences")), number_at(change, "differences_left_out"))
+    return "\n".join([clean(f"{word} {text_at(change, 'tool')} ({place}{more})"), *lines])
+
+
+def _render_all(differences: list[JsonObject], left_out: int) -> Iterator[str]:
+    for one in differences:
+        yield clean(f"  {text_at(one, 'impact')} {text_at(one, 'kind')} at {text_at(one, 'pointer') or '/'}")
+        yield f"    - {_value(one, 'old')}"
+        yield f"    + {_value(one, 'new')}"
+    if left_out:
+        yield f"  and {count(left_out, 'further difference')}"
+
+
+def _value(difference: JsonObject, side: str) -> str:
+    return _NOTHING if difference.get(side) is None else clean(text_at(difference, side))

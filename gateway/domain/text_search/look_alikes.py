@@ -1,0 +1,34 @@
+"""Look-alikes: words with letters of two alphabets, and names that people take for other names."""
+
+import re
+
+from gateway.domain.text_search.normalization import fold
+
+_WORD = re.compile(r"[^\W\d_]+")
+_LATIN = re.compile("[A-Za-z]")
+_OTHER = re.compile("[\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff]+")
+_FULL_WIDTH = re.compile("[\uff21-\uff5a\U0001d400-\U0001d7ff]{3}")
+_SAME = str.maketrans("i1|0-.", "lllo__")
+_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
+
+
+def has_mixed_letters(text: str) -> bool:
+    """True if a word has Latin letters and others that look like Latin ones, or is in mathematical or wide letters."""
+    if _FULL_WIDTH.search(text) is not None:
+        return True
+    return _OTHER.search(text) is not None and any(map(_is_mixed, _WORD.findall(text)))
+
+
+def skeleton(name: str) -> str:
+    """Return the same text for names that look alike."""
+    found = fold(name).casefold().translate(_SAME)
+    for pair, letter in _PAIRS:
+        found = found.replace(pair, letter)
+    return found
+
+
+def _is_mixed(word: str) -> bool:
+    if word.isascii() or _LATIN.search(word) is None:
+        return False
+    others = "".join(_OTHER.findall(word))
+    return bool(others) and fold(others).isalpha()

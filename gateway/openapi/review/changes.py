@@ -1,0 +1,200 @@
+"""The changes that an import makes to the tools of its source, matched by the identity of their operations.
+
+Every changed tool is named. The differences with excerpts are bounded, for one tool and in all; the most harmful come
+first.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+
+from gateway.domain.http.plans import RequestPlan
+from gateway.domain.sources import Compilation, CompiledOperation
+from gateway.domain.updates.source_changes import (
+    SENSITIVE,
+    ComparedTool,
+    ComparedVersion,
+    Difference,
+    DifferenceKind,
+    FindingKind,
+    Impact,
+    ImportChanges,
+    OperationChange,
+    SensitiveChange,
+    TextFinding,
+)
+from gateway.openapi.query.outline import open_outline
+from gateway.openapi.review.excerpts import cut, make_difference
+from gateway.openapi.review.outline_differences import compare_outlines
+from gateway.openapi.review.request_differences import schemes_of, token_urls
+from gateway.openapi.review.text_findings import find_hosts
+from gateway.openapi.review.tool_differences import compare_tool, decode_plan, is_unchanged
+
+MOST_OF_TOOL = 20
+"""Limit on the differences that are listed for one tool."""
+MOST_OF_DOCUMENT = 200
+"""Limit on the differences that are listed of what the query tools show."""
+MOST_IN_ALL = 2_000
+MOST_SENSITIVE = 50
+_MOST_COUNTED = 1_000
+_MOST_NAMED = 5
+_MOST_FINDINGS = 300
+_IMPACTS = tuple(Impact)
+_RANKS = {kind: rank for rank, kind in enumerate(DifferenceKind)}
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundChange:
+    """A change with all its differences."""
+
+    change: OperationChange
+    differences: Sequence[Difference]
+
+
+def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChanges:
+    """Return the differences between the active version of a source and a compilation."""
+    known = {tool.identity: tool for tool in before.tools}
+    kept = [(tool, made) for made in after.operations if (tool := known.pop(made.identity, None)) is not None]
+    paired = {made.identity for _, made in kept}
+    fresh = [made for made in after.operations if made.identity not in paired]
+    moves = _match_ids(known.values(), fresh)
+    added = list(_add(before, fresh, moves))
+    changed = list(_change(kept))
+    removed = [_FoundChange(_removed(tool, moves), ()) for tool in known.values()]
+    document = sorted(islice(compare_outlines(before.outline, after.outline), _MOST_COUNTED), key=_rank)
+    room = _Room()
+    return ImportChanges(
+        sensitive=_sum_up([*added, *changed]),
+        removed=room.fit(removed),
+        renamed=room.fit(one for one in changed if one.change.was is not None),
+        changed=room.fit(one for one in changed if one.change.was is None),
+        added=room.fit(added),
+        document=tuple(document[:MOST_OF_DOCUMENT]),
+        document_left_out=len(document[MOST_OF_DOCUMENT:]),
+        findings=_new_findings(before, after, [*fresh, *(made for _, made in kept)]),
+    )
+
+
+def _match_ids(gone: Iterable[ComparedTool], fresh: Iterable[CompiledOperation]) -> Mapping[str, ComparedTool]:
+    """The former tool of each new operation whose operationId belonged to one operation that is gone."""
+    by_id: dict[str, list[ComparedTool]] = defaultdict(list)
+    for tool in gone:
+        by_id[tool.operation_id or ""].append(tool)
+    wanted = Counter(made.operation_id or "" for made in fresh)
+    return {
+        made.identity: by_id[made.operation_id][0]
+        for made in fresh
+        if made.operation_id and len(by_id[made.operation_id]) == 1 and wanted[made.operation_id] == 1
+    }
+
+
+def _add(
+    before: ComparedVersion, fresh: Iterable[CompiledOperation], moves: Mapping[str, ComparedTool]
+) -> Iterator[_FoundChange]:
+    """New operations: what of them is sensitive, or how they differ from the operation that they replace."""
+    plans = [decode_plan(tool.plan) for tool in before.tools]
+    origins = {plan.origin for plan in plans}
+    schemes = {scheme for plan in plans for scheme in schemes_of(plan)}
+    urls = {url for plan in plans for url in token_urls(plan)}
+    for made in fresh:
+        former = moves.get(made.identity)
+        if former is None:
+            differences = list(_sensitive_news(made.plan, origins=origins, schemes=schemes, urls=urls))
+            impacts = [Impact.WIDENING]
+        else:
+            differences, impacts = sorted(islice(compare_tool(former, made), _MOST_COUNTED), key=_rank), []
+        change = OperationChange(
+            identity=made.identity,
+            tool=made.tool,
+            impacts=_impacts(differences, impacts),
+            moved=None if former is None else former.identity,
+        )
+        yield _FoundChange(change, differences)
+
+
+def _sensitive_news(plan: RequestPlan, *, origins: set[str], schemes: set[str], urls: set[str]) -> Iterator[Difference]:
+    hosts = [*({plan.origin} - origins), *sorted(token_urls(plan) - urls)]
+    for host in hosts:
+        yield make_difference(DifferenceKind.HOST, Impact.BREAKING, "/request/origin", None, host)
+    for scheme in sorted(schemes_of(plan) - schemes):
+        yield make_difference(DifferenceKind.CREDENTIALS, Impact.BREAKING, "/request/security", None, scheme)
+
+
+def _change(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) -> Iterator[_FoundChange]:
+    """Operations that both versions have, and that differ."""
+    for tool, made in kept:
+        if is_unchanged(tool, made):
+            continue
+        differences = sorted(islice(compare_tool(tool, made), _MOST_COUNTED), key=_rank)
+        was = None if tool.name == made.tool else tool.name
+        if differences or was is not None:
+            impacts = _impacts(differences, [Impact.BREAKING] if was is not None else [])
+            change = OperationChange(identity=made.identity, tool=made.tool, was=was, impacts=impacts)
+            yield _FoundChange(change, differences)
+
+
+def _removed(tool: ComparedTool, moves: Mapping[str, ComparedTool]) -> OperationChange:
+    moved = next((identity for identity, former in moves.items() if former is tool), None)
+    return OperationChange(identity=tool.identity, tool=tool.name, impacts=(Impact.BREAKING,), moved=moved)
+
+
+def _impacts(differences: Iterable[Difference], further: Iterable[Impact]) -> tuple[Impact, ...]:
+    found = {*further, *(one.impact for one in differences)}
+    return tuple(impact for impact in _IMPACTS if impact in found)
+
+
+def _rank(difference: Difference) -> int:
+    return _RANKS[difference.kind]
+
+
+class _Room:
+    """The number of differences that may still be listed."""
+
+    def __init__(self) -> None:
+        self._left = MOST_IN_ALL
+
+    def fit(self, found: Iterable[_FoundChange]) -> tuple[OperationChange, ...]:
+        """Return the changes with as many of their differences as fit, the most harmful changes first."""
+        ordered = sorted(found, key=lambda one: (min(map(_rank, one.differences), default=0), one.change.identity))
+        return tuple(self._fit(one) for one in ordered)
+
+    def _fit(self, found: _FoundChange) -> OperationChange:
+        listed = tuple(found.differences[: min(MOST_OF_TOOL, self._left)])
+        self._left -= len(listed)
+        return replace(found.change, differences=listed, left_out=len(found.differences) - len(listed))
+
+
+def _sum_up(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
+    """The sensitive differences, each with the tools that have it."""
+    tools: dict[tuple[DifferenceKind, str | None, str | None], list[str]] = defaultdict(list)
+    for one in found:
+        for difference in one.differences:
+            if difference.kind in SENSITIVE:
+                tools[difference.kind, difference.old, difference.new].append(one.change.tool)
+    ordered = sorted(tools.items(), key=lambda item: (_RANKS[item[0][0]], -len(item[1])))
+    return tuple(
+        SensitiveChange(kind=kind, old=old, new=new, tools=len(names), named=tuple(names[:_MOST_NAMED]))
+        for (kind, old, new), names in ordered[:MOST_SENSITIVE]
+    )
+
+
+def _new_findings(
+    before: ComparedVersion, after: Compilation, made: Sequence[CompiledOperation]
+) -> tuple[TextFinding, ...]:
+    """Findings that the version before does not have, and hosts of URLs that none of its texts has."""
+    known = {_key(one) for one in before.findings}
+    found = [one for one in after.report.findings if one.kind is FindingKind.MORE or _key(one) not in known]
+    known_hosts = find_hosts(*(tool.definition for tool in before.tools), open_outline(before.outline))
+    texts = [(operation.tool, operation.definition) for operation in made]
+    for tool, text in [*texts, (None, open_outline(after.outline) if before.outline else b"")]:
+        hosts = find_hosts(text) - known_hosts
+        known_hosts |= hosts
+        found += (TextFinding(kind=FindingKind.URL, pointer="", excerpt=cut(host), tool=tool) for host in sorted(hosts))
+    return tuple(found[:_MOST_FINDINGS])
+
+
+def _key(finding: TextFinding) -> bytes:
+    return msgspec.json.encode(replace(finding, pointer=""))

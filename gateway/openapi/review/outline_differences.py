@@ -1,0 +1,118 @@
+"""Differences of what the query tools show of a document: its operations in full, its schemas, and itself.
+
+Only additions that bring a new part, such as a property, a response or a schema, are wider. Every other difference
+counts as another text, because agents read all of it.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from gateway.domain.json_access import as_list, as_object, point
+from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
+from gateway.openapi.query.outline import Outline, decode_outline
+from gateway.openapi.review.excerpts import make_difference
+
+_OPEN = frozenset(("properties", "responses", "content", "schemas", "endpoints", "targets"))
+"""Members whose new members are new parts."""
+_LISTS = frozenset(("parameters",))
+_DERIVED = frozenset(("parameters", "schemas", "links"))
+_MOST_STEPS = 200_000
+_PLAIN_VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,64}")
+_Parts = Mapping[str, object]
+
+
+def compare_outlines(old: bytes, new: bytes) -> Iterator[Difference]:
+    """Yield the differences between two stored outlines; an empty one is not shown at all."""
+    if old == new or not (old and new):
+        return
+    before, after = (decode_outline(one)[0] for one in (old, new))
+    for name in ("openapi", "title", "summary", "description", "servers", "tags", "section"):
+        pair = msgspec.to_builtins((getattr(before, name), getattr(after, name)))
+        if pair[0] != pair[1]:
+            yield _text(f"/{name}", *pair)
+    if before.version != after.version:
+        is_plain = _PLAIN_VERSION.fullmatch(after.version) is not None
+        kinds = (DifferenceKind.DOCUMENTATION, Impact.WIDENING) if is_plain else (DifferenceKind.TEXT, Impact.TEXT)
+        yield make_difference(*kinds, "/version", before.version, after.version)
+    yield from _OutlineComparison().run(_parts(before), _parts(after))
+
+
+def _parts(outline: Outline) -> _Parts:
+    """The named parts of an outline, still encoded."""
+    return {
+        "endpoints": {one.identity: one for one in outline.endpoints},
+        "schemas": {one.name: one for one in outline.schemas},
+        "targets": outline.targets,
+    }
+
+
+class _OutlineComparison:
+    """One comparison of the parts of two outlines."""
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[str, object, object, str]] = deque()
+
+    def run(self, old: _Parts, new: _Parts) -> Iterator[Difference]:
+        """Yield all differences."""
+        for section, before in old.items():
+            self._queue.append((section, before, new[section], f"/{section}"))
+        for _ in range(_MOST_STEPS):
+            if not self._queue:
+                return
+            yield from self._compare(*self._queue.popleft())
+        yield _text("", None, f"more than {_MOST_STEPS} values; the rest was not compared")
+
+    def _compare(self, key: str, old: object, new: object, pointer: str) -> Iterator[Difference]:
+        if old == new:
+            return
+        old, new = _opened(old), _opened(new)
+        before, after = as_object(old), as_object(new)
+        if before is None or after is None:
+            yield from self._compare_lists(key, old, new, pointer)
+            return
+        for name in dict.fromkeys((*before, *after)):
+            place = f"{pointer}{point(name)}"
+            if name in before and name in after:
+                self._queue.append((name, before[name], after[name], place))
+            elif name in after and key in _OPEN:
+                kind = DifferenceKind.DOCUMENTATION
+                yield make_difference(kind, Impact.WIDENING, place, None, _shown(after[name]))
+            else:
+                yield _text(place, before.get(name), after.get(name))
+
+    def _compare_lists(self, key: str, old: object, new: object, pointer: str) -> Iterator[Difference]:
+        """Compare two values that are not both objects; further members at the end of some lists are additions."""
+        before, after = as_list(old), as_list(new)
+        if before is None or after is None:
+            yield _text(pointer, old, new)
+            return
+        for index, (one, other) in enumerate(zip(before, after, strict=False)):
+            self._queue.append((f"{index}", one, other, f"{pointer}/{index}"))
+        for index, one in enumerate(after[len(before) :], len(before)):
+            if key in _LISTS:
+                yield make_difference(DifferenceKind.DOCUMENTATION, Impact.WIDENING, f"{pointer}/{index}", None, one)
+            else:
+                yield _text(f"{pointer}/{index}", None, one)
+        for index, one in enumerate(before[len(after) :], len(after)):
+            yield _text(f"{pointer}/{index}", one, None)
+
+
+def _opened(value: object) -> object:
+    """The value of encoded JSON, or the members of an entry of an outline without those that follow from others."""
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
+    if isinstance(value, msgspec.Struct):
+        return {name: getattr(value, name) for name in value.__struct_fields__ if name not in _DERIVED}
+    return value
+
+
+def _text(pointer: str, old: object, new: object) -> Difference:
+    return make_difference(DifferenceKind.TEXT, Impact.TEXT, pointer, _shown(old), _shown(new))
+
+
+def _shown(value: object) -> object:
+    """The value in a form that can be encoded."""
+    return msgspec.json.decode(msgspec.json.encode(value))

@@ -1,0 +1,236 @@
+"""Suspicious texts of an import: injected instructions, secrets, disguised letters, and what people do not see.
+
+Texts of tools, and those that the query tools show, are searched as agents read them, each text once. Invisible
+characters and HTML comments are looked for in the document itself, because imports remove them from the texts of tools.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import cast
+
+import msgspec
+import orjson
+from msgspec.structs import replace
+
+from gateway.domain.json_access import Object, point
+from gateway.domain.sources import CompiledOperation
+from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.text_search.invisible import is_concealing
+from gateway.domain.text_search.look_alikes import has_mixed_letters, skeleton
+from gateway.domain.text_search.search import search_all
+from gateway.domain.updates.source_changes import FindingKind, TextFinding
+from gateway.openapi.document.document import Document
+from gateway.openapi.query.outline import Outline
+from gateway.openapi.review.excerpts import cut
+
+MOST_FINDINGS = 200
+_SHORTEST = 12
+"""Characters; no phrase and no secret is shorter."""
+_COMMENT = "<!--"
+_EXAMPLES = frozenset(("example", "examples", "default", "enum", "const", "value"))
+"""Members with values, in which a comment is part of a page or of a template."""
+_SAMPLES = frozenset(("example", "examples"))
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_URL = re.compile(rb"\bhttps?:(?:\\?/){2}([^\s/?#\"'<>()\[\]\\]+)", re.IGNORECASE)
+_METHODS_AT = 2
+_ENDS = (".", "!", "?", ":")
+_BREAK = " 0" * 8
+_BATCH_BYTES = 256 * 1024
+_Suspicion = tuple[FindingKind, str]
+"""The kind of a finding, and the name of its pattern."""
+_CHECKS = {GuardrailCheck.INJECTION: FindingKind.INSTRUCTIONS, GuardrailCheck.SECRETS: FindingKind.SECRET}
+
+
+def find_texts(
+    document: Document, compiled: Sequence[CompiledOperation], outline: Outline | None
+) -> tuple[TextFinding, ...]:
+    """Return the findings on a document, on the tools made of it, and on its outline; at most `MOST_FINDINGS`.
+
+    If there are more, the last one reports it.
+    """
+    found = list(islice(_find_all(document, compiled, outline), MOST_FINDINGS))
+    if len(found) == MOST_FINDINGS:
+        more = f"there are more than {MOST_FINDINGS - 1} findings; the others are not listed"
+        found[-1] = TextFinding(kind=FindingKind.MORE, pointer="", excerpt=more)
+    return tuple(found)
+
+
+def find_hosts(*texts: bytes) -> frozenset[str]:
+    """Return the hosts of all URLs in JSON texts."""
+    return frozenset(host.decode("utf-8", "replace").lower() for text in texts for host in _URL.findall(text))
+
+
+def _find_all(
+    document: Document, compiled: Sequence[CompiledOperation], outline: Outline | None
+) -> Iterator[TextFinding]:
+    tools = {one.identity: one.tool for one in compiled}
+    if document.may_conceal and any(map(_conceals, set(_collect(document.root)))):
+        yield from _find_concealed(document.root, tools)
+    yield from find_alike({one.tool: one.tool for one in compiled})
+    parts = (_TextPart(one.tool, "", one.definition) for one in compiled)
+    outlined = () if outline is None else _outlined(outline, tools)
+    searched = _Search()
+    for batch in _batches(chain(parts, outlined)):
+        if not searched.is_clear(orjson.loads(part.text) for part in batch):
+            for part in batch:
+                yield from searched.find(part)
+
+
+@dataclass(frozen=True, slots=True)
+class _TextPart:
+    """A JSON text that is searched by itself: a tool's definition, or a part of an outline."""
+
+    tool: str | None
+    pointer: str
+    text: bytes
+
+
+def _outlined(outline: Outline, tools: Mapping[str, str]) -> Iterator[_TextPart]:
+    """The parts of an outline: each operation, each schema, and the rest."""
+    for endpoint in outline.endpoints:
+        place = f"/endpoints{point(endpoint.identity)}"
+        yield _TextPart(tools.get(endpoint.identity), place, msgspec.json.encode(endpoint))
+    for entry in outline.schemas:
+        yield _TextPart(None, f"/schemas{point(entry.name)}", msgspec.json.encode(entry))
+    yield _TextPart(None, "", msgspec.json.encode(replace(outline, endpoints=(), schemas=())))
+
+
+def _batches(parts: Iterable[_TextPart]) -> Iterator[Sequence[_TextPart]]:
+    """Parts in batches that are searched together, because a search of a short text costs as much."""
+    batch: list[_TextPart] = []
+    size = 0
+    for part in parts:
+        batch.append(part)
+        size += len(part.text)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def find_alike(names: Mapping[str, str], known: Iterable[str] = ()) -> Iterator[TextFinding]:
+    """Yield a finding for each name that looks like an earlier or a known one; `names` maps names to their tools."""
+    seen = {skeleton(name): name for name in known}
+    for name, tool in names.items():
+        other = seen.setdefault(skeleton(name), name)
+        if other != name:
+            yield TextFinding(kind=FindingKind.NAME, pointer="/name", excerpt=f"{name} looks like {other}", tool=tool)
+
+
+class _Search:
+    """A search of many values, in which each text is searched once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[_Suspicion, ...]] = {}
+
+    def is_clear(self, values: Iterable[object]) -> bool:
+        """True if nothing is suspicious in any of these values, searched as one text."""
+        texts = [text for value in values for text in _long_texts(value)]
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if fresh and _judge(_join(fresh)):
+            return False
+        self._known.update(dict.fromkeys(fresh, ()))
+        return not any(map(self._known.get, texts))
+
+    def find(self, part: _TextPart) -> Iterator[TextFinding]:
+        """Yield the findings in one part. Its texts are searched as one, so that none is divided among two."""
+        value = orjson.loads(part.text)
+        texts = dict.fromkeys(_long_texts(value))
+        fresh = [text for text in texts if text not in self._known]
+        whole = _judge(_join(fresh)) if fresh else ()
+        self._known.update((text, _judge(text) if whole else ()) for text in fresh)
+        suspicious = {text: found for text in texts if (found := self._known[text])}
+        if suspicious:
+            yield from _locate(value, suspicious, part)
+            return
+        for kind, pattern in whole:
+            excerpt = "several texts of it, read one after the other"
+            yield TextFinding(kind=kind, pointer=part.pointer, excerpt=excerpt, tool=part.tool, pattern=pattern)
+
+
+def _join(texts: Sequence[str]) -> str:
+    """The texts as one. After the end of a sentence, words divide them that no phrase bridges."""
+    return "\n".join(f"{text}\n{_BREAK}" if text.endswith(_ENDS) else text for text in texts)
+
+
+def _long_texts(value: object) -> list[str]:
+    return [text for text in _collect(value) if len(text) >= _SHORTEST]
+
+
+def _judge(text: str) -> tuple[_Suspicion, ...]:
+    names = search_all(dict.fromkeys(_CHECKS, ()), text)
+    found = [(kind, pattern) for check, kind in _CHECKS.items() for pattern in names[check]]
+    if not text.isascii() and has_mixed_letters(text):
+        found.append((FindingKind.LETTERS, ""))
+    return tuple(found)
+
+
+def _locate(value: object, suspicious: Mapping[str, Sequence[_Suspicion]], part: _TextPart) -> Iterator[TextFinding]:
+    for place, text in _pointed(value, part.pointer):
+        for kind, pattern in suspicious.get(text, ()):
+            if kind is FindingKind.SECRET and not _SAMPLES.isdisjoint(place.split("/")):
+                continue  # documents show what a secret looks like
+            excerpt = next((one for one in _SENTENCE.split(text) if (kind, pattern) in _judge(one)), text)
+            yield TextFinding(kind=kind, pointer=place, excerpt=cut(excerpt), tool=part.tool, pattern=pattern)
+
+
+def _find_concealed(root: Object, tools: Mapping[str, str]) -> Iterator[TextFinding]:
+    """Locate what a document conceals. A comment in an example is part of a page, so it is none."""
+    for place, text in _pointed(root, "#"):
+        if not _conceals(text):
+            continue
+        kind = FindingKind.INVISIBLE if is_concealing(text) else FindingKind.COMMENT
+        if kind is FindingKind.INVISIBLE or _EXAMPLES.isdisjoint(place.split("/")):
+            yield TextFinding(kind=kind, pointer=place, excerpt=cut(text), tool=tools.get(_identity(place)))
+
+
+def _conceals(text: str) -> bool:
+    is_plain = text.isascii() and text.isprintable()
+    return _COMMENT in text or (not is_plain and is_concealing(text))
+
+
+def _identity(pointer: str) -> str:
+    """The identity of the operation that contains this place of a document."""
+    section, *tokens = (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+    return f"{tokens[1].upper()} {tokens[0]}" if section == "paths" and len(tokens) >= _METHODS_AT else ""
+
+
+def _collect(value: object) -> list[str]:
+    """All names and texts in a JSON value, in order; a tight loop, because documents have hundreds of thousands."""
+    found: list[str] = []
+    pending: list[object] = [value]
+    while pending:
+        one = pending.pop()
+        members: Iterable[object] = ()
+        if isinstance(one, dict):
+            mapping = cast("dict[str, object]", one)
+            found += mapping
+            members = mapping.values()
+        elif isinstance(one, list):
+            members = cast("list[object]", one)
+        nested: list[object] = []
+        for member in members:
+            if isinstance(member, str):
+                found.append(member)
+            elif isinstance(member, dict | list):
+                nested.append(cast("object", member))
+        pending += reversed(nested)
+    return found
+
+
+def _pointed(value: object, pointer: str) -> Iterator[tuple[str, str]]:
+    """All texts in a JSON value, and the names of its members, with their pointers."""
+    pending: list[tuple[str, object]] = [(pointer, value)]
+    while pending:
+        place, one = pending.pop()
+        if isinstance(one, str):
+            yield place, one
+        elif isinstance(one, dict):
+            members = [(f"{place}{point(key)}", key, member) for key, member in cast("dict[str, object]", one).items()]
+            pending += [(where, member) for where, _, member in reversed(members)]
+            yield from ((where, key) for where, key, _ in members if len(key) >= _SHORTEST or not key.isascii())
+        elif isinstance(one, list):
+            items = list(enumerate(cast("list[object]", one)))
+            pending += [(f"{place}/{index}", item) for index, item in reversed(items)]

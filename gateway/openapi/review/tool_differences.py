@@ -1,0 +1,101 @@
+"""Differences of one tool between two versions of its source: as it is listed, judged, selected and sent."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import cast
+
+import msgspec
+import orjson
+
+from gateway.domain.http.plans import RequestPlan
+from gateway.domain.json_access import as_object, point
+from gateway.domain.sources import CompiledOperation
+from gateway.domain.updates.source_changes import ComparedTool, Difference, DifferenceKind, Impact
+from gateway.openapi.review.excerpts import make_difference
+from gateway.openapi.review.request_differences import compare_requests
+from gateway.openapi.review.schema_differences import compare_schemas
+
+_RESULTS: Mapping[DifferenceKind, Impact] = {
+    DifferenceKind.ARGUMENT_ADDED: Impact.WIDENING,
+    DifferenceKind.ARGUMENT_REQUIRED: Impact.WIDENING,
+    DifferenceKind.ARGUMENT_NARROWED: Impact.WIDENING,
+    DifferenceKind.ARGUMENT_WIDENED: Impact.BREAKING,
+    DifferenceKind.ARGUMENT_REMOVED: Impact.BREAKING,
+}
+"""Impact of differences of results, which agents receive: there, a wider schema breaks what they expect."""
+
+_decode_plan = msgspec.json.Decoder(RequestPlan).decode
+_COMPARED = frozenset(("name", "inputSchema", "outputSchema", "annotations"))
+
+
+def compare_tool(old: ComparedTool, new: CompiledOperation) -> Iterator[Difference]:
+    """Yield the differences between a tool and its operation in another version.
+
+    If what is stored differs although no difference is known, one difference reports it.
+    """
+    before, after = _read(old.definition), _read(new.definition)
+    plan = decode_plan(old.plan)
+    is_same = True
+    for difference in _compare(old, new, (before, after), plan):
+        is_same = False
+        yield difference
+    if is_same and _canonical(before | {"name": ""}) != _canonical(after | {"name": ""}):
+        yield make_difference(DifferenceKind.TEXT, Impact.TEXT, "", None, "its definition is written otherwise")
+    elif is_same and plan != new.plan:
+        yield make_difference(DifferenceKind.REQUEST, Impact.BREAKING, "/request", None, "it is sent otherwise")
+
+
+def decode_plan(plan: bytes) -> RequestPlan:
+    """Return a stored request plan."""
+    return _decode_plan(plan)
+
+
+def is_unchanged(old: ComparedTool, new: CompiledOperation) -> bool:
+    """True if both are stored as the same bytes."""
+    stored = (old.name, old.definition, old.safety, old.tags, old.plan)
+    return stored == (new.tool, new.definition, new.safety, new.tags, msgspec.json.encode(new.plan))
+
+
+def _compare(
+    old: ComparedTool,
+    new: CompiledOperation,
+    definitions: tuple[Mapping[str, object], Mapping[str, object]],
+    plan: RequestPlan,
+) -> Iterator[Difference]:
+    before, after = definitions
+    if old.safety != new.safety:
+        yield make_difference(DifferenceKind.SAFETY, Impact.BREAKING, "/safety", old.safety.value, new.safety.value)
+    elif before.get("annotations") != after.get("annotations"):
+        shown = (before.get("annotations"), after.get("annotations"))
+        yield make_difference(DifferenceKind.SAFETY, Impact.BREAKING, "/annotations", *shown)
+    yield from compare_requests(plan, new.plan)
+    if old.tags != new.tags:
+        yield make_difference(DifferenceKind.SELECTION, Impact.BREAKING, "/tags", list(old.tags), list(new.tags))
+    yield from compare_schemas(_object(before, "inputSchema"), _object(after, "inputSchema"), "/inputSchema")
+    yield from _results(before.get("outputSchema"), after.get("outputSchema"))
+    for key in dict.fromkeys((*before, *after)):
+        if key not in _COMPARED and before.get(key) != after.get(key):
+            yield make_difference(DifferenceKind.TEXT, Impact.TEXT, point(key), before.get(key), after.get(key))
+
+
+def _results(old: object, new: object) -> Iterator[Difference]:
+    before, after = as_object(old), as_object(new)
+    if before is None or after is None:
+        if before is not after:
+            yield make_difference(DifferenceKind.RESULT, Impact.BREAKING, "/outputSchema", before, after)
+        return
+    for one in compare_schemas(before, after, "/outputSchema"):
+        impact = _RESULTS.get(one.kind)
+        yield one if impact is None else replace(one, kind=DifferenceKind.RESULT, impact=impact)
+
+
+def _object(definition: Mapping[str, object], key: str) -> Mapping[str, object]:
+    return as_object(definition.get(key)) or {}
+
+
+def _read(definition: bytes) -> dict[str, object]:
+    return cast("dict[str, object]", orjson.loads(definition))
+
+
+def _canonical(value: object) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -1,0 +1,1 @@
+"""Imported sources: their rows, the versions of their documents, proposals, and looks at their URLs."""
