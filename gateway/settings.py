@@ -25,6 +25,7 @@ SECRETS = (
     "operator_key",
     "metrics_key",
     "audit_heads_token",
+    "vault_url",
 )
 """Settings that can also be read from a file; the variable with the suffix `_FILE` contains its path."""
 
@@ -75,6 +76,17 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(None, description="URL of Redis; default: an embedded server is started.")
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (), description="Keys that encrypt stored secrets, comma-separated; the first one encrypts, all decrypt."
+    )
+    secret_folder: Path | None = Field(
+        None, description="Folder for credentials that refer to files: one subfolder per tenant, named after its slug."
+    )
+    secret_variables: _Names = Field(
+        (), description="Variables to which the operator's credentials may refer, comma-separated."
+    )
+    vault_url: SecretStr | None = Field(
+        None,
+        description="Vault-compatible server for references of credentials, with the sign-in and the path below which"
+        " each tenant has its own: `https://kubernetes:ROLE@HOST:PORT/MOUNT/PATH`.",
     )
     operator_key: SecretStr | None = Field(None, description="The operator's API key, at least 32 characters.")
     metrics_key: SecretStr | None = Field(
@@ -146,6 +158,7 @@ class Settings(BaseSettings):
         "ceilings",
         "egress_allow",
         "secret_keys",
+        "secret_variables",
         "tenant_policy",
         "trusted_proxies",
         "extra_tools",

@@ -60,6 +60,7 @@ def build_catalog(
         code=code,
         ceilings=ceilings,
         tenant_policy=read_decisions(settings.tenant_policy),
+        secret_stores=infrastructure.secret_stores,
         live_commands=settings.live_commands,
         retention_min_days=settings.audit_retention_min_days,
         audit=infrastructure.audit.write,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gateway.app.secret_stores import build_secret_stores
 from gateway.app.secrets import GatewayKeys
 from gateway.app.tracing import find_traces
 from gateway.catalog.identity.secret_keys.start_check import SecretKeyCheck
@@ -30,6 +31,7 @@ from gateway.store.engine import Store
 from gateway.telemetry.traces import Traces
 from gateway.upstream.audit_heads_endpoint import EndpointHeads
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.secret_stores.stores import SecretStores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class Infrastructure:
     tasks: TaskSupervisor
     """Background work that outlives a request; it ends before the bus is closed."""
     upstream: UpstreamClient
+    secret_stores: SecretStores
     audit: AuditWriter
     refusals: RefusalTally
     drain: SpoolDrain
@@ -62,6 +65,7 @@ class Infrastructure:
             self.bus,
             self.tasks,
             self.upstream,
+            self.secret_stores.opened(),
             self.signer,
             self.audit,
             self.refusals,
@@ -104,6 +108,7 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
         bus=bus,
         tasks=TaskSupervisor(),
         upstream=upstream,
+        secret_stores=build_secret_stores(settings),
         audit=audit,
         refusals=RefusalTally(audit.write),
         drain=SpoolDrain(database_url, overflow, chain_key=chain_key, moved=moved),

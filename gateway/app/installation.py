@@ -1,5 +1,6 @@
 """Facts of the installation from its settings, for the doctor."""
 
+from gateway.app.secret_stores import build_secret_stores
 from gateway.app.secrets import GatewayKeys
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
@@ -23,6 +24,7 @@ def describe_installation(
         operator_key_length=len(keys.operator_key),
         operator_key_is_generated=settings.operator_key is None,
         cipher=EnvelopeCipher(keys.secret_keys) if keys.secret_keys else None,
+        secret_stores=build_secret_stores(settings),
         tenant_policy=read_decisions(settings.tenant_policy),
         code=code,
     )

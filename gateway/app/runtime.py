@@ -79,7 +79,7 @@ def build_runtime(
     """Build the runtime of a replica; its caches are empty."""
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
     infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
-    secrets = CredentialCache(infrastructure.store, infrastructure.cipher)
+    secrets = CredentialCache(infrastructure.store, infrastructure.cipher, infrastructure.secret_stores)
     tokens, signer, delegations = _build_identities(infrastructure, settings)
     cursors = Cursors(infrastructure.cipher.derive("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
+from gateway.catalog.snapshots.credential_cache import read_outside
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.credentials import (
     AUTHORIZATION,
@@ -25,6 +26,8 @@ from gateway.domain.http.headers import is_private
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.principals import Operator
+from gateway.domain.tenancy.secret_references import SecretReference, fault_of
 from gateway.errors import (
     Conflict,
     CredentialMissing,
@@ -79,6 +82,8 @@ class CredentialDraft:
     issuer: str | None = None
     client_id: str | None = None
     scopes: tuple[str, ...] = ()
+    reference: SecretReference | None = None
+    """The place of the value or password in an outside store."""
 
 
 async def create_credential(
@@ -92,6 +97,7 @@ async def create_credential(
         NameTaken: the tenant has a credential of this name.
         LimitExceeded: the tenant has reached its limit of credentials.
     """
+    _check_reference(catalog, draft, by)
     made, secret = _compose(draft, await _delegation(tenant, catalog, draft))
     entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
@@ -114,6 +120,7 @@ async def replace_credential(
         InvalidBody, ReferenceMissing: as for a new credential.
         PreconditionFailed: the current version matches no expected tag.
     """
+    _check_reference(catalog, draft, by)
     made, secret = _compose(draft, await _delegation(tenant, catalog, draft))
     entry = CatalogChange(action="credential.update", target=draft.name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -125,6 +132,21 @@ async def replace_credential(
         entry.target, entry.detail = current.name, _detail(revised)
         await credentials.save(tenant, db, catalog.sealer, revised, secret)
     return revised
+
+
+async def test_credential(tenant: TenantId, catalog: CatalogContext, name: str) -> SecretReference | None:
+    """Read the secret of a credential as a call would, and return its reference; None if it is stored here.
+
+    Raises:
+        NotFound: the tenant has no such credential.
+        SecretUnreadable: no configured key opens it.
+        SecretUnavailable: the outside store did not return it; the message contains the reason.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        found = await find_credential(tenant, db, name)
+        opened = await credentials.open_named(tenant, db, catalog.sealer, found.name)
+    await read_outside(catalog.store, catalog.secret_stores, tenant, opened)
+    return found.reference
 
 
 async def get_credential(tenant: TenantId, catalog: CatalogContext, name: str) -> StoredCredential:
@@ -254,6 +276,7 @@ async def _exchange(tenant: TenantId, catalog: CatalogContext, draft: Credential
 def _check_members(draft: CredentialDraft) -> None:
     """Refuse members that another kind has, and places where a token cannot be."""
     wanted, possible = _MEMBERS_OF[draft.kind]
+    wanted = tuple(name for name in wanted if name != "value" or draft.reference is None)
     for name in ("audience", "issuer", "client_id", "scopes"):
         if getattr(draft, name) and name not in possible:
             raise refusal(f"/{name}", f"a credential of the kind {draft.kind} has none; leave it out")
@@ -279,6 +302,7 @@ def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[Sto
         created_at=now,
         updated_at=now,
         delegation=delegation,
+        reference=draft.reference,
     )
     return made, Credential(value="") if draft.kind is CredentialKind.ASSERTION else _secret(draft)
 
@@ -299,7 +323,27 @@ def _is_sendable(header: str) -> bool:
     return is_sendable_header(header) and header.lower() not in _NEVER_FILLED and not is_private(header)
 
 
+def _check_reference(catalog: CatalogContext, draft: CredentialDraft, by: Author) -> None:
+    """Refuse a reference of a wrong form, one with a secret beside it, and one that the author may not make."""
+    reference = draft.reference
+    if reference is None:
+        return
+    if draft.value is not None or draft.password is not None:
+        raise refusal("/reference", "a secret is stored here or in an outside store, not both")
+    if draft.kind is CredentialKind.ASSERTION:
+        raise refusal("/reference", "an assertion has no secret; leave it out")
+    if (wrong := fault_of(reference)) is not None:
+        raise refusal(f"/reference/{wrong[0]}", wrong[1])
+    fault = catalog.secret_stores.fault_of(reference, is_operator=isinstance(by.caller, Operator))
+    if fault is not None:
+        raise refusal("/reference", fault)
+
+
 def _secret(draft: CredentialDraft) -> Credential:
+    if draft.reference is not None:
+        if (draft.username is not None) is not (draft.place is CredentialLocation.BASIC):
+            raise refusal("/username", "a basic credential has a user name beside its reference, no other has one")
+        return Credential(username=draft.username, value="")
     is_login = draft.username is not None and draft.password is not None
     if draft.place is CredentialLocation.BASIC:
         if draft.value is not None or not is_login:
@@ -321,4 +365,5 @@ def _detail(made: StoredCredential) -> dict[str, object]:
         "place": made.place.value,
         "field": made.field,
         "origins": list(made.origins),
+        **({} if made.reference is None else {"reference": str(made.reference)}),
     }

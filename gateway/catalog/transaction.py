@@ -26,6 +26,7 @@ from gateway.store.audit import entries
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.secret_stores.stores import SecretStores
 
 log = structlog.get_logger(__name__)
 
@@ -72,6 +73,8 @@ class CatalogContext:
     """Base of the URLs of pages."""
     live_commands: bool = False
     """True if the operator may declare live sources of the kind `command`."""
+    secret_stores: SecretStores = field(default_factory=SecretStores)
+    """Outside stores to which credentials may refer."""
     retention_min_days: int = 30
     """Days for which a tenant has to keep its audit entries, at least."""
 

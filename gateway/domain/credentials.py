@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from gateway.domain.identifiers import CredentialId, IssuerId
+from gateway.domain.tenancy.secret_references import SecretReference
 
 
 class CredentialLocation(StrEnum):
@@ -69,6 +70,8 @@ class StoredCredential:
     updated_at: datetime
     delegation: Delegation | None = None
     """None for a shared credential."""
+    reference: SecretReference | None = None
+    """The place of the secret in an outside store; None if it is stored here."""
 
     @property
     def kind(self) -> CredentialKind:

@@ -15,6 +15,7 @@ PolicyDenied
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
 └── ResultBlocked           a guardrail withholds the result; the call has run
 UpstreamError
+├── SecretUnavailable       the outside store of a secret does not have it, refuses it, or does not answer
 ├── SignInFailed            the provider did not sign the person in, or its response is not valid
 └── LiveSourceFailed        a live source refused the request, or sent something invalid, too large or too late
     └── LiveSourceDetached  the live source is not attached, or its attachment ended before the result
@@ -109,3 +110,9 @@ class ScopeMissing(Forbidden):
     def __init__(self, message: str, *, scopes: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.scopes = scopes
+
+
+class SecretUnavailable(UpstreamError):
+    """The outside store to which a credential refers did not return the secret; nothing was sent."""
+
+    code = "upstream.secret_unavailable"

@@ -14,6 +14,7 @@ from gateway.domain.credentials import CredentialLocation, Delegation, StoredCre
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import CredentialId, TenantId
 from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import NotFound
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
@@ -21,7 +22,7 @@ from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys, secrets, sources
 
-_DELEGATED = "delegation"  # no origin, so it cannot be confused with one
+_DELEGATED, _OUTSIDE = "delegation", "reference"  # no origins, so they cannot be confused with one
 _PUBLIC_COLUMNS = (
     credentials.c.id,
     credentials.c.name,
@@ -29,6 +30,7 @@ _PUBLIC_COLUMNS = (
     credentials.c.field,
     credentials.c.origins,
     credentials.c.delegation,
+    credentials.c.reference,
     credentials.c.version,
     credentials.c.created_at,
     credentials.c.updated_at,
@@ -93,6 +95,7 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
         field=found.field,
         name=found.name,
         delegation=found.delegation,
+        reference=found.reference,
     )
 
 
@@ -109,6 +112,12 @@ async def save(
     done = await db.execute(update(credentials).where(*is_it).values(**sealed).returning(credentials.c.id))
     if done.one_or_none() is None:
         raise NotFound("There is no such credential.")
+
+
+async def referring(tenant: TenantId, db: Db, *, limit: int) -> Sequence[str]:
+    """Names of credentials that refer to outside stores, in order."""
+    wanted = select(credentials.c.name).where(credentials.c.tenant_id == tenant, credentials.c.reference.is_not(None))
+    return list((await db.execute(wanted.order_by(credentials.c.name).limit(limit))).scalars())
 
 
 async def schemes_of(tenant: TenantId, db: Db, name: str) -> Sequence[str]:
@@ -141,6 +150,7 @@ async def _seal(
         "field": credential.field,
         "origins": list(credential.origins),
         "delegation": None if credential.delegation is None else msgspec.to_builtins(credential.delegation),
+        "reference": None if credential.reference is None else msgspec.to_builtins(credential.reference),
         "version": credential.version,
         "data_key_id": key_id,
         "sealed": sealer.seal(tenant, wrapped, plain, *_bound(credential)),
@@ -154,7 +164,8 @@ def _bound(credential: StoredCredential) -> tuple[str, ...]:
     delegation = credential.delegation
     # guard: delegation-sealed
     more = () if delegation is None else (_DELEGATED, msgspec.json.encode(delegation, order="sorted").decode())
-    return ("credential", credential.id, *facts, *credential.origins, *more)
+    outside = () if credential.reference is None else (_OUTSIDE, str(credential.reference))  # guard: reference-sealed
+    return ("credential", credential.id, *facts, *credential.origins, *more, *outside)
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
@@ -181,4 +192,5 @@ def _shown(row: RowMapping) -> StoredCredential:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         delegation=None if row["delegation"] is None else msgspec.convert(row["delegation"], Delegation),
+        reference=None if row["reference"] is None else msgspec.convert(row["reference"], SecretReference),
     )

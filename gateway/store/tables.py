@@ -192,6 +192,7 @@ credentials = Table(
     Column("field", Text, nullable=False),
     Column("origins", ARRAY(Text), nullable=False),
     Column("delegation", JSONB),
+    Column("reference", JSONB),
     Column("version", BigInteger, nullable=False),
     Column("data_key_id", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),

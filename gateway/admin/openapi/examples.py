@@ -98,6 +98,7 @@ _BODIES: Mapping[str, Json] = {
     "GuardrailUpdate": {"enabled": False},
     "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},
     "KeyRotate": {"overlap_s": 86400},
+    "KeyCheck": {"text": "found in a log: mcpg_live_…", "revoke": False},
     "SecretRotate": {"dry_run": True},
     "KeyUpdate": {"name": "agent of the night shift"},
     "LiveSourceAccept": {"names": None},

@@ -197,6 +197,13 @@ class KeyRotate(BodyModel):
     ] = 0
 
 
+class KeyCheck(BodyModel):
+    """A text in which keys were found, such as a line of a log."""
+
+    text: Annotated[str, Field(min_length=1, max_length=65536, description="The text; it is not stored.")]
+    revoke: Annotated[bool, Field(description="True to revoke the keys whose secret the text contains.")] = False
+
+
 class SecretRotate(BodyModel):
     """The re-encryption of everything that an older secret key has sealed."""
 

@@ -21,6 +21,7 @@ from gateway.admin.requests.models import (
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.secret_references import SecretStoreKind
 
 _MOST_RULES = 50
 _MOST_IN_RULE = 100
@@ -184,6 +185,17 @@ class ProfileUpdate(BodyModel):
     exclude: Annotated[Rules | Absent, GIVEN, EXCLUDE] = None
 
 
+class SecretReferenceSent(BodyModel):
+    """The place of a secret in an outside store."""
+
+    store: Annotated[
+        SecretStoreKind,
+        Field(strict=False, description="`file`, `vault`, or `variable`, to which only the operator may refer."),
+    ]
+    path: Annotated[str, Field(min_length=1, max_length=512, description="The path in the place of the tenant.")]
+    field: Annotated[str | None, Field(max_length=512, description="The field of a secret in Vault.")] = None
+
+
 class CredentialReplace(BodyModel):
     """A complete credential. It replaces every part of the previous one, whose secret is never shown."""
 
@@ -217,6 +229,10 @@ class CredentialReplace(BodyModel):
     value: Annotated[SecretText | None, Field(description="The secret; not for `basic`.")] = None
     username: Annotated[UserName | None, Field(description="The user name, for HTTP Basic.")] = None
     password: Annotated[SecretText | None, Field(description="The password, for HTTP Basic.")] = None
+    reference: Annotated[
+        SecretReferenceSent | None,
+        Field(description="The place of the secret in an outside store, instead of `value` or `password`."),
+    ] = None
     origins: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=300)]],
         Field(

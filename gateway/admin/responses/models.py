@@ -17,10 +17,11 @@ from gateway.admin.fields import (
     Id,
     Name,
 )
+from gateway.catalog.identity.leaked_keys import FoundKey
 from gateway.domain.audit import AuditKind
 from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.ceilings import CeilingsInForce
-from gateway.domain.tenancy.keys import Key, KeyState, MintedKey, Scope
+from gateway.domain.tenancy.keys import Key, KeyMatch, KeyState, MintedKey, Scope
 
 
 class ResponseModel(BaseModel):
@@ -94,6 +95,42 @@ class KeyShown(ResponseModel):
             state=key.state,
             old_secret_until=oldest.ends_at,
             last_used_at=key.last_used_at,
+        )
+
+
+class FoundKeyShown(ResponseModel):
+    """A key that was found in a text."""
+
+    id: Id
+    match: Annotated[
+        KeyMatch,
+        Field(
+            description="`current` and `old`: a secret of the key; `other`: the key exists, and the secret is not one "
+            "of its own; `unknown`: no key of this installation."
+        ),
+    ]
+    tenant: Annotated[str | None, Field(description="The slug of the tenant; null for an unknown key.")]
+    key: Annotated[KeyShown | None, Field(description="The key; null for an unknown one.")]
+
+
+class KeysChecked(ResponseModel):
+    """The keys that were found in a text."""
+
+    found: Annotated[Sequence[FoundKeyShown], Field(description="At most 20 keys, in order.")]
+
+    @classmethod
+    def of(cls, found: Sequence[FoundKey]) -> Self:
+        """Build the response from the checked keys."""
+        return cls(
+            found=[
+                FoundKeyShown(
+                    id=one.id,
+                    match=one.match,
+                    tenant=one.slug,
+                    key=None if one.key is None else KeyShown.of(one.key),
+                )
+                for one in found
+            ]
         )
 
 

@@ -11,6 +11,7 @@ from gateway.catalog.snapshots.token_costs import Price
 from gateway.domain.credentials import CredentialKind, CredentialLocation, StoredCredential, TokenExchange
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile
+from gateway.domain.tenancy.secret_references import SecretStoreKind
 
 
 class RuleShown(CopiedModel):
@@ -64,6 +65,22 @@ class ProfileShown(ResponseModel):
         )
 
 
+class SecretReferenceShown(ResponseModel):
+    """The place of a secret in an outside store."""
+
+    store: Annotated[SecretStoreKind, Field(description="The kind of the store.")]
+    path: Annotated[str, Field(description="The path in the tenant's place of the store, or the name of a variable.")]
+    field: Annotated[str | None, Field(description="The field of a secret in Vault.")]
+
+
+class CredentialTested(ResponseModel):
+    """A credential whose secret could be read."""
+
+    reference: Annotated[
+        str | None, Field(description="The place in the outside store; null for a secret that is stored here.")
+    ]
+
+
 class CredentialShown(ResponseModel):
     """A credential without its secret."""
 
@@ -80,6 +97,9 @@ class CredentialShown(ResponseModel):
     client_id: Annotated[str | None, Field(description="The client id of the gateway at the issuer.")] = None
     token_url: Annotated[str | None, Field(description="The token endpoint, from the issuer's metadata.")] = None
     scopes: Annotated[Sequence[str], Field(description="The scopes that the exchange requests.")] = ()
+    reference: Annotated[
+        SecretReferenceShown | None, Field(description="The place of the secret in an outside store; null if none.")
+    ] = None
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -91,6 +111,8 @@ class CredentialShown(ResponseModel):
         if isinstance(terms, TokenExchange):
             members |= {"issuer": terms.issuer_name, "client_id": terms.client_id}
             members |= {"token_url": terms.token_url, "scopes": terms.scopes}
+        if (outside := credential.reference) is not None:
+            members["reference"] = {"store": outside.store, "path": outside.path, "field": outside.field}
         names = ("id", "name", "kind", "place", "field", "origins", "created_at", "updated_at")
         return cls.model_validate({**{name: getattr(credential, name) for name in names}, **members})
 

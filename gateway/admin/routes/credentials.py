@@ -3,17 +3,19 @@
 from functools import partial
 
 from gateway.admin.crud import Noun, each
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import CREDENTIALS
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.lists import CredentialListQuery
 from gateway.admin.requests.models import NoQuery
 from gateway.admin.requests.primitives import CredentialCreate, CredentialReplace
-from gateway.admin.responses.selections import CredentialPage, CredentialShown
+from gateway.admin.responses.selections import CredentialPage, CredentialShown, CredentialTested
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
 from gateway.catalog.credentials import CredentialDraft
 from gateway.domain.credentials import StoredCredential
+from gateway.domain.tenancy.secret_references import SecretReference
 
 _NOUN: Noun[StoredCredential] = Noun(
     one="credential",
@@ -53,6 +55,7 @@ async def _create(admin: AdminDependencies, call: AdminRequest[CredentialReplace
 
 
 def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
+    sent = body.reference
     return CredentialDraft(
         name=name,
         kind=body.kind,
@@ -66,7 +69,14 @@ def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
         username=body.username,
         password=body.password,
         field=body.field,
+        reference=None if sent is None else SecretReference(store=sent.store, path=sent.path, field=sent.field),
     )
+
+
+async def test_credential(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """Read the secret of a credential as a call would; the response does not contain it."""
+    reference = await credentials.test_credential(call.tenant, admin.catalog, call.path["name"])
+    return AdminResponse(content=CredentialTested(reference=None if reference is None else str(reference)))
 
 
 ENDPOINTS = (
@@ -80,5 +90,8 @@ ENDPOINTS = (
     _NOUN.creates(create_credential, CredentialCreate, problems={409, 429}),
     _NOUN.shows("Show a credential, without its secret.", credentials.get_credential),
     _NOUN.upserts(replace_credential, CredentialReplace, problems={409, 429}),
+    _NOUN.acts(
+        "test", test_credential, answers={200: CredentialTested}, problems=frozenset({502}), work=WorkKind.OUTBOUND
+    ),
     _NOUN.deletes("Forget a credential that no handler names.", credentials.remove_credential, problems={409}),
 )

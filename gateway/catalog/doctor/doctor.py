@@ -22,6 +22,7 @@ from gateway.catalog.doctor.environment_checks import (
 from gateway.catalog.doctor.handler_checks import judge_handlers
 from gateway.catalog.doctor.live_source_checks import judge_live_sources
 from gateway.catalog.doctor.policy_checks import judge_policies
+from gateway.catalog.doctor.reference_checks import judge_references
 from gateway.catalog.doctor.secret_key_checks import judge_secret_keys
 from gateway.catalog.doctor.store_checks import judge_database, judge_redis
 from gateway.catalog.identity.secret_keys.status import read_state
@@ -63,6 +64,7 @@ class Doctor:
         if facts is not None and not facts.missing:
             findings += [await self._judge_secrets(), await judge_handlers(installation.database_url)]
             findings += await self._judge_secret_keys()
+            findings.append(await self._judge_references())
             findings.append(await self._judge_code())
             findings.append(await judge_live_sources(installation.database_url))
             findings += await judge_policies(installation.database_url)
@@ -136,6 +138,18 @@ class Doctor:
                     return list(judge_secret_keys(await read_state(store, cipher)))
         except (GatewayError, TimeoutError):
             return [warning("secret_rotation", "the secret keys were not read", _DATABASE_FIRST)]
+
+    async def _judge_references(self) -> Finding:
+        """Finding on credentials that refer to outside stores."""
+        cipher, stores = self._installation.cipher, self._installation.secret_stores
+        if cipher is None or stores is None:
+            return fine("secret_references", "no outside store of secrets is known here")
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                async with Store(self._installation.database_url, pool_size=1) as store:
+                    return await judge_references(store, cipher, stores)
+        except (GatewayError, TimeoutError):
+            return warning("secret_references", "the references were not read in time", _DATABASE_FIRST)
 
 
 async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:

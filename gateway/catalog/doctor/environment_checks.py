@@ -14,6 +14,7 @@ from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts
 from gateway.store.encryption import EnvelopeCipher
 from gateway.upstream.egress.addresses import is_public, read_address
+from gateway.upstream.secret_stores.stores import SecretStores
 
 _MIB = 1 << 20
 _LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
@@ -44,6 +45,8 @@ class Installation:
     operator_key_is_generated: bool = False
     """True if the gateway generated the operator key into the data folder."""
     cipher: EnvelopeCipher | None = field(default=None, repr=False)
+    secret_stores: SecretStores | None = field(default=None, repr=False)
+    """Outside stores of secrets of this replica, unopened."""
     tenant_policy: Policy = PROTECTING
     """The policy of new tenants."""
     code: PythonPrimitives | None = None

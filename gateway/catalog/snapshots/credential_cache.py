@@ -1,25 +1,30 @@
 """Cache of opened credentials for calls: credentials of sources, and named credentials.
 
 A value is used for 15 s, unless the tenant's catalog changes earlier. While the database is unreachable, a value stays
-in use until it is 60 s old.
+in use until it is 60 s old. A secret in an outside store is read there each time, without a database connection; if
+that fails, the call fails, and the next read follows after a second.
 """
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.refusals import SecretUnavailable
 from gateway.errors import DatabaseUnavailable
-from gateway.store import credentials, secrets
+from gateway.store import credentials, secrets, tenants
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
+from gateway.upstream.secret_stores.stores import SecretStores
 
 _FRESH_S = 15.0
 _STALE_S = 60.0
+_FAILED_S = 1.0
 
 _Name = TypeVar("_Name", bound=str)
 _Value = TypeVar("_Value")
@@ -28,9 +33,14 @@ _Value = TypeVar("_Value")
 class CredentialCache:
     """The opened credentials of this replica, for requests to upstreams."""
 
-    def __init__(self, store: Store, sealer: EnvelopeCipher, *, capacity: int = 4096) -> None:
-        self._of_sources = _CachedCredential(store, partial(_open_source, sealer), capacity=capacity)
-        self._named = _CachedCredential(store, partial(_open_named, sealer), capacity=capacity)
+    def __init__(
+        self, store: Store, sealer: EnvelopeCipher, stores: SecretStores | None = None, *, capacity: int = 4096
+    ) -> None:
+        self._of_sources = _CachedCredential(store, partial(_open_source, sealer), _complete, capacity=capacity)
+        finish = partial(read_outside, store, stores or SecretStores())
+        self._named: _CachedCredential[str, NamedCredential | None] = _CachedCredential(
+            store, partial(_open_named, sealer), finish, capacity=capacity
+        )
 
     async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
         """The source's credentials by security scheme.
@@ -46,6 +56,7 @@ class CredentialCache:
 
         Raises:
             SecretUnreadable: the credential was changed, or no configured key opens it.
+            SecretUnavailable: the outside store to which it refers did not return the secret.
             DatabaseUnavailable: PostgreSQL does not respond, and no value of the last 60 s is cached.
         """
         return await self._named.get(tenant, name)
@@ -69,14 +80,43 @@ async def _open_named(sealer: EnvelopeCipher, tenant: TenantId, db: Db, name: st
     return await credentials.open_named(tenant, db, sealer, name)
 
 
+async def read_outside(
+    store: Store, stores: SecretStores, tenant: TenantId, found: NamedCredential | None
+) -> NamedCredential | None:
+    """The credential with its secret, read in the outside store if it refers to one.
+
+    Raises:
+        SecretUnavailable: the store did not return it.
+    """
+    if found is None or found.reference is None:
+        return found
+    async with store.transaction(tenant) as db:
+        owner = await tenants.get(tenant, db)
+    if owner is None:
+        return None
+    value = await stores.read(tenant, owner.slug, found.reference)
+    return replace(found, credential=replace(found.credential, value=value))
+
+
+async def _complete(_: TenantId, found: Mapping[str, Credential]) -> Mapping[str, Credential]:
+    return found
+
+
 class _CachedCredential(Generic[_Name, _Value]):
     """Values by tenant and name: fresh for `_FRESH_S`, and in use for `_STALE_S` while the database is unreachable."""
 
     def __init__(
-        self, store: Store, read: Callable[[TenantId, Db, _Name], Awaitable[_Value]], *, capacity: int
+        self,
+        store: Store,
+        read: Callable[[TenantId, Db, _Name], Awaitable[_Value]],
+        finish: Callable[[TenantId, _Value], Awaitable[_Value]],
+        *,
+        capacity: int,
     ) -> None:
         self._store = store
         self._read = read
+        self._finish = finish
+        self._failed = FairCache[_Name, tuple[float, SecretUnavailable]](capacity)
         self._kept = FairCache[_Name, tuple[float, _Value]](capacity)
         self._changes = 0
 
@@ -85,6 +125,9 @@ class _CachedCredential(Generic[_Name, _Value]):
         found = self._kept.get(tenant, name)
         if found is not None and _age(found) < _FRESH_S:
             return found[1]
+        failed = self._failed.get(tenant, name)
+        if failed is not None and _age(failed) < _FAILED_S:
+            raise failed[1].with_traceback(None)
         changes, asked_at = self._changes, time.monotonic()
         try:
             async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
@@ -94,6 +137,11 @@ class _CachedCredential(Generic[_Name, _Value]):
             if kept is None or _age(kept) > _STALE_S:
                 raise
             return kept[1]
+        try:
+            read = await self._finish(tenant, read)
+        except SecretUnavailable as error:
+            self._failed.put(tenant, name, (time.monotonic(), error))
+            raise
         if changes == self._changes:  # nothing was forgotten while it was being read
             self._kept.put(tenant, name, (asked_at, read))
         return read
@@ -102,11 +150,13 @@ class _CachedCredential(Generic[_Name, _Value]):
         """Drop all values of a tenant."""
         self._changes += 1
         self._kept.drop_tenant(tenant)
+        self._failed.drop_tenant(tenant)
 
     def forget_all(self) -> None:
         """Drop all values."""
         self._changes += 1
         self._kept.clear()
+        self._failed.clear()
 
 
 def _age(read: tuple[float, object]) -> float:

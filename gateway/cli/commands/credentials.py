@@ -11,6 +11,7 @@ from gateway.cli.input.declared_items import create_all, declared, delete_one, r
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
+from gateway.cli.input.references import parse_reference
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.credentials import CredentialKind, CredentialLocation
@@ -29,6 +30,7 @@ _SHOWN = (
     "client_id",
     "token_url",
     "scopes",
+    "reference",
     "created_at",
     "updated_at",
 )
@@ -48,6 +50,7 @@ class CredentialOptions(TypedDict):
     issuer: str | None
     client_id: str | None
     scopes: tuple[str, ...]
+    reference: str | None
 
 
 def credential_options(command: _Command) -> _Command:
@@ -68,6 +71,11 @@ def credential_options(command: _Command) -> _Command:
             help="An origin that receives it; may be repeated. No other origin does.",
         ),
         click.option("--secret", metavar="VALUE", help="The value or password; VALUE may be @FILE or env:NAME."),
+        click.option(
+            "--reference",
+            metavar="STORE:PATH",
+            help="Instead of --secret: file:PATH, vault:PATH#FIELD or variable:NAME, read by the gateway at each use.",
+        ),
         click.option("--username", help="The user name, for basic."),
         click.option("--field", help="The name of the header or query parameter."),
         click.option("--place", type=place, help="The location in a request; for a token: bearer."),
@@ -160,6 +168,16 @@ def delete_credential(context: AdminContext, name: str, yes: bool) -> None:
     delete_one(context, _NOUN, name, is_sure=yes)
 
 
+@credential.command("test")
+@click.argument("name")
+@with_tenant
+def test_credential(context: AdminContext, name: str) -> None:
+    """Read the secret of a credential as a call would, without showing it."""
+    tested = context.admin.send("POST", context.tenant_path(_NOUN, name, "test"))
+    place = text_at(tested, "reference")
+    context.show(tested, lambda: f"the secret of {name} was read" + (f" at {place}" if place else ""))
+
+
 def _fields(options: CredentialOptions) -> JsonObject:
     secret = options["secret"]
     is_delegated = options["kind"] not in (None, CredentialKind.SHARED)
@@ -175,6 +193,7 @@ def _fields(options: CredentialOptions) -> JsonObject:
         "field": options["field"],
         "username": options["username"],
         field_name: None if secret is None else read_secret("--secret", secret),
+        "reference": None if options["reference"] is None else parse_reference(options["reference"]),
         "origins": list(options["origins"]) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}

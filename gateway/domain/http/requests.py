@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gateway.domain.credentials import Delegation
+from gateway.domain.tenancy.secret_references import SecretReference
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +75,8 @@ class NamedCredential:
     delegation: Delegation | None = None
     digest: bytes | None = None
     """The digest for connections; None: of the secret."""
+    reference: SecretReference | None = None
+    """The place of the secret in an outside store; the secret is empty until it was read there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

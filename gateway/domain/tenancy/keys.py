@@ -10,6 +10,7 @@ import re
 import secrets
 import zlib
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -22,7 +23,11 @@ PEPPER_PURPOSE = "pepper"
 LONGEST_OVERLAP_S = 30 * 86400
 """Limit on the overlap of a rotation: a forgotten old secret ends within a month."""
 
+KEY_PATTERN = "mcpg_[a-z]{2,12}_[0-9a-z]{20}_[A-Za-z0-9-]{43}[0-9a-f]{8}"
+"""The form of a key, for secret scanners; docs/keys.md publishes it."""
+
 _FORM = re.compile(r"mcpg_[a-z]{2,12}_(?P<id>[0-9a-z]{20})_[A-Za-z0-9-]{43}(?P<crc>[0-9a-f]{8})")
+_TEXTS = re.compile(KEY_PATTERN)
 
 
 class Scope(StrEnum):
@@ -33,6 +38,15 @@ class Scope(StrEnum):
     APPROVE = "approve"
     AUDIT = "audit"
     PROVIDE = "provide"
+
+
+class KeyMatch(StrEnum):
+    """Relation of a found text to the stored key of its id."""
+
+    CURRENT = "current"
+    OLD = "old"
+    OTHER = "other"
+    UNKNOWN = "unknown"
 
 
 class KeyState(StrEnum):
@@ -130,6 +144,11 @@ def key_id_of(text: str) -> KeyId | None:
     if found is None or _checksum(text[:-8]) != found["crc"]:  # guard: key-checksum
         return None
     return KeyId(f"key_{found['id']}")
+
+
+def find_key_texts(text: str) -> Iterator[str]:
+    """Yield the parts of a text that have the form of a key."""
+    return (found[0] for found in _TEXTS.finditer(text))
 
 
 def digest_key(text: str, pepper: bytes) -> bytes:

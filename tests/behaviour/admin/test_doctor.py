@@ -42,7 +42,7 @@ async def test_the_operator_examines_the_gateway_and_nobody_else(
     assert f"gateway tenant egress SLUG --allow {upstream.authority}" in egress["mend"]
     checks = {finding["check"]: finding["status"] for finding in examined["findings"]}
     assert {check for check, status in checks.items() if status != "ok"} == {"egress", *weak}
-    assert len(checks) == 22
+    assert len(checks) == 23
     for scope in ("admin", "mcp", "audit"):
         key = await gateway.create_key("acme", scope)
         refused = await gateway.http.get("/admin/v1/doctor", headers={"authorization": f"Bearer {key}"})

@@ -201,6 +201,7 @@ _CALLS: Mapping[str, _Call] = {
     "credentials.page": lambda t, db, v: credentials.page(t, db, after=None, limit=100),
     "credentials.count": lambda t, db, v: credentials.count(t, db),
     "credentials.open_named": lambda t, db, v: credentials.open_named(t, db, SEALER, v.credential.name),
+    "credentials.referring": lambda t, db, v: credentials.referring(t, db, limit=9),
     "credentials.schemes_of": lambda t, db, v: credentials.schemes_of(t, db, v.credential.name),
     "credentials.save": lambda t, db, v: credentials.save(t, db, SEALER, v.credential, Credential(value="planted")),
     "credentials.remove": lambda t, db, v: credentials.remove(t, db, v.credential.id),

@@ -133,6 +133,7 @@ async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: 
         "name = 'other'",
         "version = 2",
         """delegation = '{"type": "assertion", "audience": "https://evil.example"}'""",
+        """reference = '{"store": "vault", "path": "x", "field": "y"}'""",
     ):
         column = change.split(" ")[0]
         await execute(database.superuser_url, f"create table kept as select {column} as it from credentials")

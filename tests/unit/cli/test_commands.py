@@ -68,7 +68,7 @@ def test_every_noun_has_its_verbs() -> None:
     """Ours: the command line offers what the design names."""
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
         "tenant": ["ceilings", "create", "delete", "egress", "list", "rename", "show"],
-        "key": ["create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
+        "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
         "issuer": ["create", "delete", "list", "show", "update"],
         "person": ["allow", "deny", "list", "show"],
         "source": ["add", "delete", "list", "overrides", "report", "set", "show", "status", "update"],
@@ -88,7 +88,7 @@ def test_every_noun_has_its_verbs() -> None:
         "resource-template": sorted([*_OF_PRIMITIVES, "set"]),
         "prompt": sorted([*_OF_PRIMITIVES, "set"]),
         "profile": ["create", "delete", "list", "set", "show", "update"],
-        "credential": ["create", "delete", "list", "set", "show", "update"],
+        "credential": ["create", "delete", "list", "set", "show", "test", "update"],
         "webhook": ["create", "delete", "list", "rotate", "show", "test"],
         "webhook-endpoint": [
             "create",

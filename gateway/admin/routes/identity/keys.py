@@ -5,14 +5,16 @@ from datetime import timedelta
 from functools import partial
 
 from gateway.admin.crud import Noun, each, endpoint
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import KEYS
 from gateway.admin.requests.lists import KeyListQuery
-from gateway.admin.requests.models import KeyCreate, KeyRotate, KeyUpdate, NoQuery
-from gateway.admin.responses.models import KeyMinted, KeyPage, KeyShown
+from gateway.admin.requests.models import KeyCheck, KeyCreate, KeyRotate, KeyUpdate, NoQuery
+from gateway.admin.responses.models import KeyMinted, KeyPage, KeysChecked, KeyShown
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.keys import KeyDraft
+from gateway.catalog.identity.leaked_keys import check_text
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key, MintedKey
 
@@ -65,6 +67,12 @@ async def revoke_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
     return await _NOUN.answer(admin, call, await revoke(by=call.by, expected=call.expected))
 
 
+async def check_keys(admin: AdminDependencies, call: AdminRequest[KeyCheck, NoQuery]) -> AdminResponse:
+    """Find keys of this installation in a text, name their tenants, and revoke them if wanted."""
+    found = await check_text(admin.catalog, call.body.text, is_revoking=call.body.revoke, by=call.by)
+    return AdminResponse(content=KeysChecked.of(found))
+
+
 def _minted(key: Key, minted: MintedKey) -> AdminResponse:
     return AdminResponse(content=KeyMinted.with_text(key, minted), tag=tag_of(key))
 
@@ -87,4 +95,14 @@ ENDPOINTS = (
     ),
     _NOUN.acts("end-old-secret", end_old_secret),
     _NOUN.acts("revoke", revoke_key),
+    endpoint(
+        "POST",
+        "/keys/check",
+        check_keys,
+        KeyCheck,
+        NoQuery,
+        {200: KeysChecked},
+        scopes=OPERATOR_ONLY,
+        work=WorkKind.CHECK,
+    ),
 )

@@ -1,13 +1,15 @@
 """`gateway key`: API keys of a tenant's clients."""
 
 from datetime import UTC, datetime
+from typing import TextIO
 
 import click
 
 from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
-from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import DURATION, confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
@@ -121,6 +123,28 @@ def revoke_key(context: AdminContext, key_id: str) -> None:
 def delete_key(context: AdminContext, key_id: str, yes: bool) -> None:
     """Revoke a key and delete it."""
     delete_one(context, _NOUN, key_id, is_sure=yes)
+
+
+@key.command("check")
+@click.argument("file", type=click.File(), default="-")
+@click.option("--revoke", is_flag=True, help="Revoke the keys whose secret the text contains.")
+@with_tenant
+def check_keys(context: AdminContext, file: TextIO, revoke: bool) -> None:
+    """Find keys of this installation in FILE, or in the standard input, and name their tenants; for the operator.
+
+    \b
+    Example:
+      pbpaste | gateway key check
+      gateway key check leaked.log --revoke
+    """
+    checked = context.admin.send("POST", path_of("keys", "check"), {"text": file.read(), "revoke": revoke})
+    found = as_objects(checked.get("found"))
+    rows = [
+        [text_at(one, *place.split(".")) for place in ("id", "match", "tenant", "key.name", "key.state")]
+        for one in found
+    ]
+    shown = render_table(("id", "secret", "tenant", "name", "state"), rows) if rows else "no key was found"
+    context.show(checked, lambda: shown)
 
 
 def _describe(found: JsonObject) -> str:

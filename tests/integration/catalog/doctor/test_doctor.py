@@ -46,6 +46,7 @@ ALL = [
     "secrets",
     "handlers",
     "secret_rotation",
+    "secret_references",
     "code",
     "live_sources",
     "policies",

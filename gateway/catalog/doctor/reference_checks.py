@@ -1,0 +1,36 @@
+"""Doctor check of credentials that refer to outside stores: each secret is read as a call would read it."""
+
+from gateway.catalog.snapshots.credential_cache import read_outside
+from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.errors import GatewayError
+from gateway.store import credentials, tenants
+from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import Store
+from gateway.upstream.secret_stores.stores import SecretStores
+
+_CHECK = "secret_references"
+_MOST_TENANTS = 100
+_MOST_REFERENCES = 50
+
+
+async def judge_references(store: Store, cipher: EnvelopeCipher, stores: SecretStores) -> Finding:
+    """Finding on the references of the first 100 tenants, at most 50 of them; it contains no secret."""
+    read, faults = 0, list[str]()
+    async with store.unscoped() as db:
+        found = await tenants.page(db, after=None, limit=_MOST_TENANTS)
+    async with stores.opened():
+        for tenant in found:
+            async with store.transaction(tenant.id) as db:
+                names = await credentials.referring(tenant.id, db, limit=_MOST_REFERENCES - read)
+            for name in names:
+                read += 1
+                try:
+                    async with store.transaction(tenant.id) as db:
+                        opened = await credentials.open_named(tenant.id, db, cipher, name)
+                    await read_outside(store, stores, tenant.id, opened)
+                except GatewayError as error:
+                    faults.append(f"{tenant.slug}: {name}: {error.message}")
+    if faults:
+        remedy = "put the secret where the credential refers to, or run `gateway credential test NAME` for the reason"
+        return warning(_CHECK, f"secrets in outside stores cannot be read: {listed(faults, most=5)}", remedy)
+    return fine(_CHECK, f"{read} secrets in outside stores were read")

@@ -1,0 +1,62 @@
+"""Check of found texts for API keys of this installation, for the operator: whose key it is, and its end if wanted."""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from gateway.catalog.identity.keys import revoke_key
+from gateway.catalog.transaction import Author, CatalogContext
+from gateway.domain.identifiers import KeyId
+from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeyMatch, KeyState, digest_key, find_key_texts, key_id_of
+from gateway.store.identity import keys
+
+MOST_FOUND = 20
+"""Keys of one text that are checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundKey:
+    """A well-formed key in a text; without a stored key of its id, `slug` and `key` are None."""
+
+    id: KeyId
+    match: KeyMatch
+    slug: str | None = None
+    key: Key | None = None
+
+
+async def check_text(catalog: CatalogContext, text: str, *, is_revoking: bool, by: Author) -> Sequence[FoundKey]:
+    """Find keys in a text, and revoke those whose secret is valid if `is_revoking`.
+
+    A key whose secret does not match is not revoked: its id alone could have been made up.
+    """
+    found: dict[KeyId, str] = {}
+    for one in find_key_texts(text):
+        if (key_id := key_id_of(one)) is not None and len(found) < MOST_FOUND:
+            found.setdefault(key_id, one)
+    async with catalog.store.unscoped() as db:
+        stored = await keys.find(db, list(found))
+    checked = [_check(catalog, key_id, one, stored) for key_id, one in found.items()]
+    if is_revoking:
+        checked = [await _revoke(catalog, one, by) for one in checked]
+    return checked
+
+
+def _check(catalog: CatalogContext, key_id: KeyId, text: str, stored: Mapping[KeyId, tuple[Key, str]]) -> FoundKey:
+    if key_id not in stored or stored[key_id][0].issuer is not None:
+        return FoundKey(id=key_id, match=KeyMatch.UNKNOWN)
+    key, slug = stored[key_id]
+    digests = [digest_key(text, pepper) for pepper in catalog.sealer.derive_all(PEPPER_PURPOSE)]
+    match = KeyMatch.OTHER
+    for secret in key.secrets:
+        if any(hmac.compare_digest(digest, secret.digest) for digest in digests):
+            match = KeyMatch.CURRENT if secret is key.secret else KeyMatch.OLD
+    return FoundKey(id=key_id, match=match, slug=slug, key=key)
+
+
+async def _revoke(catalog: CatalogContext, found: FoundKey, by: Author) -> FoundKey:
+    # guard: leaked-key-proved
+    if found.key is None or found.match is KeyMatch.OTHER or found.key.state is not KeyState.ACTIVE:
+        return found
+    await revoke_key(found.key.tenant, catalog, found.id, by=by)
+    return replace(found, key=replace(found.key, revoked_at=datetime.now(UTC)))

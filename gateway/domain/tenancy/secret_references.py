@@ -1,0 +1,47 @@
+"""References to secrets in outside stores: the store, the place below the tenant's own prefix, and the field."""
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FIELD = re.compile(r"[A-Za-z0-9_.-]+")
+LONGEST = 512
+"""Limit on the characters of a path or field."""
+
+
+class SecretStoreKind(StrEnum):
+    """Kind of an outside store: files, environment variables of the gateway, or a Vault-compatible server."""
+
+    FILE = "file"
+    VARIABLE = "variable"
+    VAULT = "vault"
+
+
+class SecretReference(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of a secret in an outside store; the gateway reads it there for each use, and stores no copy.
+
+    The path of a file or of a secret in Vault is below the prefix of the tenant. For a variable it is the name.
+    """
+
+    store: SecretStoreKind
+    path: str
+    field: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.store}:{self.path}" + (f"#{self.field}" if self.field else "")
+
+
+def fault_of(reference: SecretReference) -> tuple[str, str] | None:
+    """The member of a reference that has a wrong form, and the reason; None if it can be read in principle."""
+    form = _NAME if reference.store is SecretStoreKind.VARIABLE else _PATH
+    # guard: reference-path-form
+    if len(reference.path) > LONGEST or not form.fullmatch(reference.path):
+        return "path", "must be names of letters, digits, _, - and ., joined by /, none of which begins with a dot"
+    if reference.store is not SecretStoreKind.VAULT:
+        return None if reference.field is None else ("field", f"a secret of the store {reference.store} has no field")
+    if not reference.field or len(reference.field) > LONGEST or not _FIELD.fullmatch(reference.field):
+        return "field", "required for vault: the name of the field, of letters, digits, _, - and ."
+    return None

@@ -1,0 +1,1 @@
+"""Outside stores of secrets: files, variables of the gateway, and Vault-compatible servers."""

@@ -1,0 +1,120 @@
+"""Outside stores of secrets, as the operator has configured them: a folder, variables, and a Vault-compatible server.
+
+Each tenant has its own place in a store: the folder or path that is named after its slug. Reads have a time limit and
+a bounded number of slots, of which one tenant gets a share.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+
+from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import SecretUnavailable
+from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
+from gateway.errors import LimitExceeded
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.deadlines import Timeouts
+from gateway.upstream.secret_stores.files import FileRefused, read_secret_file
+from gateway.upstream.secret_stores.vault import VaultClient, VaultSettings
+
+_READ_S = 5.0
+_SLOTS, _QUEUE = 16, 64
+_PORTS = {"http": 80, "https": 443}
+
+
+class SecretStores:
+    """The configured stores; `opened` holds the connections to Vault while its block runs."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path | None = None,
+        variables: frozenset[str] = frozenset(),
+        vault: VaultSettings | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._folder = folder
+        self._variables = variables
+        self._environ = environ
+        self._client: UpstreamClient | None = None
+        self._vault: VaultClient | None = None
+        if vault is not None:
+            patience = Timeouts(connect_s=2.0, first_byte_s=3.0, total_s=4.0)
+            self._client = UpstreamClient(egress_allow=[_authority(vault.url)], patience=patience)
+            self._vault = VaultClient(self._client, vault)
+        self.places = FairSlotPool("reads of secret stores", slots=_SLOTS, queue=_QUEUE, patience_s=_READ_S)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
+        """Open the connections while the block runs."""
+        if self._client is None:
+            yield
+            return
+        async with self._client:
+            yield
+
+    def fault_of(self, reference: SecretReference, *, is_operator: bool) -> str | None:
+        """The reason why an author cannot refer to this; None if it can be read in principle."""
+        if reference.store is SecretStoreKind.VARIABLE:
+            if not is_operator:  # guard: reference-variable-operator
+                return "only the operator may refer to variables of the gateway"
+            is_listed = reference.path in self._variables
+            return None if is_listed else "GATEWAY_SECRET_VARIABLES does not name this variable"
+        if reference.store is SecretStoreKind.FILE:
+            return None if self._folder is not None else "the operator has configured no GATEWAY_SECRET_FOLDER"
+        return None if self._vault is not None else "the operator has configured no GATEWAY_VAULT_URL"
+
+    async def read(self, tenant: TenantId, slug: str, reference: SecretReference) -> str:
+        """The secret of a reference, without line ends at its end.
+
+        Raises:
+            SecretUnavailable: the store does not have it, refuses it, or does not answer in time.
+        """
+        try:
+            async with self.places.hold(tenant):
+                with anyio.fail_after(_READ_S):
+                    value = await self._read(slug, reference)
+        except LimitExceeded:
+            raise SecretUnavailable("too many secrets are being read from outside stores; retry later") from None
+        except TimeoutError:
+            raise SecretUnavailable(f"the store {reference.store} did not answer in time") from None
+        value = value.rstrip("\r\n")
+        if not value:
+            raise SecretUnavailable(f"the secret in the store {reference.store} is empty")
+        return value
+
+    async def _read(self, slug: str, reference: SecretReference) -> str:
+        # the configured stores may have changed since the reference was stored
+        if (fault := self.fault_of(reference, is_operator=True)) is not None:
+            raise SecretUnavailable(fault)
+        if reference.store is SecretStoreKind.VARIABLE:
+            return self._environ.get(reference.path, "")
+        if reference.store is SecretStoreKind.FILE:
+            return await self._read_file(slug, reference.path)
+        assert self._vault is not None
+        return await self._vault.read(slug, reference.path, reference.field or "")  # guard: reference-of-the-tenant
+
+    async def _read_file(self, slug: str, path: str) -> str:
+        assert self._folder is not None
+        read = partial(read_secret_file, self._folder / slug, path)
+        try:
+            content = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
+            return content.decode()
+        except FileRefused as refused:
+            raise SecretUnavailable(str(refused)) from None
+        except UnicodeDecodeError:
+            raise SecretUnavailable("the file is no text in UTF-8") from None
+
+
+def _authority(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or _PORTS.get(parts.scheme, 443)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

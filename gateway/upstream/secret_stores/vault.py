@@ -1,0 +1,141 @@
+"""Client of a Vault-compatible server (HashiCorp Vault, OpenBao): version 2 of the key-value engine, over HTTP.
+
+It signs in with a token, an AppRole or the service account of a Kubernetes pod. It has an upstream client of its own,
+which may dial this one host: so tenants' tools cannot reach it, and tenants' connections are never used for it.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.refusals import SecretUnavailable
+from gateway.errors import GatewayError
+from gateway.upstream.auth.credentials import digest_of
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.serialize.header_checks import is_header_value
+
+KUBERNETES = "kubernetes:"
+"""Prefix of the setting of a role that signs in with the pod's service account."""
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+_LIMIT_BYTES = 256 * 1024
+_OK, _DENIED, _MISSING = 200, frozenset({401, 403}), 404
+_USED_OF_LEASE = 0.8
+_DEFAULT_LEASE_S = 60.0
+_LONGEST_LEASE_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultSettings:
+    """The server, the place of the tenants' secrets, and how the gateway signs in.
+
+    `path` is the mount of the engine and, behind the first slash, the path below which each tenant has its own.
+    """
+
+    url: str
+    path: str
+    token: str | None = field(default=None, repr=False)
+    role: str | None = None
+    secret_id: str | None = field(default=None, repr=False)
+    service_account: Path = _SERVICE_ACCOUNT
+
+
+class VaultClient:
+    """Reads secrets; the token of a sign-in is kept until most of its lease is over."""
+
+    def __init__(self, upstream: UpstreamClient, settings: VaultSettings) -> None:
+        self._upstream = upstream
+        self._settings = settings
+        self._token: tuple[str, float] | None = None
+        self._signing_in = anyio.Lock()
+
+    async def read(self, slug: str, path: str, field_name: str) -> str:
+        """The text of one field of a tenant's secret.
+
+        Raises:
+            SecretUnavailable: it does not exist, the gateway may not read it, or the server did not answer with it.
+        """
+        mount, _, prefix = self._settings.path.partition("/")
+        place = "/".join(part for part in (prefix, slug, path) if part)
+        url = f"{self._settings.url}/v1/{quote(mount, safe='')}/data/{quote(place, safe='/')}"
+        answer = await self._get(url, await self._sign_in())
+        if answer.status in _DENIED and self._settings.token is None:  # the token may have been revoked
+            self._token = None
+            answer = await self._get(url, await self._sign_in())
+        if answer.status in _DENIED:
+            raise SecretUnavailable("vault refuses the gateway's token for this path")
+        if answer.status == _MISSING:
+            raise SecretUnavailable("vault has no secret at this path")
+        if answer.status != _OK:
+            raise SecretUnavailable(f"vault answered with status {answer.status}")
+        stored = _member(_member(_members(answer), "data"), "data")
+        value = stored.get(field_name)
+        if not isinstance(value, str):
+            raise SecretUnavailable("the secret in vault has no text in this field")
+        return value
+
+    async def _get(self, url: str, token: str) -> UpstreamAnswer:
+        headers = (("Accept", "application/json"), ("X-Vault-Request", "true"), ("X-Vault-Token", token))
+        return await self._send(
+            UpstreamRequest(method="GET", url=url, headers=headers, idempotent=True, credential=digest_of((token,)))
+        )
+
+    async def _sign_in(self) -> str:
+        if self._settings.token is not None:
+            return self._settings.token
+        async with self._signing_in:
+            if self._token is not None and self._token[1] > time.monotonic():
+                return self._token[0]
+            method, body = await self._login()
+            request = UpstreamRequest(
+                method="POST",
+                url=f"{self._settings.url}/v1/auth/{method}/login",
+                headers=(("Content-Type", "application/json"), ("X-Vault-Request", "true")),
+                body=msgspec.json.encode(body),
+                credential=digest_of(body.values()),
+            )
+            answer = await self._send(request)
+            auth = _member(_members(answer), "auth")
+            token, lease = auth.get("client_token"), auth.get("lease_duration")
+            if answer.status != _OK or not isinstance(token, str) or not is_header_value(token):
+                raise SecretUnavailable(f"vault refuses the gateway's sign-in by {method} (status {answer.status})")
+            life_s = float(lease) if isinstance(lease, int) and lease > 0 else _DEFAULT_LEASE_S
+            self._token = token, time.monotonic() + min(life_s, _LONGEST_LEASE_S) * _USED_OF_LEASE
+            return token
+
+    async def _login(self) -> tuple[str, Mapping[str, str]]:
+        role = self._settings.role or ""
+        if not role.startswith(KUBERNETES):
+            return "approle", {"role_id": role, "secret_id": self._settings.secret_id or ""}
+        try:
+            account = await anyio.to_thread.run_sync(self._settings.service_account.read_text)
+        except (OSError, UnicodeDecodeError):
+            raise SecretUnavailable("the service account of the pod cannot be read") from None
+        return "kubernetes", {"role": role.removeprefix(KUBERNETES), "jwt": account.strip()}
+
+    async def _send(self, request: UpstreamRequest) -> UpstreamAnswer:
+        try:
+            return await self._upstream.send(request, limit_bytes=_LIMIT_BYTES)
+        except SecretUnavailable:
+            raise
+        except GatewayError as error:
+            raise SecretUnavailable(f"vault cannot be read ({error.code})") from None
+
+
+def _members(answer: UpstreamAnswer) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(answer.body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _member(members: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found: object = members.get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
