@@ -79,7 +79,7 @@ def build_admin(
     """Build the admin API."""
     admin = AdminDependencies(
         catalog=catalog,
-        cursors=Cursors(catalog.sealer.derive("admin cursors")),
+        cursors=Cursors(*catalog.sealer.derive_all("admin cursors")),
         doctor=Doctor(facts),
         verifier=trails[0],
         exporter=trails[1],

@@ -81,7 +81,7 @@ def build_runtime(
     infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
     secrets = CredentialCache(infrastructure.store, infrastructure.cipher, infrastructure.secret_stores)
     tokens, signer, delegations = _build_identities(infrastructure, settings)
-    cursors = Cursors(infrastructure.cipher.derive("cursors"))
+    cursors = Cursors(*infrastructure.cipher.derive_all("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors)
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations)

@@ -59,6 +59,10 @@ class ValueMac:
         named = (name.encode(), *parts)
         return any(hmac.compare_digest(_digest_parts(fresh.copy(), named), mac) for fresh in self._fresh)
 
+    def is_current(self, name: str, *parts: bytes, mac: bytes | None) -> bool:
+        """True if this is the MAC that is made now, rather than one of an older secret key."""
+        return mac is not None and hmac.compare_digest(self.make(name, *parts), mac)
+
 
 def _digest_parts(mac: "hashlib.blake2b", parts: Sequence[bytes]) -> bytes:
     for part in parts:  # guard: seal-of-the-place

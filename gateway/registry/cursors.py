@@ -17,14 +17,15 @@ _MAX_LENGTH = 16 * 1024
 
 
 class Cursors:
-    """Mints and opens the cursors of all lists with one key."""
+    """Mints the cursors of all lists with one key, and opens those of older keys too."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, *older: bytes) -> None:
+        self._keys = (key, *older)
 
     def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
         """The cursor of the page that follows `last`."""
-        return urlsafe_b64encode(self._mac(tenant, profile, listing, last) + last.encode()).decode().rstrip("=")
+        mac = _mac(self._keys[0], tenant, profile, listing, last)
+        return urlsafe_b64encode(mac + last.encode()).decode().rstrip("=")
 
     def open(self, tenant: TenantId, profile: str, listing: str, cursor: str) -> str:
         """Return the last name before the requested page.
@@ -39,11 +40,12 @@ class Cursors:
             last = raw[_MAC_BYTES:].decode()
         except (binascii.Error, ValueError):
             raise InvalidCursor("invalid cursor") from None
-        # guard: cursor-signature
-        if not hmac.compare_digest(raw[:_MAC_BYTES], self._mac(tenant, profile, listing, last)):
+        macs = (_mac(key, tenant, profile, listing, last) for key in self._keys)
+        if not any(hmac.compare_digest(raw[:_MAC_BYTES], mac) for mac in macs):  # guard: cursor-signature
             raise InvalidCursor("invalid cursor")
         return last
 
-    def _mac(self, tenant: TenantId, profile: str, listing: str, last: str) -> bytes:
-        spoken = "\0".join((tenant, profile, listing, last)).encode()  # guard: cursor-of-its-tenant, cursor-of-its-list
-        return hmac.digest(self._key, spoken, hashlib.sha256)[:_MAC_BYTES]
+
+def _mac(key: bytes, tenant: TenantId, profile: str, listing: str, last: str) -> bytes:
+    spoken = "\0".join((tenant, profile, listing, last)).encode()  # guard: cursor-of-its-tenant, cursor-of-its-list
+    return hmac.digest(key, spoken, hashlib.sha256)[:_MAC_BYTES]

@@ -260,6 +260,9 @@ class Sessions:
             self._leases.pop((tenant, session), None)
         elif drops == self._drops and record.is_open:  # no session ended while this one was being read
             self._keep(record)
+            text, mac = _unseal(raw or b"")
+            if not self._seal.is_current(self.keys(tenant, session).record, text, mac=mac):
+                self._spawn(self.replace, record)  # an open session's record does not change any more
         return record
 
     async def _renew(self, tenant: TenantId, session: str, lease: _Lease) -> None:

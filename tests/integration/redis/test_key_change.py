@@ -13,6 +13,7 @@ from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.stores import session_stores
 from gateway.redis.sessions.stream_log import START
 from tests.integration.redis.conftest import ACME, make_record
+from tests.support.replicas import until
 
 OLD, NEW = b"o" * 32, b"n" * 32
 
@@ -55,6 +56,22 @@ async def test_streams_of_sessions_go_on(both: Sequence[EventBus]) -> None:
         await writing.logs.append(keys, "r-1", b"said")
         found = await reading.logs.read(keys, "r-1", START)
         assert [message.text for message in found.messages] == [b"said"]
+
+
+async def test_a_session_in_use_outlives_the_older_key(both: Sequence[EventBus], redis_url: str) -> None:
+    """Ours: a record of the older secret key is sealed again when it is read (IDN-5, SRV-2)."""
+    async with TaskSupervisor() as tasks, EventBus(redis_url, secret=NEW) as later:
+        here, there, alone = (session_stores(each, spawn=tasks.spawn, idle_s=60) for each in (*both, later))
+        record = make_record()
+        await there.sessions.create(record, cap=10)
+        assert await alone.sessions.find(ACME, record.id) is None
+        assert await here.sessions.find(ACME, record.id) == record
+
+        async def is_sealed_again() -> bool:
+            return await alone.sessions.find(ACME, record.id) == record
+
+        await until(is_sealed_again)
+        assert await here.sessions.find(ACME, record.id) == record
 
 
 async def test_what_waits_comes_back(both: Sequence[EventBus]) -> None:

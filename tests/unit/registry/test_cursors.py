@@ -45,3 +45,11 @@ def test_another_key_refuses_it() -> None:
 
     with pytest.raises(InvalidCursor):
         Cursors(b"x" * 32).open(A, "default", "tools", cursor)
+
+
+def test_a_cursor_of_an_older_key_is_opened() -> None:
+    """Ours: a client goes on with its page while the secret key is replaced (IDN-5, RES-3)."""
+    cursor = Cursors(b"o" * 32).mint(A, "default", "tools", "pets")
+    assert Cursors(b"n" * 32, b"o" * 32).open(A, "default", "tools", cursor) == "pets"
+    with pytest.raises(InvalidCursor):
+        Cursors(b"n" * 32).open(A, "default", "tools", cursor)
