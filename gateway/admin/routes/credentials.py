@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from gateway.admin.crud import Noun, each
+from gateway.admin.crud import Noun, each, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import CREDENTIALS
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.lists import CredentialListQuery
-from gateway.admin.requests.models import NoQuery
+from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.primitives import CredentialCreate, CredentialReplace
 from gateway.admin.responses.selections import CredentialPage, CredentialShown, CredentialTested
 from gateway.admin.upserts import Upsert, check_new_name, put
@@ -90,8 +90,15 @@ ENDPOINTS = (
     _NOUN.creates(create_credential, CredentialCreate, problems={409, 429}),
     _NOUN.shows("Show a credential, without its secret.", credentials.get_credential),
     _NOUN.upserts(replace_credential, CredentialReplace, problems={409, 429}),
-    _NOUN.acts(
-        "test", test_credential, answers={200: CredentialTested}, problems=frozenset({502}), work=WorkKind.OUTBOUND
+    endpoint(
+        "POST",
+        f"{_NOUN.item}/test",
+        test_credential,
+        NoBody,
+        NoQuery,
+        {200: CredentialTested},
+        problems=frozenset({502}),
+        work=WorkKind.OUTBOUND,
     ),
     _NOUN.deletes("Forget a credential that no handler names.", credentials.remove_credential, problems={409}),
 )

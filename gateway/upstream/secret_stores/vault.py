@@ -122,7 +122,7 @@ class VaultClient:
 
     async def _send(self, request: UpstreamRequest) -> UpstreamAnswer:
         try:
-            return await self._upstream.send(request, limit_bytes=_LIMIT_BYTES)
+            return await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
         except SecretUnavailable:
             raise
         except GatewayError as error:

@@ -34,6 +34,8 @@ async def test_every_route_answers_as_documented(walk: Walk, upstream: Recording
     await walk.ask("DELETE", "/tenants/acme", 204)
     await walk.ask("GET", "/openapi.json", 200)
     await walk.ask("GET", "/doctor", 200)
+    await walk.ask("GET", "/secrets", 200)
+    await walk.ask("POST", "/secrets/rotate", 200, json={"dry_run": True})
     succeeded = {(method, template) for method, template, status in walk.seen if status < 300}
     assert succeeded | _LINES == walk.documented
 
@@ -80,6 +82,7 @@ async def _walk_keys(walk: Walk) -> None:
     assert (await walk.ask("POST", f"{path}/end-old-secret", 200)).json()["old_secret_until"] is None
     assert (await walk.ask("POST", f"{path}/revoke", 200)).json()["revoked_at"] is not None
     await walk.ask("POST", f"{path}/rotate", 409)
+    await walk.ask("POST", "/keys/check", 200, json={"text": rotated.json()["key"]})
     await walk.ask("DELETE", path, 204)
     await walk.ask("GET", path, 404)
 

@@ -60,6 +60,7 @@ async def _walk_credentials(walk: Walk, upstream: RecordingUpstream) -> None:
     shown = await walk.ask("GET", f"{path}/token", 200)
     assert (await walk.ask("GET", f"{path}/{made.json()['id']}", 200)).json() == shown.json()
     await walk.ask("GET", f"{path}/none", 404)
+    assert (await walk.ask("POST", f"{path}/token/test", 200)).json() == {"reference": None}
     changed = {"place": "header", "field": "X-Key", "value": "other", "origins": [upstream.url]}
     await walk.ask("PUT", f"{path}/token", 200, json=changed, headers={"if-match": made.headers["etag"]})
     await walk.ask("PUT", f"{path}/token", 412, json=changed, headers={"if-match": made.headers["etag"]})

@@ -42,9 +42,9 @@ async def test_what_cannot_be_set_is_said(terminal: Terminal, pets_file: Path) -
         ([], "nothing to set"),
         (["--hint", "safe=yes"], "is no hint"),
         (["--unpin", "id"], "'id' is not pinned"),
-        (["--title", "x", "--default", "title"], "do not go together"),
-        (["--reset", "--title", "x"], "give it alone"),
-        (["--reset", "--show"], "give it alone"),
+        (["--title", "x", "--default", "title"], "cannot be combined with"),
+        (["--reset", "--title", "x"], "give it without other options"),
+        (["--reset", "--show"], "give it without other options"),
     ):
         refused = await terminal.run("tool", "set", "get_pet", *arguments)
         assert (refused.code, said in refused.err) == (2, True), refused.err
