@@ -1,1 +1,1 @@
-"""A multi-tenant MCP gateway: one HTTPS URL per tenant, whatever is behind it."""
+"""A multi-tenant MCP gateway: one HTTPS URL per tenant, for REST APIs, MCP servers and custom primitives."""

@@ -284,7 +284,7 @@ class Provider:
             return {}
         offered = self._find(method, params)
         if offered is None:
-            raise NotFound(f"nothing is offered for {method}")
+            raise NotFound(f"no handler is registered for {method}")
         context = ProviderContext(call_id, messages)
         try:
             return await offered.run(params, context)

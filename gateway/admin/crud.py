@@ -1,6 +1,6 @@
 """The regular endpoints of a noun: list, create, show, replace, change, delete, and actions on one object.
 
-An endpoint's name, path, statuses and entity tag follow from its kind; a table names only what differs.
+The kind of an endpoint determines its name, path, statuses and entity tag; a table contains only the exceptions.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class Remove(Protocol[K_contra]):
 
 
 class Options(TypedDict, total=False):
-    """The fields of an endpoint that have a default and do not follow from its kind."""
+    """Optional fields of an endpoint that its kind does not determine."""
 
     scopes: frozenset[Scope]
     problems: AbstractSet[int]
@@ -78,7 +78,7 @@ class Options(TypedDict, total=False):
 
 
 class AllOptions(Options, total=False):
-    """All fields of an endpoint that have a default."""
+    """All optional fields of an endpoint."""
 
     called: str
     summary: str
@@ -110,7 +110,7 @@ def each(show: Callable[[T], BaseModel]) -> Show[T]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noun(Generic[T]):
-    """One noun of the admin API; `key` is both the path parameter of one object and the attribute that it contains."""
+    """One noun of the admin API; `key` is the path parameter of an object and the name of the matching attribute."""
 
     one: str
     """The noun in the names of operations, such as `key` in `get_key`."""

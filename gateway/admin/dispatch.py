@@ -47,7 +47,7 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestGate:
-    """The parts that check a request before its body is read: authenticator and limits."""
+    """The authenticator and the limits, which check a request before its body is read."""
 
     credentials: Authenticator
     limits: AdminLimits
@@ -145,7 +145,7 @@ def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
 
 
 class DocumentRoute:
-    """The OpenAPI document, generated at the first request. It is public, because it contains nothing about tenants."""
+    """The OpenAPI document, generated at the first request. It is public, because it contains no tenant's data."""
 
     def __init__(self, write: Callable[[], bytes], limits: AdminLimits) -> None:
         self._write = write
@@ -213,7 +213,7 @@ class LineStream(StreamingResponse):
         self._lines = lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the lines. An error cuts the response short; its client sees that the last line is missing."""
+        """Send the lines. After an error the response ends early; the client notices that the end line is missing."""
         try:
             await super().__call__(scope, receive, send)
         finally:

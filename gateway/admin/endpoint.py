@@ -93,7 +93,7 @@ class AdminDependencies:
     verifier: TrailVerifier
     exporter: TrailExporter
     connections: Connections
-    """The connections and the pipeline of clients' calls, for calls that an admin tries."""
+    """The connections and the pipeline of clients' calls, for tried calls."""
     calls: CallPipeline
     secret_keys: SecretRotation
 
@@ -128,7 +128,7 @@ class Endpoint(Generic[B, Q]):
     media_type: str = "application/json"
     """The media type of a response with content."""
     has_tag: bool = False
-    """True if the response has an ETag and a change may require a version with `If-Match`."""
+    """True if the response has an ETag, and changes accept `If-Match`."""
     called: str = ""
 
     @property

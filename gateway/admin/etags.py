@@ -23,12 +23,12 @@ def read_creates_only(header: str | None) -> bool:
         BadInput: the header is not `*`.
     """
     if header is not None and header.strip() != ANY:
-        raise BadInput("If-None-Match of a PUT must be *, which creates and never replaces")
+        raise BadInput("If-None-Match of a PUT must be *, which only creates")
     return header is not None
 
 
 def read_expected(header: str | None) -> Expected:
-    """Return the versions that an If-Match header allows; None without the header. A weak tag allows no version.
+    """Return the versions that an If-Match header accepts; None without the header. A weak tag matches no version.
 
     Raises:
         BadInput: the header does not have the form of RFC 9110.

@@ -1,4 +1,4 @@
-"""Large request bodies: the document or archive is cut out as JSON, and only the small rest becomes objects here.
+"""Large request bodies: the document or archive is extracted as JSON bytes, and only the small rest is decoded.
 
 One scan by `msgspec` finds the member without building its values. The worker that compiles the document checks the
 member by the same rules as every body (`gateway.openapi.worker`).
@@ -13,7 +13,7 @@ from gateway.domain.json_text import load_json, refuse_at
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 
 LARGEST_REST = 1024 * 1024
-"""Maximum bytes of a body beside its document or archive. A body of at most so many bytes is not cut."""
+"""Maximum size of a body without its document or archive, in bytes. Smaller bodies are decoded as a whole."""
 
 _ABSENT = msgspec.Raw(b"")
 _HEAD = 64
@@ -36,7 +36,7 @@ class _Archive(msgspec.Struct):
 
 
 def load_large(raw: bytes) -> object:
-    """Return the value of a body above `LARGEST_REST` bytes; its document or base64 is left as the bytes of its JSON.
+    """Return the value of a body above `LARGEST_REST` bytes, with its document or base64 as JSON bytes.
 
     Raises:
         InvalidBody: the body is not a JSON object, or breaks a rule of `load_json` outside the cut member.
@@ -51,7 +51,7 @@ def load_large(raw: bytes) -> object:
         raise DocumentTooLarge(f"the body has more than {LARGEST_REST} bytes beside its document")
     start = _find(raw, member)
     if len(member) <= LARGEST_REST and raw.find(member, start + 1) >= 0:
-        return load_json(raw)  # which of the two is the member is not known; the body has at most 2 MiB
+        return load_json(raw)  # ambiguous, so the body is decoded as a whole; it has at most 2 MiB
     content = cast("dict[str, Any]", load_json(b"".join([raw[:start], b"null", raw[start + len(member) :]])))
     if is_archive:
         content["archive"]["base64"] = member
@@ -68,15 +68,16 @@ def _scan(raw: bytes, shape: type[M]) -> M:
             "the body must be a JSON object", faults=[Fault(pointer="", reason="must be an object")]
         ) from None
     except RecursionError:
-        refuse_at("nested too deep", raw, 0)
+        refuse_at("is nested too deeply", raw, 0)
     except msgspec.DecodeError as error:
         if found := _AT_BYTE.search(str(error)):
             refuse_at(_AT_BYTE.sub("", str(error)), raw, int(found[1]))
-        refuse_at("the text ends too early, or a string has half of a surrogate pair", raw, len(raw))
+        refuse_at("the text is truncated, or a string has an unpaired surrogate", raw, len(raw))
 
 
 def _find(raw: bytes, member: bytes) -> int:
-    """Return the index of the member. Its beginning is searched first: a search prepares for all that is searched."""
+    """Return the index of the member. Only its beginning is searched first, because `find` scans the needle "
+    "beforehand."""
     start = raw.find(member[:_HEAD])
     while not raw.startswith(member, start):
         start = raw.find(member[:_HEAD], start + 1)

@@ -2,7 +2,8 @@
 
 All counters are in memory. Rates and open requests are checked before a tenant is looked up and before a body is read.
 A body without a declared length is counted after it is read. `gateway.identity.failure_limit` limits failed
-authentications before. The operator's key has its own limits and none by address, so other clients cannot exhaust them.
+authentications earlier. The operator's key has limits of its own, independent of the address, so that other clients
+cannot exhaust them.
 """
 
 import time
@@ -21,7 +22,7 @@ DEFAULT_RATE = 50.0
 BURST_S = 4
 """The burst, in seconds of the rate."""
 BYTES_PER_TOKEN = 4096
-"""Each full 4,096 bytes of a body count as one more request: validating a tool takes about 0.3 ms per KiB."""
+"""Bytes of a body that count as one more request: validating a tool takes about 0.3 ms per KiB."""
 _LONGEST_COST_S = 2.0
 _TENANT, _ADDRESS = 2, 10
 """Rates of a tenant and of an address, as multiples of a key's rate."""
@@ -64,7 +65,7 @@ class AdminLimits:
         return tuple(self._shares.values())
 
     def admit(self, caller: Caller, address: str, *, size: int = 0) -> None:
-        """Count a request whose body has `size` bytes.
+        """Charge a request with a body of `size` bytes to the rates of its key and tenant.
 
         Raises:
             LimitExceeded: the rate of the key, its tenant or the address is exceeded; `retry_after_s` is set.
@@ -78,7 +79,7 @@ class AdminLimits:
         _take(self._addresses, client_network(address), cost, "client address")  # guard: admin-rate-address
 
     def admit_anonymous(self, address: str) -> None:
-        """Count a request that needs no credential.
+        """Charge a request without a credential to the rate of its address.
 
         Raises:
             LimitExceeded: the rate of the address is exceeded.
@@ -97,7 +98,7 @@ class AdminLimits:
         try:
             for name, most, what in _open_request_counters(caller, address):
                 if self._open[name] >= most:  # guard: admin-open-requests
-                    message = f"{most} admin requests of the {what} are open at this replica (the limit)"
+                    message = f"too many concurrent admin requests of the {what} (limit {most} per replica)"
                     raise LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
                 self._open[name] += 1
                 held.append(name)

@@ -50,8 +50,8 @@ _decode = msgspec.json.Decoder(_Described).decode
 class ListRules(Generic[T]):
     """Listing rules of one noun.
 
-    Orders and filters read the item's attribute that has the name of the `sort` value or of the query parameter. In
-    other orders than the first, items of equal values are ordered by `id`.
+    Orders and filters read the item's attribute that has the name of the `sort` value or of the query parameter. The
+    default order needs a unique attribute; in every other order, `id` breaks ties.
     """
 
     name: str

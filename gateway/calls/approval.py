@@ -289,14 +289,14 @@ _TEXTS: Final[Mapping[ApprovalState, str]] = {
     ),
     ApprovalState.APPROVED: "The call is approved ({id}), but the catalog or the key has changed; call again.",
     ApprovalState.DENIED: "A person denied this call ({id}). Do not call again with the same arguments.",
-    ApprovalState.RUNNING: "The approved call ({id}) is being run by another request; its result goes there.",
-    ApprovalState.DONE: "The approved call ({id}) was run by another request. Another run has to be approved again.",
+    ApprovalState.RUNNING: "Another request is running the approved call ({id}) and receives its result.",
+    ApprovalState.DONE: "Another request ran the approved call ({id}). A further run needs a new approval.",
     ApprovalState.UNKNOWN: (
         "The approved call ({id}) was interrupted; it is not known whether it was carried out. "
         "Check that before you call again."
     ),
 }
-_ENDED: Final = "The approval {id} is {state}; nothing was done. Call again to ask for another one."
+_ENDED: Final = "The approval {id} is {state}; nothing was done. Call again to request a new approval."
 
 
 def _describe(call: Invocation, subject: Tool | Primitive, prepared: Prepared) -> CallToApprove:

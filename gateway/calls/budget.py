@@ -60,9 +60,9 @@ class CallBudget:
         """
         self._calls += 1
         if depth >= MOST_NESTED_CALLS:  # guard: recursion-depth
-            raise RecursionRefused(f"more than {MOST_NESTED_CALLS} calls inside each other")
+            raise RecursionRefused(f"calls are nested more than {MOST_NESTED_CALLS} deep")
         if self._calls > MOST_CALLS:  # guard: recursion-width
-            raise RecursionRefused(f"more than {MOST_CALLS} calls inside one")
+            raise RecursionRefused(f"the call made more than {MOST_CALLS} further calls")
 
     def within(self, seconds: float) -> "CallTimeout":
         """Return a block that is cancelled after this many seconds."""

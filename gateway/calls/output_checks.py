@@ -17,7 +17,7 @@ from gateway.handlers.binding import BoundPrompt, BoundResource
 MAX_RESULT_BYTES = 10 * 1024 * 1024
 """The size limit of one answer, in bytes of JSON."""
 
-_ODD_SHAPE = "the handler answered in a form that the protocol does not have"
+_ODD_SHAPE = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _MOST_VALUES = 100
 _LONGEST_VALUE = 4096
@@ -133,7 +133,7 @@ def check_completions(found: Completions) -> Completions:
     """
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
-        raise HandlerFailed(f"{_ODD_SHAPE}: values are texts, and their total a number")
+        raise HandlerFailed(f"{_ODD_SHAPE}: values must be strings, and their total a number")
     shown = tuple(value[:_LONGEST_VALUE] for value in found.values[:_MOST_VALUES])
     _json(shown)
     has_more = found.has_more or len(found.values) > _MOST_VALUES
@@ -164,7 +164,7 @@ def _json(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError):
-        raise HandlerFailed("the handler answered with something that is not JSON") from None
+        raise HandlerFailed("the handler's result is not JSON") from None
 
 
 def _plainly(encoded: bytes) -> bytes:
@@ -177,7 +177,7 @@ def _plainly(encoded: bytes) -> bytes:
 
 def _bounded(encoded: bytes) -> bytes:
     if len(encoded) > MAX_RESULT_BYTES:  # guard: answer-size
-        raise HandlerFailed(f"the handler's answer has more than {MAX_RESULT_BYTES} bytes")
+        raise HandlerFailed(f"the handler's result is larger than {MAX_RESULT_BYTES} bytes")
     return encoded
 
 

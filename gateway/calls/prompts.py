@@ -58,7 +58,7 @@ async def _embed(message: Mapping[str, object], uri: str, call: Invocation) -> l
     try:
         read = await call.read_resource(uri)
     except NotFound:
-        raise HandlerFailed(f"the prompt embeds {uri[:256]!r}, which is not a resource here") from None
+        raise HandlerFailed(f"the prompt embeds {uri[:256]!r}, which is not a resource of this tenant") from None
     block = cast("Mapping[str, object]", message["content"])
     return [{**message, "content": {**block, "resource": content}} for content in read.contents]
 

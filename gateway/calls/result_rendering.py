@@ -33,9 +33,7 @@ LARGEST_TEXT = 256 * 1024
 LARGEST_BYTES = 1024 * 1024
 """The size limit of binary content, in bytes; it applies only if the complete body has been stored for its caller."""
 
-_TOO_MANY_DIGITS = (
-    "the result has an integer of more than 4,300 digits, which the gateway does not read; send it as text"
-)
+_TOO_MANY_DIGITS = "the result has an integer of more than 4,300 digits (the limit); send it as a string"
 CRASHED = "the call failed inside the gateway"
 """The error message for an unexpected exception."""
 
@@ -45,8 +43,8 @@ _NOTHING = b'"content":[],"isError":false'
 _TEXT_START = b'"content":[{"type":"text","text":'
 _END = b'],"isError":false'
 _REPEATED = (
-    "This JSON names a member of an object more than once. Readers differ in which of them counts, so it is shown as "
-    "text only, without structured content."
+    "An object in this JSON has two members of the same name. JSON parsers differ in which one they keep, so the "
+    "result is text only, without structured content."
 )
 
 

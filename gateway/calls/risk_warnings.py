@@ -20,7 +20,7 @@ from gateway.handlers.previews.requests import cut, escape
 
 _EFFECTS: Final[Mapping[str, str]] = {
     "DELETE": "Deletes",
-    "PUT": "Replaces what is stored at",
+    "PUT": "Replaces the data at",
     "PATCH": "Changes parts of",
     "POST": "Sends new data or a command to",
     "GET": "Reads",
@@ -83,7 +83,7 @@ def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown,
     request = prepared.request
     if request is None:
         runner = _RUNNERS.get(subject.origin, "the gateway")
-        yield f"Runs {escape(subject.name)} by {runner}, with the arguments shown; its effects are not all known."
+        yield f"{runner} runs {escape(subject.name)} with these arguments; not all effects are known."
         yield from (f"It {line}" for line in preview.split("\n")[1:] if line.startswith(_ACTS))
     else:
         parts = urlsplit(shown.url)

@@ -192,7 +192,7 @@ class CutBatch:
     async def _apply(self, db: Db, row: CutRow) -> None:
         cut, expected = Cut.sign(row, self.signer), row.last - row.first + 1
         if await cuts.apply(self.tenant, db, cut) != expected:
-            raise Conflict("the database did not remove the entries that the cut names; nothing was removed")
+            raise Conflict("the database did not remove exactly the entries of the cut; the cut was rolled back")
         self.made.append(cut)
         self._removed += expected
 

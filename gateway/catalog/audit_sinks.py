@@ -70,14 +70,14 @@ async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraf
     """Create a sink. It receives the whole trail if `draft.is_whole`, else the entries from now on.
 
     Raises:
-        Forbidden: only the operator may declare a file.
+        Forbidden: only the operator may create a sink of the kind file.
         InvalidBody: the target does not have the form of the kind.
         NameTaken: the tenant has a sink of this name.
         LimitExceeded: the tenant has reached its limit of sinks.
         ReferenceMissing: the credential is missing or for another origin, or the policy does not allow the URL.
     """
     if draft.kind is SinkKind.FILE and not isinstance(by.caller, Operator):  # guard: sink-file-operator
-        raise Forbidden("only the operator may declare a file")
+        raise Forbidden("only the operator may create a sink of the kind file")
     now = datetime.now(UTC)
     made = TrailSink(
         id=new_audit_sink_id(),
@@ -126,7 +126,7 @@ async def update_sink(
         current = await _find(tenant, db, name)
         check_version(current, expected)
         if current.kind is SinkKind.FILE and not isinstance(by.caller, Operator):
-            raise Forbidden("only the operator may change a file")
+            raise Forbidden("only the operator may change a sink of the kind file")
         names = ("name", "kind", "target", "credential", "enabled")
         draft = revise(SinkDraft(**{name: getattr(current, name) for name in names}))
         revised = replace(

@@ -86,4 +86,4 @@ def check_tag(tag: str, expected: Expected) -> None:
     """
     if expected is None or ANY in expected or tag in expected:  # guard: change-of-a-known-version
         return
-    raise PreconditionFailed("the object has changed since; read it again")
+    raise PreconditionFailed("the object has changed; read it again")

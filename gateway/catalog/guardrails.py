@@ -137,7 +137,7 @@ def _faults(rule: GuardrailRule) -> Iterator[Fault]:
     known = PATTERNS.get(rule.check, {})
     for position, name in enumerate(rule.patterns):
         if name not in known:
-            reason = f"is not a pattern of this check; there are: {', '.join(known) or 'none'}"
+            reason = f"is not a pattern of this check; known patterns: {', '.join(known) or 'none'}"
             yield Fault(pointer=f"/patterns/{position}", reason=reason)
 
 

@@ -129,8 +129,10 @@ async def _forget_expired(tenant: TenantId, db: Db, now: datetime) -> None:
 async def _check_room(tenant: TenantId, db: Db, caller: Caller) -> None:
     count, _ = await idempotency.usage(tenant, db, is_operators=isinstance(caller, Operator))
     if count >= MOST_RECORDS:  # guard: idempotency-capped
-        message = f"{MOST_RECORDS} requests with an Idempotency-Key in 24 hours is the limit of a tenant"
-        raise LimitExceeded(f"{message}; send it without one, or wait", retry_after_s=LEASE.total_seconds())
+        message = f"too many requests with an Idempotency-Key (limit {MOST_RECORDS} per tenant in 24 hours)"
+        raise LimitExceeded(
+            f"{message}; send the request without the header, or wait", retry_after_s=LEASE.total_seconds()
+        )
 
 
 def _new_record(
@@ -154,7 +156,7 @@ def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest
         seen = catalog.sealer.open(tenant, record.wrapped, record.request, KIND, record.id, _REQUEST)
     except SecretUnreadable:
         raise AnswerNotKept(
-            "the request under this Idempotency-Key cannot be read any more: see what there is, then use another key"
+            "the stored response for this Idempotency-Key cannot be decrypted; read the object, then use another key"
         ) from None
     if seen != _digest(request.parts):  # guard: idempotency-of-the-request
         raise IdempotencyKeyReused(
@@ -172,7 +174,9 @@ def _open_answer(tenant: TenantId, catalog: CatalogContext, record: IdempotencyR
     if packed is None:
         location = headers.get("location")
         message = f"the request was completed (status {status}), but its answer was too large to store"
-        raise AnswerNotKept(f"{message}; read {location}" if location else f"{message}; see what there is")
+        raise AnswerNotKept(
+            f"{message}; read {location}" if location else f"{message}; list the objects to find the result"
+        )
     return KeptAnswer(status=status, headers=headers, body=zlib.decompress(packed))
 
 

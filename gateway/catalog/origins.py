@@ -19,7 +19,9 @@ def read_origins(given: Sequence[str], *, pointer: str) -> tuple[str, ...]:
     for position, text in enumerate(given):
         origin = find_origin(text)
         if origin is None or urlsplit(text).path not in {"", "/"} or "?" in text or "#" in text:
-            reason = "must be an origin such as https://api.example.com: scheme, host and maybe a port, no path"
+            reason = (
+                "must be an origin such as https://api.example.com: scheme, host and optionally a port, without a path"
+            )
             faults.append(Fault(pointer=f"{pointer}/{position}", reason=reason))
         else:
             origins.add(origin)

@@ -15,9 +15,9 @@ from gateway.store.identity import keys
 
 MOST_PROFILES = 200
 """Limit on the profiles of one tenant."""
-DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="Everything the tenant has.")
+DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="All primitives of the tenant.")
 """The profile that every tenant has. It is not stored."""
-_RESERVED = {DEFAULT_PROFILE: "builtin", "hooks": "the path of webhooks"}
+_RESERVED = {DEFAULT_PROFILE: "builtin", "hooks": "reserved for the path of webhooks"}
 
 
 async def create_profile(tenant: TenantId, catalog: CatalogContext, profile: Profile, *, by: Author) -> Profile:
@@ -137,4 +137,4 @@ async def _refuse_taken(tenant: TenantId, db: Db, name: str) -> None:
 
 def _refuse_default(name: str) -> None:
     if name == DEFAULT_PROFILE:
-        raise Conflict("the profile default is everything the tenant has; make another profile")
+        raise Conflict("the profile default contains all primitives and cannot be changed; create another profile")

@@ -114,7 +114,7 @@ async def record(
         Conflict: another attempt at the same request has taken over; nothing is committed.
     """
     if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):  # guard: idempotency-fenced
-        raise Conflict("the request took too long and was begun again elsewhere; this attempt changed nothing")
+        raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
     await entries.append_change(
         tenant,
         db,

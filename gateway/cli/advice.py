@@ -24,14 +24,14 @@ def explain_no_tools(report: JsonObject) -> str:
         return f"no tool: {_BASE_URL}"
     if all(reason.startswith("not selected") for reason in reasons):
         return "no tool: the --include and --exclude options, or the document's own extensions, leave no operation"
-    return f"no tool: no operation can be one, for example: {clean(reasons[0])}"
+    return f"no tool: every operation was skipped, for example: {clean(reasons[0])}"
 
 
 def advise(report: JsonObject) -> str:
     """Name options that would improve the import; empty if there are none."""
     tokens = number_at(report, "estimated_tokens")
     if count_tools(report) and tokens >= _DEAR_TOKENS:
-        message = f"dear: a client reads about {thousands(tokens)} tokens of tools before its first call; to list less:"
+        message = f"large: clients read about {thousands(tokens)} tokens of tools before the first call; to list fewer:"
         return f"{message}\n" + "\n".join(f"  {line}" for line in render_pairs(_choices(report)).splitlines())
     if count_tools(report) and any(_SERVER.search(reason) for reason in _skipped_reasons(report)):
         return f"for the operations without a server: {_BASE_URL}"
@@ -51,7 +51,7 @@ def _choices(report: JsonObject) -> list[tuple[str, str]]:
     parts = Counter(pattern for pattern in _patterns([text_at(found, "path") for found in made]))
     return [
         ("--expose query", "a few tools that search, describe and call all operations"),
-        *([("--include-method GET", f"{thousands(reads)} {of}, which read")] if 0 < reads < len(made) else []),
+        *([("--include-method GET", f"{thousands(reads)} {of}, which only read")] if 0 < reads < len(made) else []),
         *((f"--include-path '{part}'", f"{thousands(number)} {of}") for part, number in parts.most_common(_CHOICES)),
     ]
 

@@ -20,7 +20,7 @@ def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) 
     for text in given:
         name, equals, raw = text.partition("=")
         if not equals or not name:
-            raise Failure(f"{text!r} is not an argument; write NAME=VALUE", ExitCode.USAGE)
+            raise Failure(f"{text!r} is not an argument; use NAME=VALUE", ExitCode.USAGE)
         if name in arguments:
             raise Failure(f"argument {name!r} is given twice", ExitCode.USAGE)
         arguments[name] = parse_value(raw, pick(schema, "properties", name), root=schema)

@@ -1,10 +1,10 @@
-"""Verifies an exported audit trail: one file that needs Python 3.11 and `cryptography`, and nothing of the gateway.
+"""Verifies an exported audit trail: one file that needs only Python 3.11 and `cryptography`.
 
     python audit_verifier.py EXPORT --key PUBLIC_KEY [--tenant ID] [--heads FILE] [--earlier EXPORT]
 
 Copy this file to a machine that the gateway's operator does not control. EXPORT is what `gateway audit export` wrote,
 PUBLIC_KEY the key that `gateway audit keys` named, noted when the trail was trusted. The exit code is 0 if nothing was
-changed, removed, inserted or reordered since the export, 1 if something was, 2 if the question was wrong.
+changed, removed, inserted or reordered since the export, 1 if something was, 2 for wrong arguments.
 
 Retention removes beginnings of chains; a signed cut line names them, and is compared with the entries of `--earlier`.
 It reads line by line: a trail of any length takes memory only for the names of its chains. `docs/audit.md` describes
@@ -37,7 +37,7 @@ _START: Final = (0, "", "")
 
 
 class Broken(Exception):
-    """The text stops being an export at this line; nothing after it can be believed."""
+    """A line that makes the rest of the export unverifiable."""
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class ExportVerifier:
         line = _parse(raw)
         kind = line.get("type")
         if (self._line == 1) != (kind == "export"):
-            raise Broken("an export begins with its header, and has one")
+            raise Broken("the header must be the first line, and must occur once")
         if self._end is not None and (kind != "seal" or self._sealed == self._line - 1):
             raise Broken("there is a line after the end of the export")
         match kind:
@@ -145,16 +145,16 @@ class ExportVerifier:
         """Check a signature over all lines before it."""
         key = self._keys.get(str(line.get("key")))
         if key is None:
-            raise Broken(f"the seal is of another key: {line.get('key')!r}")
+            raise Broken(f"the seal was made with another key: {line.get('key')!r}")
         seal = {"type": "seal", "lines": self._line - 1, "key": line["key"], "signature": line.get("signature")}
         if raw != json.dumps(seal, separators=(",", ":")).encode() + b"\n":  # guard: verifier-seal-form
-            raise Broken("the seal is not written as the gateway writes it, or counts other lines")
+            raise Broken("the seal is malformed, or its number of lines is wrong")
         digest = self._digest.hexdigest()
         signed = f"gateway audit export {FORMAT}\n{self.result.tenant}\n{self._line - 1}\n{digest}\n".encode()
         try:
             key.verify(bytes.fromhex(str(line["signature"])), signed)  # guard: verifier-seal
         except (InvalidSignature, ValueError):
-            raise Broken(f"lines {self._sealed + 1} to {self._line - 1} are not as they were exported") from None
+            raise Broken(f"lines {self._sealed + 1} to {self._line - 1} differ from the export") from None
         self._sealed = self._line
         self.result.seals += 1
 
@@ -170,7 +170,7 @@ class ExportVerifier:
             if named.setdefault(seq, _text(line, "head")) != line["head"]:
                 self._report(f"two signatures name different entries {seq} of {writer}")
         if signer == f"heads:{_TRAIL}" and self._known_heads.pop(number, mac) != mac:  # guard: verifier-heads
-            self._report(f"signature {number} is not the one that was seen elsewhere")
+            self._report(f"signature {number} differs from the heads file")
 
     def _follow_entry(self, line: Line) -> None:
         writer, seq, mac = _text(line, "writer"), _number(line, "seq"), _text(line, "mac")
@@ -178,17 +178,17 @@ class ExportVerifier:
         self.result.entries += 1
         if self.result.wanted:  # one filter: entries in the order of their ids, their chains have gaps
             if _text(line, "id") <= self._last_id:
-                self._report("the entries are not in the order of their ids")
+                self._report("the entries are not ordered by id")
             self._last_id = line["id"]
             return
         self._step(writer, seq, mac, line)
         named = self._named.get(writer, {}).pop(seq, mac)
         if named != mac:  # guard: verifier-signed-entries
-            self._report(f"entry {seq} of {writer} is not the one that the gateway signed")
+            self._report(f"entry {seq} of {writer} differs from the signed entry")
         if writer == "catalog" and line.get("action") == "audit.cut":
             records = hashlib.sha256(self._batches.pop(seq, b"")).hexdigest()
             if f'"digest":"{records}"' not in _text(line, "detail"):  # guard: verifier-cut-records
-                self._report(f"the records of the cut {seq} are not those that its entry names")
+                self._report(f"the records of the cut {seq} differ from its entry")
 
     def _follow_cut(self, line: Line) -> None:
         """Begin a chain behind what retention removed, if the record is signed and continues the one before."""
@@ -208,7 +208,7 @@ class ExportVerifier:
         self._batches.setdefault(_number(line, "revision"), bytearray()).extend(signature)
         named = self._named.get(writer, {})
         if named.get(last, head[1]) != head[1]:  # guard: verifier-cut-signed-entries
-            self._report(f"the cut of {writer} ends with another entry {last} than the gateway signed")
+            self._report(f"the cut of {writer} ends with an entry {last} that differs from the signed entry")
         self._named[writer] = {number: mac for number, mac in named.items() if number > last}
         if self._earlier.get(writer, head)[0] <= last:
             self._earlier.pop(writer, None)
@@ -240,7 +240,7 @@ class ExportVerifier:
         """Compare what the gateway counted and found with the lines."""
         if line["type"] == "anchor":
             if line.get("ok") is not True:
-                self._report(f"the gateway found its anchor {line.get('state')!r}")
+                self._report(f"the anchor has the state {line.get('state')!r}")
             number, head = _number(line, "number"), _text(line, "head")
             last, mac, _ = self._walked.get(f"heads:{_TRAIL}", _START)
             if last < number or (last == number and mac != head and number > 0):
@@ -249,20 +249,20 @@ class ExportVerifier:
         writer = _text(line, "writer")
         end = (_number(line, "last"), _text(line, "head"))
         if self._walked.get(writer, _START)[:2] != end or self._counts.get(writer, 0) != line.get("entries"):
-            self._report(f"the chain {writer} does not have the end that the gateway names")
+            self._report(f"the chain {writer} ends with another entry than the export declares")
         first = self.result.cuts.get(writer, [_START])[-1][0]
         if writer == "catalog" and any(first < number <= end[0] for number in self._batches):
-            self._report("a cut has records, and no entry")  # guard: verifier-cut-has-an-entry
+            self._report("a cut has records, but no entry")  # guard: verifier-cut-has-an-entry
         if line.get("faults") != 0:
             self._report(f"the gateway found faults in the chain {writer}: {json.dumps(line.get('fault'))}")
 
     def _close(self) -> None:
         if self._end is None or self._sealed != self._line:  # guard: verifier-end
-            raise Broken("the export has no end: lines are missing, or it was cut off")
+            raise Broken("the export has no end line: it is truncated")
         if self._end.get("entries") != self.result.entries:
-            self._report(f"the gateway exported {self._end.get('entries')} entries, here are {self.result.entries}")
+            self._report(f"the export declares {self._end.get('entries')} entries, but contains {self.result.entries}")
         if self._end.get("ok") is not True:
-            self._report("the gateway found faults in the trail when it exported it")
+            self._report("the gateway found faults in the trail at the export")
         if self.result.wanted:
             return
         for writer, named in sorted(self._named.items()):
@@ -272,7 +272,7 @@ class ExportVerifier:
             self._report(f"entry {number} of {writer} was in the earlier export, and is missing")
         last = self._walked.get(f"heads:{_TRAIL}", _START)[0]
         for number in sorted(self._known_heads):
-            self._report(f"signature {number} was seen elsewhere; the export ends with {last}")
+            self._report(f"signature {number} is in the heads file; the export ends with {last}")
         self.result.ends = dict(self._walked)
 
     def _report(self, fault: str) -> None:
@@ -282,7 +282,7 @@ class ExportVerifier:
 def _lines(text: IO[bytes]) -> Iterator[bytes]:
     while raw := text.readline(_LONGEST_LINE):
         if not raw.endswith(b"\n"):
-            raise Broken("the last line is cut off, or a line is too long")
+            raise Broken("the last line is truncated, or a line is too long")
         yield raw
 
 
@@ -307,14 +307,14 @@ def _parse(raw: bytes) -> Line:
 def _text(line: Line, name: str) -> str:
     value = line.get(name)
     if not isinstance(value, str):
-        raise Broken(f"the member {name!r} is missing or no text")
+        raise Broken(f"the member {name!r} is missing or not a string")
     return value
 
 
 def _number(line: Line, name: str) -> int:
     value = line.get(name)
     if type(value) is not int:
-        raise Broken(f"the member {name!r} is missing or no number")
+        raise Broken(f"the member {name!r} is missing or not a number")
     return value
 
 
@@ -346,7 +346,7 @@ def verify_file(
         with earlier.open("rb") as text:
             before = ExportVerifier(public, tenant=tenant).verify(text)
         if not before.is_whole or before.wanted:
-            raise ValueError(f"{earlier} is no whole export of the same keys: {[*before.faults, 'it has a filter'][0]}")
+            raise ValueError(f"{earlier} is no complete export of these keys: {[*before.faults, 'it has a filter'][0]}")
         tenant = before.tenant
     verifier = ExportVerifier(public, tenant=tenant, heads=known, earlier=before.ends if before else {})
     with sys.stdin.buffer if export == "-" else Path(export).open("rb") as text:
@@ -384,8 +384,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("export", help="the file, or - for the standard input")
     parser.add_argument("--key", action="append", required=True, help="a public key of the tenant, in hexadecimal")
     parser.add_argument("--tenant", help="the id that the tenant must have")
-    parser.add_argument("--heads", type=Path, help="a file of heads that left the gateway; they must be in the trail")
-    parser.add_argument("--earlier", type=Path, help="an earlier whole export; its entries must still be there")
+    parser.add_argument("--heads", type=Path, help="a file of heads, which must be in the trail")
+    parser.add_argument("--earlier", type=Path, help="an earlier complete export; its entries must still exist")
     given = parser.parse_args(arguments)
     try:
         found = verify_file(given.export, given.key, tenant=given.tenant, heads=given.heads, earlier=given.earlier)

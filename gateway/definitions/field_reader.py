@@ -78,7 +78,7 @@ class FieldReader:
             faults.add(where, "has to be an object")
         for name in self._members:
             if name not in known:
-                faults.add(where + point(name), f"is not a field that is known here; known are {', '.join(known)}")
+                faults.add(where + point(name), f"is not a known field; known fields: {', '.join(known)}")
 
     def has(self, name: str) -> bool:
         """True if the field was sent."""

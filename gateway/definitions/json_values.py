@@ -64,12 +64,12 @@ class _Copier:
         if isinstance(value, list | tuple):
             elements = cast("list[object]", value)
             return [self.copy(element, (*path, index)) for index, element in enumerate(elements)]
-        raise NotJson(f"is a {type(value).__name__}, which JSON does not have", point(*path))
+        raise NotJson(f"is a {type(value).__name__}, which is not a JSON type", point(*path))
 
 
 def _name(name: object, path: tuple[str | int, ...]) -> str:
     if not isinstance(name, str):
-        raise NotJson("has a name that is not text", point(*path))
+        raise NotJson("has a member name that is not a string", point(*path))
     return _text(name, path)
 
 
@@ -85,5 +85,5 @@ def _text(text: str, path: tuple[str | int, ...]) -> str:
 def _number(number: float, path: tuple[str | int, ...]) -> float:
     is_json = _SMALLEST_INTEGER <= number <= _LARGEST_INTEGER if isinstance(number, int) else math.isfinite(number)
     if not is_json:
-        raise NotJson("is a number that JSON readers do not agree on", point(*path))
+        raise NotJson("is a number that JSON parsers represent differently", point(*path))
     return int(number) if isinstance(number, int) else float(number)

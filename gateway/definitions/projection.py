@@ -49,7 +49,7 @@ def point(value: object, pointer: str) -> object:
         elif elements is not None and _INDEX.fullmatch(token) and int(token) < len(elements):
             value = elements[int(token)]
         else:
-            raise HandlerFailed(f"the answer has nothing at {quote(pointer)}")
+            raise HandlerFailed(f"the response has no value at {quote(pointer)}")
     return value
 
 

@@ -174,7 +174,7 @@ def _refuse_surrogates(value: object) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise _broken("a string has half of a surrogate pair") from None
+        raise _broken("a string has an unpaired surrogate") from None
 
 
 def _find_fault(text: str) -> InvalidBody | None:

@@ -58,7 +58,7 @@ def redis_program() -> Path:
     programs += [] if package is None else [package / "bin" / "redis-server"]
     newest = max(programs, key=_redis_version, default=None)  # of two equal versions, the first
     if newest is None or _redis_version(newest) < _OLDEST_REDIS:
-        raise EmbeddedServerFailed(f"There is no redis-server 6.2 or later. {_INSTALL}")
+        raise EmbeddedServerFailed(f"redis-server 6.2 or later is not installed. {_INSTALL}")
     return newest
 
 

@@ -38,7 +38,7 @@ class Account:
         try:
             return cls(uid=uid, gid=pwd.getpwuid(uid).pw_gid)
         except KeyError:
-            raise EmbeddedServerFailed(f"User {uid} is not in the password file: PostgreSQL cannot run.") from None
+            raise EmbeddedServerFailed(f"User {uid} is not in the password file, so PostgreSQL cannot run.") from None
 
     @classmethod
     def named(cls, name: str) -> "Account":

@@ -100,9 +100,11 @@ def _check_version(data: Path) -> None:
     try:
         found = (data / "PG_VERSION").read_text().strip()
     except OSError as error:
-        raise EmbeddedServerFailed(f"{data} holds no PostgreSQL data that can be read: {error}") from error
+        raise EmbeddedServerFailed(f"{data} contains no readable PostgreSQL data: {error}") from error
     if found != _MAJOR:
-        raise EmbeddedServerFailed(f"{data} was written by PostgreSQL {found}; the gateway brings PostgreSQL {_MAJOR}.")
+        raise EmbeddedServerFailed(
+            f"{data} was written by PostgreSQL {found}; the embedded PostgreSQL has version {_MAJOR}."
+        )
 
 
 class _ReachableFolder:
@@ -156,7 +158,7 @@ async def _prepare(server: Child, sockets: Path) -> None:
         if not await connection.fetchval("select 1 from pg_database where datname = $1", DATABASE):
             await connection.execute(f"create database {DATABASE} owner {OWNER}")
     except asyncpg.PostgresError as error:
-        raise EmbeddedServerFailed(f"PostgreSQL did not take the gateway's roles and database: {error}") from error
+        raise EmbeddedServerFailed(f"PostgreSQL refused to create the gateway's roles or database: {error}") from error
     finally:
         await connection.close()
 
@@ -169,4 +171,4 @@ async def _connect(server: Child, sockets: Path) -> _DriverConnection:
             except (OSError, asyncpg.CannotConnectNowError):
                 await anyio.sleep(0.01)
         raise server.failed()
-    raise EmbeddedServerFailed(f"PostgreSQL did not answer within {_PATIENCE_S:.0f} seconds: {server.tail()}")
+    raise EmbeddedServerFailed(f"PostgreSQL did not respond within {_PATIENCE_S:.0f} seconds: {server.tail()}")

@@ -63,4 +63,4 @@ async def _until_ready(server: Child, socket: Path) -> None:
                 pass
             await anyio.sleep(0.005)
         raise server.failed()
-    raise EmbeddedServerFailed(f"Redis did not answer within {_PATIENCE_S:.0f} seconds: {server.tail()}")
+    raise EmbeddedServerFailed(f"Redis did not respond within {_PATIENCE_S:.0f} seconds: {server.tail()}")

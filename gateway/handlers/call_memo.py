@@ -48,7 +48,7 @@ class CallMemo:
         if "failed" in kept:
             raise UpstreamError(str(kept["failed"]))
         if "value" not in kept:
-            raise HandlerFailed("an answer is too large to store while the client answers a question")
+            raise HandlerFailed("a result is too large to store until the client has answered")
         self._left -= _size(kept)
         return kept["value"]
 

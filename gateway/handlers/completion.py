@@ -70,10 +70,10 @@ class PythonCompleter:
 async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
     answer = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}), call)
     if answer.status >= _FIRST_ERROR:
-        raise UpstreamError(f"The upstream answered with status {answer.status}.")
+        raise UpstreamError(f"The upstream responded with status {answer.status}.")
     found = read_json(answer)
     if not isinstance(found, list):
-        raise HandlerFailed("the upstream answered with something that is not a list of values")
+        raise HandlerFailed("the upstream's response is not a list of values")
     values = [_text(each) for each in cast("list[object]", found)]
     return Completions(values=tuple(values[:_MOST_VALUES]), total=len(values), has_more=len(values) > _MOST_VALUES)
 
@@ -83,4 +83,4 @@ def _text(value: object) -> str:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise HandlerFailed("the upstream answered with something that is not a list of values")
+    raise HandlerFailed("the upstream's response is not a list of values")

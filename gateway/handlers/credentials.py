@@ -30,7 +30,7 @@ def with_credential(request: UpstreamRequest, named: NamedCredential) -> Upstrea
     """
     kind = _KINDS.get(named.place)
     if kind is None:
-        raise CredentialMissing("This version does not know the location of the credential in the request.")
+        raise CredentialMissing("The location of the credential in the request is unknown to this version.")
     if named.delegation is not None:  # guard: delegation-without-caller
         raise CredentialMissing(f"The credential {named.name!r} names the caller, and this request has none.")
     scheme = SchemePlan(name="credential", kind=kind, field=named.field)

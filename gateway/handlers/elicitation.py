@@ -63,4 +63,4 @@ def _sampling(step: SampleStep, variables: Mapping[str, object]) -> dict[str, ob
 
 
 def _malformed() -> HandlerFailed:
-    return HandlerFailed("the client answered a question in a form that the protocol does not have")
+    return HandlerFailed("the client's answer does not have the form that the protocol requires")

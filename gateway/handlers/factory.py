@@ -158,7 +158,7 @@ class HandlerFactory:
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
         """Return the handler of a builtin tool, and True if it may ask the client a question."""
         if self._queries is None:
-            return UnavailableHandler("this gateway has no query tools"), False
+            return UnavailableHandler("the query tools are not available in this process"), False
         return self._queries.handler(tenant, tool), is_interactive(tool)
 
     async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> ResolvedHandler:
@@ -179,7 +179,7 @@ class HandlerFactory:
         completer: Completer | None = None
         if item.origin is PrimitiveOrigin.CODE:
             code = None if self._code is None else self._code.find(family, item.name, snapshot.slug)
-            runs = UnavailableHandler("the code behind this is not part of this gateway") if code is None else code
+            runs = UnavailableHandler("the registered code is not available in this process") if code is None else code
             if code is not None and code.complete is not None:
                 completer = PythonCompleter(code, code.complete, self._threads)
         elif item.origin is PrimitiveOrigin.LIVE:
@@ -201,7 +201,7 @@ class HandlerFactory:
         named = decode_live(item.handler)
         source = snapshot.live_sources.get(named.source)
         if self._live is None or source is None:
-            return UnavailableHandler("the live source behind this is not part of this gateway")
+            return UnavailableHandler("live sources are not available in this process")
         origins = snapshot.http_origins if source.kind is LiveKind.MCP else None
         if origins is not None and not is_among(str(source.settings.get("url")), origins):  # guard: live-origin-called
             return UnavailableHandler("the tenant's policy does not allow requests to the origin of the live source")
@@ -228,4 +228,4 @@ def _read_spec(handler: bytes, family: Family) -> HandlerSpec | UnavailableHandl
         return parse_handler(msgspec.json.decode(handler), family)
     except (BadInput, msgspec.MsgspecError) as wrong:
         reason = shorten(str(wrong), _LONGEST_REASON)
-        return UnavailableHandler(f"the stored handler is not valid in this version and has to be replaced: {reason}")
+        return UnavailableHandler(f"the stored handler is not valid in this version; replace it: {reason}")

@@ -113,7 +113,7 @@ class HttpRequester:
             with anyio.fail_after(self._spec.timeout_s):
                 answer = await self._way.upstream.send(request, tenant=self._way.tenant, limit_bytes=limit_bytes)
         except TimeoutError:
-            raise UpstreamTimeout("The upstream did not answer in time.") from None
+            raise UpstreamTimeout("The upstream did not respond in time.") from None
         if named is not None and stored is not None:
             if answer.status == UNAUTHORISED and self._way.delegations is not None:
                 await self._way.delegations.forget(stored, call.principal, named.credential)
@@ -151,7 +151,7 @@ def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
     try:
         return replace(answer, body=msgspec.json.encode(value), content_type=JSON)
     except (TypeError, ValueError, RecursionError):
-        raise HandlerFailed("the upstream's answer cannot be written as JSON") from None
+        raise HandlerFailed("the upstream's response cannot be written as JSON") from None
 
 
 def _header(name: str, value: str) -> str:

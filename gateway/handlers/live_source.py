@@ -169,7 +169,7 @@ class CallClient:
         """Ask the client. Questions are numbered, so that a call that is run again finds the earlier answers."""
         kind = _QUESTIONS.get(method)
         if kind is None:
-            message = f"the live source sent the request {shorten(method, _LONGEST_NAME)!r}, which is not passed on"
+            message = f"the live source sent the request {shorten(method, _LONGEST_NAME)!r}, which is not forwarded"
             raise CapabilityMissing(message, capability="other")
         self._asked += 1
         key = f"live:{self._asked}"

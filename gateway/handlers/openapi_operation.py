@@ -114,7 +114,7 @@ class OperationHandler:
                 if named.delegation is not None:
                     if self._delegations is None:
                         raise CredentialMissing(
-                            f"The credential {reference!r} names the caller, who is not known here."
+                            f"The credential {reference!r} names the caller, and this request has none."
                         )
                     caller = await self._delegations.resolve(named, call.principal, call.action)
                 found[scheme.name] = named, caller

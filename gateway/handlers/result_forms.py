@@ -181,7 +181,7 @@ class ResourceForm:
 
     def of_nothing(self) -> Contents:
         """Raise HandlerFailed: a resource requires contents."""
-        raise HandlerFailed("the handler ended without an answer")
+        raise HandlerFailed("the handler ended without a result")
 
     def _named(self, block: Mapping[str, object]) -> Mapping[str, object]:
         """Return the content with the URI that was read. The call pipeline refuses a value that is no mapping."""
@@ -223,7 +223,7 @@ class PromptForm:
         """
         text = _text_of(answer)
         if text is None:
-            raise HandlerFailed("the upstream answered with something that is not text")
+            raise HandlerFailed("the upstream's response is not text")
         if is_json(kind_of(answer)):
             value = read_json(answer)
             members = cast("dict[str, object]", value) if isinstance(value, dict) else {}
@@ -248,7 +248,7 @@ class PromptForm:
 
     def of_nothing(self) -> Messages:
         """Raise HandlerFailed: a prompt requires messages."""
-        raise HandlerFailed("the handler ended without an answer")
+        raise HandlerFailed("the handler ended without a result")
 
 
 def to_json(value: object) -> str:
@@ -260,16 +260,16 @@ def to_json(value: object) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
-        raise HandlerFailed("the handler answered with something that is not JSON") from None
+        raise HandlerFailed("the handler's result is not JSON") from None
 
 
 def _text_of(answer: UpstreamAnswer) -> str | None:
     if answer.status >= _FIRST_ERROR:
-        raise UpstreamError(f"The upstream answered with status {answer.status}.")
+        raise UpstreamError(f"The upstream responded with status {answer.status}.")
     return read_text(answer)
 
 
 def _message(result: Mapping[str, Any]) -> str:
     """Return the error text of a failed tool."""
     blocks: Sequence[Mapping[str, object]] = result.get("content") or ({},)
-    return str(blocks[0].get("text") or "a tool that was called failed")
+    return str(blocks[0].get("text") or "a called tool failed")

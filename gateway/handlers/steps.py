@@ -172,7 +172,7 @@ class _Run(Generic[_Answer]):
         if failed:
             return _Ended(self._form.of_answer(failed[0]))
         if not kept:
-            raise HandlerFailed("a request failed before the client was asked")
+            raise HandlerFailed("a request failed in an earlier round of the call")
         self._keep(step.keep_as, kept[0])
         return None
 
@@ -184,7 +184,7 @@ class _Run(Generic[_Answer]):
         except (TypeError, ValueError, RecursionError):
             raise HandlerFailed(f"the value to store as {name!r} is not valid JSON") from None
         if self._left < 0:  # guard: steps-kept
-            raise HandlerFailed(f"the steps keep more than {_MOST_KEPT} bytes")
+            raise HandlerFailed(f"the stored results of the steps are larger than {_MOST_KEPT} bytes together")
         self._variables[name] = value
 
 
@@ -197,11 +197,11 @@ def _value(answer: UpstreamAnswer) -> object:
         return read_json(answer)
     text = read_text(answer)
     if text is None:
-        raise HandlerFailed("the upstream answered with something that steps cannot use: it is not text")
+        raise HandlerFailed("the upstream's response is neither JSON nor text, so steps cannot use it")
     return text
 
 
 def _number(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    raise HandlerFailed("the progress of a call is a number")
+    raise HandlerFailed("the progress of a call must be a number")

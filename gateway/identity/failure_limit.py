@@ -33,7 +33,7 @@ _ALL = 3
 """The rate limit of all addresses together, as a multiple of one address's; beyond it, every address is suspect."""
 _LOG_EVERY_S = 10.0
 
-_CROWDED = "too many credentials from this address wait to be checked; retry later"
+_CROWDED = "too many authentications from this address are pending; retry later"
 
 _Id = TypeVar("_Id", bound=Hashable)
 _Item = TypeVar("_Item")

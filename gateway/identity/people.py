@@ -202,5 +202,5 @@ def _check_rules(token: VerifiedToken, profile: str) -> None:
     """Refuse a person whom no rule of the issuer admits; scopes that a rule wants are named, so that clients ask."""
     if not token.issuer.admits(token.person, profile):
         wanted = token.issuer.scopes_for(token.person, profile)
-        refused = "no rule of the issuer admits this person here; ask the tenant's administrator"
+        refused = "no rule of the issuer admits this person; ask the administrator of the tenant"
         raise ScopeMissing(refused, scopes=wanted)

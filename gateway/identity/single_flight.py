@@ -79,7 +79,7 @@ class SingleFlight(Generic[_Name, _Answer]):
         with anyio.move_on_after(_PATIENCE_S) as patience:
             await self._slots.acquire()
         if patience.cancelled_caught:
-            raise DatabaseUnavailable("Too many keys are being looked up.", retry_after_s=_RETRY_S)
+            raise DatabaseUnavailable("Too many key lookups are pending; retry later.", retry_after_s=_RETRY_S)
         try:
             return await look_up()
         finally:

@@ -146,11 +146,11 @@ class AuditDelivery:
         if sink.credential is not None:
             named = await self.named(delivery.tenant, sink.credential)
             if named is None or not is_among(sink.target, named.origins):
-                raise CredentialMissing("The credential is not stored, or not for this origin.")
+                raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, named)
         answer = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_ANSWER_BYTES)
         if not 200 <= answer.status < 300:
-            raise OSError(f"the endpoint answered with status {answer.status}")
+            raise OSError(f"the endpoint responded with status {answer.status}")
 
     async def _log(self, delivery: SinkDelivery, messages: bytes) -> None:
         """Send messages over one connection, and wait until the receiver has closed it, for at most 5 s."""
@@ -208,4 +208,4 @@ def append_lines(path: Path, lines: bytes) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+    return "no response in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__

@@ -79,7 +79,7 @@ class WatchPoller:
         if watch.credential is not None:
             named = await self.named(look.tenant, watch.credential)
             if named is None or not is_among(watch.url, named.origins):
-                raise CredentialMissing("The credential is not stored, or not for this origin.")
+                raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, named)
         # guard: egress-tenant-of-each-request
         return await self.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)
@@ -102,7 +102,7 @@ def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
     if not _OK <= answer.status < _REDIRECTS:
         is_redirect = _REDIRECTS <= answer.status < _ERRORS and answer.status != _NOT_MODIFIED
         more = "; redirects are not followed" if is_redirect else ""
-        return fail(before, f"the URL answered with status {answer.status}{more}", now=now)
+        return fail(before, f"the URL responded with status {answer.status}{more}", now=now)
     digest = hashlib.sha256(answer.body).digest()
     is_other = before.digest is not None and before.digest != digest
     return Sighting(

@@ -75,7 +75,7 @@ class WebhookSender:
             with anyio.fail_after(ATTEMPT_S):
                 return await self._send(leased, request)
         except TimeoutError:
-            return AttemptOutcome(error=f"the endpoint did not answer within {ATTEMPT_S:g} seconds")
+            return AttemptOutcome(error=f"the endpoint did not respond within {ATTEMPT_S:g} seconds")
         except UpstreamError as error:
             return AttemptOutcome(error=error.message)
 
@@ -89,7 +89,7 @@ class WebhookSender:
                 return AttemptOutcome(status=answer.status)
             more = "; redirects are not followed" if _REDIRECTS <= answer.status < _ERRORS else ""
             return AttemptOutcome(
-                status=answer.status, error=f"the endpoint answered with status {answer.status}{more}"
+                status=answer.status, error=f"the endpoint responded with status {answer.status}{more}"
             )
 
 

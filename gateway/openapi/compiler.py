@@ -108,7 +108,7 @@ class _Compiler:
             chosen.append(operation)
             try:
                 if room <= 0:
-                    raise Unusable(f"the tools before it have {LARGEST_LIST // 1024**2} MiB together; no more are made")
+                    raise Unusable(f"all tools together have more than {LARGEST_LIST // 1024**2} MiB (the limit)")
                 made, losses = self._compile(operation, names[operation.identity])
             except Unusable as unusable:
                 reports.append(report_operation(operation, tool=None, reasons=[unusable.reason]))
@@ -140,7 +140,7 @@ class _Compiler:
         for identity in hints.keys() & known.keys():
             if not grants(known[identity], hints[identity], identity, prefix=self._options.prefix):
                 hint = quote_text(hints[identity])
-                self._warnings.add(identity, f"its tool keeps the name {known[identity]}; the document asks for {hint}")
+                self._warnings.add(identity, f"its tool keeps the name {known[identity]}; the document declares {hint}")
         return name_tools(operations, prefix=self._options.prefix, known=known, hints=hints)
 
     def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
@@ -173,7 +173,7 @@ class _Compiler:
         plan, arguments = plan_request(operation, template, parts)
         schema = compose_input(arguments, self._components, self._examples)
         if name.reason is not None:
-            self._warnings.add(operation.identity, f"its tool is called {name.text}: the plain name {name.reason}")
+            self._warnings.add(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
         made = CompiledOperation(
             identity=operation.identity,
             method=operation.method,
@@ -202,7 +202,7 @@ class _Compiler:
             answers=self._answers(operation),
         )
         unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
-        spelled = () if operation.method.isupper() else ("its method is sent in capitals",)
+        spelled = () if operation.method.isupper() else ("its method is sent in upper case",)
         return parts, [*losses, *mismatches, *unsent, *security.losses, *spelled]
 
     def _output(self, operation: Operation, parts: OperationParts) -> bytes | None:
@@ -225,7 +225,7 @@ class _Compiler:
             try:
                 found.append(self._references.follow(node, "a response"))
             except ExternalReference as outside:
-                self._warnings.add(f"{operation.where}/responses", f"{outside.reason}; the answer may be anything")
+                self._warnings.add(f"{operation.where}/responses", f"{outside.reason}; any response is accepted")
             except Unusable:
                 continue
         return found

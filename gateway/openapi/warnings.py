@@ -22,5 +22,5 @@ class Warnings:
 
     def texts(self) -> tuple[str, ...]:
         """Return the warnings; if some were left out, a last text with their number."""
-        rest = (f"{self._left_out} further warnings are not listed",) if self._left_out else ()
+        rest = (f"{self._left_out} further warnings are omitted",) if self._left_out else ()
         return (*self._texts, *rest)

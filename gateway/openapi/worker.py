@@ -95,7 +95,9 @@ def _guard(task: Task, source: BinaryIO, reply: Callable[[Task, bytes], Iterator
 
 
 def _out_of_memory(task: Task) -> DocumentTooLarge:
-    return DocumentTooLarge(f"Reading the document takes more memory than the {task.memory_bytes // 2**20} MiB it may.")
+    return DocumentTooLarge(
+        f"Reading the document takes more memory than {task.memory_bytes // 2**20} MiB (the limit)."
+    )
 
 
 def _read_value(raw: bytes) -> bytes:

@@ -237,7 +237,7 @@ def _one_object(value: object) -> dict[str, Any] | None:
 async def _refuse_era(request: McpRequest, context: RequestContext) -> None:
     """Refuse GET and DELETE, because 2026-07-28 has no sessions. An unknown revision gets another error."""
     if request.version in MODERN_PROTOCOL_VERSIONS:
-        refused = invalid_request(f"{request.version} has no sessions; this URL takes POST", context.correlation_id)
+        refused = invalid_request(f"{request.version} has no sessions; use POST", context.correlation_id)
         await request.respond(405, refused, headers=((b"allow", b"POST"),))
     else:
         await request.respond(400, unsupported_version_error(request, context))

@@ -46,7 +46,7 @@ class InFlightLimiter:
         if count >= SPARE:
             most = limits.concurrency + streams_of_key(limits.streams) + SPARE
             if count >= most:  # guard: requests-of-one-key
-                message = f"{most} requests of the key are open at this replica, the most that may"
+                message = f"too many concurrent requests of this key (limit {most} per replica); retry later"
                 raise LimitExceeded(message, retry_after_s=_RETRY_S)
         if not self.places.try_take(principal.tenant):  # guard: share-of-open-requests
             raise self.places.refuse(principal.tenant)

@@ -82,7 +82,7 @@ class AuditSpool:
         with self._counting():
             waiting: int | None = await self._keep((stream,), MOST_ENTRIES, *sealed)
         if waiting is None:
-            raise RedisUnavailable("no room for more entries of the audit trail")
+            raise RedisUnavailable("the audit spool in Redis is full")
         self.waiting = waiting
 
     async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:

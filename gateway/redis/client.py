@@ -122,4 +122,4 @@ def translated() -> Generator[None]:
     try:
         yield
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
-        raise RedisUnavailable("Redis does not answer", retry_after_s=1.0) from error
+        raise RedisUnavailable("Redis does not respond", retry_after_s=1.0) from error

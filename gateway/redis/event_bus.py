@@ -170,7 +170,7 @@ class EventBus:
                     self._received_at = now
                     self._receive(message)
                 elif now - self._received_at > _SILENCE_S:
-                    raise RedisUnavailable("Redis keeps the connection but sends nothing")
+                    raise RedisUnavailable("Redis does not respond on an open connection")
         finally:
             self._channels.detach()
             with anyio.move_on_after(_CLOSING_S, shield=True), translated():

@@ -32,7 +32,7 @@ class EnvelopeCipher:
 
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys or not all(keys):
-            raise BrokenSetting("There is no secret key to seal with: set GATEWAY_SECRET_KEYS.")
+            raise BrokenSetting("There is no secret key for encryption: set GATEWAY_SECRET_KEYS.")
         self._keys = tuple(key.encode() for key in dict.fromkeys(keys))
         self._wrapping = {_name_of(key): _derive(key, _WRAPPING) for key in self._keys}
         self._first = next(iter(self._wrapping))
@@ -172,4 +172,4 @@ def _decrypt(key: bytes, sealed: bytes, bound: bytes) -> bytes:
 
 
 def _unreadable() -> SecretUnreadable:
-    return SecretUnreadable("A stored secret cannot be opened by any of the configured secret keys.")
+    return SecretUnreadable("No configured secret key decrypts a stored secret.")

@@ -125,7 +125,8 @@ class Store:
             found = (await db.execute(text("select max(version_num) from alembic_version"))).scalar_one()
         if not isinstance(found, str) or found < SCHEMA:
             raise DatabaseUnavailable(
-                f"The database is at migration {found or 'none'}, this gateway needs {SCHEMA}: run `gateway migrate`."
+                f"The database is at migration {found or 'none'}, but this gateway needs {SCHEMA}: run `gateway "
+                f"migrate`."
             )
 
     async def unsealed_until(self) -> float:
@@ -164,7 +165,9 @@ class Store:
                     if db.sync_connection is not None:  # it was started
                         await db.__aexit__(None, None, None)  # runs to its end even if this task is cancelled
         except exc.TimeoutError:
-            raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None
+            raise DatabaseUnavailable(
+                "All connections to PostgreSQL are in use; retry later.", retry_after_s=RETRY_S
+            ) from None
 
     @asynccontextmanager
     async def _share(self, party: TenantId | None, within_s: float | None) -> AsyncGenerator[None]:
@@ -178,8 +181,8 @@ class Store:
                     await self.places.take(party)
             except (LimitExceeded, TimeoutError):
                 raise DatabaseUnavailable(
-                    f"The tenant uses its share of the connections to PostgreSQL ({self.places.share} of"
-                    f" {self.places.slots} per replica), or all are in use.",
+                    f"The tenant uses its share of the connections to PostgreSQL ({self.places.share} of "
+                    f"{self.places.slots} per replica), or all are in use; retry later.",
                     retry_after_s=RETRY_S,
                 ) from None
         try:
@@ -229,4 +232,4 @@ def _translated_timeout() -> Generator[None]:
 
 
 def _silent() -> DatabaseUnavailable:
-    return DatabaseUnavailable("PostgreSQL does not answer.", retry_after_s=RETRY_S)
+    return DatabaseUnavailable("PostgreSQL does not respond.", retry_after_s=RETRY_S)

@@ -70,8 +70,8 @@ class EndpointHeads:
         try:
             return [bytes(head) for head in msgspec.json.decode(answer.body, type=_StoredHeads).heads]
         except msgspec.MsgspecError:
-            raise UpstreamAnswerBroken("The endpoint for audit heads did not answer with heads in JSON.") from None
+            raise UpstreamAnswerBroken("The endpoint for audit heads did not return heads as JSON.") from None
 
 
 def _refused(answer: UpstreamAnswer) -> UpstreamUnreachable:
-    return UpstreamUnreachable(f"The endpoint for audit heads answered with status {answer.status}.")
+    return UpstreamUnreachable(f"The endpoint for audit heads responded with status {answer.status}.")

@@ -189,7 +189,8 @@ class Bulkhead:
     def _suspended(self, now: float) -> UpstreamSuspended:
         seconds = max(_RETRY_S, math.ceil(self._rests_until - now))
         return UpstreamSuspended(
-            f"The upstream failed {self._failures} times in a row and is left alone; try again in {seconds:g} seconds.",
+            f"The circuit breaker of the upstream is open after {self._failures} consecutive failures;"
+            f" retry in {seconds:g} seconds.",
             retry_after_s=seconds,
         )
 
@@ -224,7 +225,7 @@ class Bulkheads:
 
 def _busy() -> UpstreamBusy:
     return UpstreamBusy(
-        "The tenant has as many calls under way at this upstream as it may have; try again in a moment.",
+        "The tenant has too many concurrent calls to this upstream; retry later.",
         retry_after_s=_RETRY_S,
     )
 

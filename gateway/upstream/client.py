@@ -215,7 +215,7 @@ class UpstreamClient:
     async def _whole(self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None) -> Carried:
         carried = await self._run(request, tenant, limit_bytes or self._limit)
         if carried[2] is not None:  # guard: part-of-an-answer
-            raise UpstreamTimeout("The upstream answered with a stream of events that goes on.")
+            raise UpstreamTimeout("The upstream responded with an endless stream of events.")
         return carried
 
     async def _run_in_bulkhead(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
@@ -236,7 +236,7 @@ class UpstreamClient:
         except asyncio.CancelledError:
             if deadline.withdraw():
                 bulkhead.fail(loop)
-                raise UpstreamTimeout("The upstream did not answer in time.") from None
+                raise UpstreamTimeout("The upstream did not respond in time.") from None
             raise
         except (UpstreamAnswerBroken, UpstreamAnswerTooLarge):
             bulkhead.succeed()
@@ -295,7 +295,7 @@ class UpstreamClient:
     async def _read(self, answer: Response, deadline: Deadline, limit: int) -> tuple[bytes, str | None]:
         """Return the body and, if an event stream was cut, a description of what is missing."""
         if not 200 <= answer.status <= 599:
-            raise UpstreamAnswerBroken("The upstream's answer has a status that no answer can have.")
+            raise UpstreamAnswerBroken("The upstream's response has an invalid status.")
         if answer.has_no_body:
             return b"", None
         declared = answer.content_length
@@ -376,4 +376,4 @@ def _inflated(inflater: Inflater, piece: bytes) -> bytes:
 
 
 def _too_large() -> UpstreamAnswerTooLarge:
-    return UpstreamAnswerTooLarge("The upstream's answer has more bytes than a result may have.")
+    return UpstreamAnswerTooLarge("The upstream's response is larger than a result may be.")

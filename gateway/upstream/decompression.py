@@ -56,7 +56,9 @@ class Inflater:
     def __init__(self, encoding: str, *, limit: int) -> None:
         name = encoding.strip().lower()
         if name not in {"gzip", "x-gzip", "deflate"}:
-            raise UpstreamAnswerBroken("The upstream's answer has a content encoding that was not offered.")
+            raise UpstreamAnswerBroken(
+                "The upstream's response has a content encoding that the request did not accept."
+            )
         self._is_gzip = name != "deflate"
         self._limit = limit
         self._most_in = limit + limit // 100 + _OVERHEAD
@@ -77,7 +79,7 @@ class Inflater:
         """
         self._in += len(data)
         if self._in > self._most_in:  # blocks that inflate to nothing would otherwise go on until the deadline
-            raise UpstreamAnswerTooLarge("The upstream's answer has more compressed bytes than a result may have.")
+            raise UpstreamAnswerTooLarge("The upstream's compressed response is larger than a result may be.")
         if self._stream is None:  # zlib or raw deflate: both are named deflate, the first two bytes distinguish them
             self._head += data
             if len(self._head) < 2:
@@ -99,7 +101,7 @@ class Inflater:
             UpstreamAnswerBroken: the body ended inside the compressed stream.
         """
         if self._in and (self._stream is None or not self._stream.eof):
-            raise UpstreamAnswerBroken("The upstream's answer breaks off inside its content encoding.")
+            raise UpstreamAnswerBroken("The upstream's compressed response is truncated.")
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
     def _pour(self, stream: _Stream, data: bytes) -> bytes:
@@ -109,20 +111,20 @@ class Inflater:
         try:
             piece = stream.decompress(data, _PIECE)
         except zlib.error:
-            raise UpstreamAnswerBroken("The upstream's answer is not in the content encoding it names.") from None
+            raise UpstreamAnswerBroken("The upstream's response is not in its declared content encoding.") from None
         self._is_full = len(piece) == _PIECE and not stream.eof  # zlib may hold more output without needing more input
         if piece:
             self._pieces.append(piece)
             self._out += len(piece)
         # guard: inflate-limit, inflate-ratio
         if self._out > self._limit or (self._out > _RATIO_FROM and self._out > _RATIO * self._in):
-            raise UpstreamAnswerTooLarge("The upstream's answer inflates to more than a result may have.")
+            raise UpstreamAnswerTooLarge("The upstream's decompressed response is larger than a result may be.")
         return stream.unused_data if stream.eof else stream.unconsumed_tail
 
     def _next_member(self, data: bytes) -> _Stream:
         self._members += 1
         if not self._is_gzip or self._members > _MEMBERS or not _MAGIC.startswith(data[:2]):  # guard: inflate-members
-            raise UpstreamAnswerBroken("The upstream's answer goes on after the end of its content encoding.")
+            raise UpstreamAnswerBroken("The upstream's response continues after the end of its content encoding.")
         self._stream = zlib.decompressobj(_GZIP)
         return self._stream
 

@@ -26,11 +26,11 @@ async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tena
         raise DocumentTooLarge(f"The document has more than {limit} bytes.") from None
     if 300 <= answer.status < 400:
         raise FetchFailed(
-            f"The document URL answered with a redirect (status {answer.status}), which is not followed; "
-            "give the URL where the document is."
+            f"The document URL responded with a redirect (status {answer.status}), which is not followed; give the "
+            f"URL of the document itself."
         )
     if answer.status != _OK:
-        raise FetchFailed(f"The document URL answered with status {answer.status}.")
+        raise FetchFailed(f"The document URL responded with status {answer.status}.")
     return answer.body
 
 
@@ -42,7 +42,7 @@ def _read_url(text: str) -> str:
         is_web = url.scheme in {"http", "https"} and bool(url.host)
         sent = str(url.with_fragment(None))
     except ValueError:
-        raise FetchFailed("The document URL is not a URL.") from None
+        raise FetchFailed("The document URL is invalid.") from None
     if not is_web:
         raise FetchFailed("The document URL must start with http:// or https:// and name a host.")
     if has_user:

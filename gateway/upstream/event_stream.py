@@ -65,4 +65,4 @@ class EventStreamReader:
             return f"the stream of events is cut after {self._count:,} events"
         if len(self._body) > self._limit:
             return f"the stream of events is cut after {self._limit:,} bytes"
-        return f"the stream of events did not end within {waited_s:g} seconds; {self._count:,} whole events had come"
+        return f"the stream of events did not end within {waited_s:g} seconds; {self._count:,} complete events arrived"

@@ -61,7 +61,7 @@ class ResponseStream:
                     piece = inflater.take()
                 self._count += len(piece)
                 if self._count > self._limit:  # guard: stream-limit
-                    raise UpstreamAnswerTooLarge("The upstream's answer has more bytes than a result may have.")
+                    raise UpstreamAnswerTooLarge("The upstream's response is larger than a result may be.")
                 if piece:
                     return piece
             self._inflater = None

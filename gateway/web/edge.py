@@ -84,9 +84,13 @@ class _Refusal:
 
 TOO_MANY_HEADERS = _Refusal(431, "http.headers_too_large", "the header is too large")
 URL_TOO_LONG = _Refusal(414, "http.url_too_long", "the URL is too long")
-REPEATED_HEADER = _Refusal(400, "http.header_repeated", "a header that may occur once occurs twice")
-NOT_OUR_HOST = _Refusal(421, "http.host_refused", "this Host is not one this gateway answers to")
-FOREIGN_ORIGIN = _Refusal(403, "http.origin_refused", "pages of this Origin may not call")
+REPEATED_HEADER = _Refusal(400, "http.header_repeated", "a header that must be unique occurs twice")
+NOT_OUR_HOST = _Refusal(
+    421, "http.host_refused", "the Host header names another host; add the host to GATEWAY_ALLOWED_HOSTS"
+)
+FOREIGN_ORIGIN = _Refusal(
+    403, "http.origin_refused", "pages of this Origin are not permitted; add the origin to GATEWAY_ALLOWED_ORIGINS"
+)
 BODY_TOO_SLOW = _Refusal(408, "http.body_too_slow", "the body did not arrive in time")
 
 

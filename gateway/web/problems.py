@@ -134,7 +134,9 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 
 def unexpected_bytes(correlation_id: str) -> bytes:
     """Return the problem document of an unforeseen error."""
-    return problem_bytes(500, GatewayError.code, "internal error; the log has it under this id", correlation_id)
+    return problem_bytes(
+        500, GatewayError.code, "internal error; the gateway's log has it with this correlation id", correlation_id
+    )
 
 
 def _headers(status: int, retry_after_s: float | None) -> dict[str, str]:

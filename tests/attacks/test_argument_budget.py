@@ -139,7 +139,7 @@ def test_a_dear_check_is_not_made_on_the_event_loop(name: str, is_refused: bool)
     assert isinstance(found, Costly)
     assert (found.refusal is not None) is is_refused
     if found.refusal is not None:
-        assert "send less in one call" in found.refusal.reason
+        assert "send less data in one call" in found.refusal.reason
 
 
 def _definition(schema: dict[str, Any]) -> bytes:
@@ -266,7 +266,7 @@ def test_violations_are_collected_of_small_values_only() -> None:
     """Ours: a large argument is named, not searched (ISO-2)."""
     validator = compile_input(_definition({"properties": {"x": {"type": "string"}, "y": {"type": "integer"}}}))
 
-    assert _told(validator.check({"x": ["z" * 20_000]})) == [("/x", "it is too large or too intricate")]
+    assert _told(validator.check({"x": ["z" * 20_000]})) == [("/x", "it is too large or too complex")]
     assert _told(validator.check({"x": ["z" * 20_000], "y": "no"}))[1][0] == "/y"
     assert _told(validator.check({"x": "z" * 20_000, "y": "no"})) == [("/y", '"no" is not of type "integer"')]
 

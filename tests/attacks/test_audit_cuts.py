@@ -272,10 +272,10 @@ def _edit_lines(world: TrailWorld, lines: list[dict[str, Any]], edit: str) -> li
     ("edit", "fault"),
     [
         ("without", "the one before ends with"),
-        ("head", "ends with another entry 4 than the gateway signed"),
-        ("time", "are not those that its entry names"),
+        ("head", "ends with an entry 4 that differs from the signed entry"),
+        ("time", "differ from its entry"),
         ("signature", "is not signed with a given key"),
-        ("action", "a cut has records, and no entry"),
+        ("action", "a cut has records, but no entry"),
     ],
 )
 async def test_sealed_cuts_that_contradict_the_trail_are_found(world: TrailWorld, edit: str, fault: str) -> None:

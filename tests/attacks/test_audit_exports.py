@@ -333,7 +333,7 @@ async def test_the_program_stands_alone(world: TrailWorld, tmp_path: Path) -> No
 
     assert [result.returncode for result in results] == [0, 1, 1, 2, 2], results
     assert results[0].stdout.startswith(b"ok: 13 entries")
-    assert b"are not as they were exported" in results[1].stdout
+    assert b"differ from the export" in results[1].stdout
 
 
 async def test_a_followed_trail_ends_although_it_grows(world: TrailWorld) -> None:

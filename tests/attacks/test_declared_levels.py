@@ -47,7 +47,7 @@ async def test_an_alias_declared_safe_is_judged_as_its_operation(
 
         assert (made["safety"], made["declared_safety"]) == ("safe", "safe")
         shown = (await gateway.admin.get("/tenants/acme/tools/tidy")).json()["safety_reasons"]
-        assert any("policy counts it as dangerous" in reason for reason in shown)
+        assert any("the policy treats it as dangerous" in reason for reason in shown)
         [change] = [one for one in await _entries(gateway, "change") if one["target"] == "tidy"]
         levels = {"safety": "safe", "assessed": "dangerous", "counted": "dangerous"}
         assert levels.items() <= change["detail"].items()

@@ -142,9 +142,9 @@ async def test_an_editor_that_breaks_the_protocol_is_detached(tmp_path: Path, ra
     [
         ([b""], "invalid JSON"),
         ([b"{"], "invalid JSON"),
-        ([b"[]"], "not one of the protocol"),
-        ([b"{}"], "not one of the protocol"),
-        ([b'{"content":3}'], "not one of the protocol"),
+        ([b"[]"], "does not have the form that the protocol requires"),
+        ([b"{}"], "does not have the form that the protocol requires"),
+        ([b'{"content":3}'], "does not have the form that the protocol requires"),
         ([b'{"content":[],"content":[]}'], "invalid JSON"),
         ([b'{"content":[NaN]}'], "invalid JSON"),
         ([b'{"content":["\xff"]}'], "invalid JSON"),
@@ -203,7 +203,7 @@ async def test_silence_ends_in_time(tmp_path: Path) -> None:
     """Ours: an editor that never replies, or replies byte by byte without end, costs one time limit (DYN-1)."""
     async with pretending(tmp_path, ignore) as address, attached(address, timeout_s=0.2) as one:
         for _ in range(3):
-            with pytest.raises(LiveSourceFailed, match="did not answer"):
+            with pytest.raises(LiveSourceFailed, match="did not respond"):
                 await one.call("x")
         assert set(await one.tools()) == {"x"}
 

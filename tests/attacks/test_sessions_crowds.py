@@ -59,7 +59,7 @@ async def test_a_key_has_fifty_streams_where_nothing_was_said(gateway: RunningGa
 
     error = refused.json()["error"]
     assert error["code"] == 42900
-    assert "each key 50" in error["message"]
+    assert "50 per key" in error["message"]
     assert error["data"]["retry_after_s"] > 0
 
 
@@ -88,7 +88,7 @@ async def test_a_key_cannot_take_all_connections(gateway: RunningGateway) -> Non
 
     assert int(refused.headers["retry-after"]) > 0
     assert refused.json()["error"]["code"] == 42900
-    assert "requests of the key are open" in refused.json()["error"]["message"]
+    assert "too many concurrent requests of this key" in refused.json()["error"]["message"]
     assert served.status_code == 200
 
     async def is_free() -> bool:

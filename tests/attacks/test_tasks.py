@@ -116,7 +116,7 @@ async def test_a_flood_of_tasks_is_refused_and_others_go_on(
 
     assert refused
     assert {error["code"] for error in refused} == {42900}
-    assert "tasks of this subject are open" in refused[0]["message"]
+    assert "too many open tasks of this subject" in refused[0]["message"]
     assert (await other.wait(await other.start("errs")))["status"] == "completed"
 
 

@@ -34,7 +34,7 @@ class TalkingPeer:
         self.asked.update(questions)
         answers = {key: self.answers.get(key) or self.answers.get(each.kind) for key, each in questions.items()}
         if None in answers.values():
-            raise ClientSilent("the client gave no answer in time")
+            raise ClientSilent("the client did not answer in time")
         return {key: answer for key, answer in answers.items() if answer is not None}
 
     def recall(self, key: str) -> Any:

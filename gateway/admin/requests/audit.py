@@ -44,7 +44,7 @@ Target = Annotated[
 
 
 class SinkCreate(BodyModel):
-    """A sink: a system outside that receives every entry of the tenant's audit trail, at least once."""
+    """A sink: an external system that receives every entry of the tenant's audit trail at least once."""
 
     name: Annotated[str, Field(pattern=LABEL, description="Unique in the tenant; a DNS label.")]
     kind: Annotated[SinkKind, Field(strict=False, description="`file` is for the operator only.")]
@@ -59,7 +59,7 @@ class SinkCreate(BodyModel):
 
 
 class SinkUpdate(BodyModel):
-    """Changes of a sink; absent fields keep their value, and the sink its place in the trail."""
+    """Changes of a sink; absent fields keep their value, and the sink keeps its position in the trail."""
 
     target: Annotated[Target | Absent, GIVEN] = None
     credential: Annotated[
@@ -94,6 +94,6 @@ class RetentionReplace(BodyModel):
 
 
 class RetentionQuery(QueryModel):
-    """A retention to try; nothing is stored or removed."""
+    """A retention to evaluate; nothing is stored or removed."""
 
     days: Annotated[_Days | Absent, Field(description="Report the entries that this retention would remove.")] = None

@@ -75,7 +75,7 @@ CallerCredential = Annotated[
 
 
 class LiveSourceReplace(BodyModel):
-    """A live source; values that are not sent have their default."""
+    """A live source; absent fields have their default."""
 
     kind: Kind
     settings: Annotated[Settings, Field(default_factory=dict[str, object])]
@@ -99,7 +99,7 @@ class LiveSourceCreate(LiveSourceReplace):
 
 
 class LiveSourceUpdate(BodyModel):
-    """Changes of a live source; absent fields keep their value, sent ones are replaced whole."""
+    """Changes of a live source; absent fields keep their value, and a sent field replaces the whole value."""
 
     settings: Annotated[Settings | Absent, GIVEN] = None
     prefix: ToolPrefix = None

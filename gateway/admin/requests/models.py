@@ -108,7 +108,7 @@ class BodyModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
     media_types: ClassVar[Sequence[str]] = ("application/json",)
     is_optional: ClassVar[bool] = False
-    """True if a request without a body is one without fields."""
+    """True if an absent body is treated as an empty object."""
 
     def sent(self) -> dict[str, Any]:
         """Return the fields that were sent, by name."""

@@ -21,7 +21,7 @@ Paths = Annotated[list[Path], Field(min_length=1, max_length=_MOST_PATHS)]
 
 
 class HintsSent(BodyModel):
-    """A tool's annotations for clients (hints about its effects). Hints that are not sent have the document's."""
+    """A tool's annotations for clients (hints about its effects). Absent hints have the value of the document."""
 
     readOnlyHint: Annotated[bool | None, Field(description="True if the tool only reads.")] = None  # noqa: N815  # the protocol's own names
     destructiveHint: Annotated[bool | None, Field(description="True if the tool may delete or overwrite data.")] = None  # noqa: N815
@@ -32,7 +32,7 @@ class HintsSent(BodyModel):
 
 
 class ResultSent(BodyModel):
-    """The reduction of a result: `pointer` selects a part, then only paths of `keep` stay, then paths of `drop` go."""
+    """The projection of a result: `pointer` selects a part, `keep` lists the paths to keep, `drop` those to remove."""
 
     pointer: Annotated[
         Pointer | None,

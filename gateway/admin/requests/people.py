@@ -31,7 +31,7 @@ Enabled = Annotated[bool, Field(description="False refuses its tokens.")]
 
 
 class AdmissionRuleGiven(BodyModel):
-    """A rule that admits people: those to whom every given condition applies; without a condition, all."""
+    """A rule that admits people who match every given condition; without a condition, all people."""
 
     group: Annotated[Condition, Field(description="A group of the person.")] = None
     scope: Annotated[Condition, Field(description="A scope of the token.")] = None

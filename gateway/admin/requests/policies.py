@@ -25,7 +25,7 @@ AsShown = Annotated[
 
 
 class ConditionSent(BodyModel):
-    """A condition on one argument. A missing argument, or one of another type, takes the stricter decision."""
+    """A condition on one argument. If the argument is missing or has another type, the stricter decision applies."""
 
     pointer: Annotated[
         str, Field(min_length=1, max_length=512, pattern=POINTER, description="JSON Pointer into the arguments.")
@@ -38,7 +38,7 @@ class ConditionSent(BodyModel):
 
 
 class PolicyRuleSent(BodyModel):
-    """A rule: the decision for the calls that match every member that is sent."""
+    """A rule: the decision for calls that match every sent member."""
 
     tool: Annotated[
         Text | None,
@@ -70,9 +70,8 @@ Recorded = Annotated[
 
 
 class RecordingRuleSent(BodyModel):
-    """The arguments that the audit trail contains of calls that match `tool` and `source`, by JSON Pointer.
-
-    `*` in a pointer is any member or element. `drop` counts before `hash`, and `hash` before `keep`.
+    """The arguments, by JSON Pointer, that the audit trail records of calls that match `tool` and `source`. `*` in a
+    pointer matches any member or element. `drop` takes precedence over `hash`, and `hash` over `keep`.
     """
 
     tool: Annotated[Text | None, Field(description="Name or shell pattern of a tool, prompt or resource URI.")] = None

@@ -107,7 +107,7 @@ class ExplainAs(BodyModel):
 
 
 class ToolExplain(BodyModel):
-    """A tool call to explain; it is not made."""
+    """A tool call to explain without making it."""
 
     arguments: Annotated[
         dict[str, object],

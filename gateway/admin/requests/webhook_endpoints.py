@@ -35,7 +35,7 @@ Enabled = Annotated[
 
 
 class WebhookEndpointCreate(BodyModel):
-    """An endpoint, at which a system of the tenant receives signed events."""
+    """An endpoint of the tenant's own system, which receives signed events."""
 
     name: EndpointName
     url: EndpointUrl

@@ -41,7 +41,7 @@ class GuardrailExplained(ResponseModel):
 
 
 class LimitsExplained(ResponseModel):
-    """The limits that the call would count against; the explanation does not."""
+    """The limits that the call counts against; the explanation itself does not count."""
 
     calls_per_second: Annotated[float, Field(description="Calls per second.")]
     burst: Annotated[int, Field(description="The number of calls that may arrive at once.")]

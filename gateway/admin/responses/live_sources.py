@@ -38,7 +38,7 @@ class LiveStatusShown(CopiedModel):
 
 
 class LiveCountsShown(CopiedModel):
-    """Numbers of the primitives of a live source: those that clients have by family, and the others by reason."""
+    """Numbers of the primitives of a live source: visible ones by family, the others by reason."""
 
     tools: Annotated[int, Field(description="The number of tools that clients see.")]
     resources: Annotated[int, Field(description="The number of resources that clients see.")]
@@ -184,7 +184,7 @@ def _facts(overview: LiveOverview) -> dict[str, Any]:
 
 
 def _shown_settings(source: LiveSource) -> Json:
-    """The settings with null in place of each value of `env`, which may be secret."""
+    """The settings; null replaces each value of `env`, because it may be secret."""
     variables = as_object(source.settings.get("env"))
     if variables is None:
         return source.settings

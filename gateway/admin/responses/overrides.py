@@ -41,7 +41,7 @@ class OverrideShown(ResponseModel):
 
 
 class KeptOverrideShown(OverrideShown):
-    """An override of a tool of a source, and the name of that tool."""
+    """The override of a source's tool, and the name of the tool."""
 
     tool: Annotated[
         str | None, Field(description="The name of the tool; null while the document has no such operation.")

@@ -14,7 +14,7 @@ from gateway.domain.tenancy.keys import Key
 
 
 class AdmissionRuleShown(CopiedModel):
-    """A rule that admits people: those to whom every condition applies that is not null."""
+    """A rule that admits people who match every condition except null ones."""
 
     group: Annotated[str | None, Field(description="A group of the person.")]
     scope: Annotated[str | None, Field(description="A scope of the token.")]

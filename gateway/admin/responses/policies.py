@@ -19,7 +19,7 @@ class ConditionShown(CopiedModel):
 
 
 class PolicyRuleShown(ResponseModel):
-    """A rule: the decision for the calls that match every member that is not null."""
+    """A rule: the decision for calls that match every member except null ones."""
 
     tool: Annotated[str | None, Field(description="Name or shell pattern of a tool, prompt, resource or operation.")]
     source: Annotated[str | None, Field(description="Name of a source.")]
@@ -44,7 +44,7 @@ class PolicyRuleShown(ResponseModel):
 
 
 class RecordingRuleShown(CopiedModel):
-    """The arguments that the audit trail contains of calls that match `tool` and `source`, by JSON Pointer."""
+    """The arguments, by JSON Pointer, that the audit trail records of calls that match `tool` and `source`."""
 
     tool: Annotated[str | None, Field(description="Name or shell pattern of a tool, prompt or resource URI.")]
     source: Annotated[str | None, Field(description="Name of a source.")]

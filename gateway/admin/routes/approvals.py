@@ -17,7 +17,7 @@ _NOUN = Noun(one="approval", path="/tenants/{t}/approvals", key="id", shown=Appr
 
 
 async def list_approvals(admin: AdminDependencies, call: AdminRequest[NoBody, ApprovalQuery]) -> AdminResponse:
-    """List the tenant's approvals, the newest first."""
+    """List the tenant's approvals, newest first."""
     query = call.query
     wanted = ApprovalFilter(state=query.state, tool=query.tool, subject=query.subject)
     read = partial(approvals.page_approvals, call.tenant, admin.catalog, wanted)

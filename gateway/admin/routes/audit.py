@@ -16,7 +16,7 @@ from gateway.domain.audit import RetentionStatus
 
 
 async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, AuditQuery]) -> AdminResponse:
-    """List what was done in the tenant, by whom, with what outcome; the newest first."""
+    """List the entries of the tenant's audit trail, newest first."""
     query = call.query
     read = partial(audit.page_entries, call.tenant, admin.catalog, query.as_filter())
     shown, cursor = await read_page(admin.cursors, call.tenant, "audit", query, read=read, key=audit.position_of)
@@ -24,37 +24,36 @@ async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, Audi
 
 
 async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Verify that no entry of the tenant's audit trail was changed, put in or taken out."""
+    """Verify that no entry of the tenant's audit trail was changed, inserted or removed."""
     return AdminResponse(content=TrailVerified.of(await admin.verifier.verify(call.tenant)))
 
 
 async def export_audit(admin: AdminDependencies, call: AdminRequest[NoBody, AuditFilters]) -> AdminResponse:
-    """Export the tenant's audit trail as signed lines of JSON, which `gateway.cli.audit_verifier` verifies elsewhere.
-
-    Without a filter the whole trail is exported, and verified meanwhile.
+    """Export the tenant's audit trail as signed lines of JSON, which `gateway.cli.audit_verifier` verifies offline.
+    Without a filter, the whole trail is verified during the export.
     """
     return AdminResponse(lines=admin.exporter.export(call.tenant, call.query.as_filter()))
 
 
 async def follow_audit(admin: AdminDependencies, call: AdminRequest[NoBody, TailQuery]) -> AdminResponse:
-    """Follow the tenant's audit trail: one entry per line as it is committed, and empty lines while nothing happens."""
+    """Follow the tenant's audit trail: one line for each committed entry, and an empty line as keep-alive."""
     return AdminResponse(lines=admin.exporter.follow(call.tenant, call.query.since, for_s=call.query.for_s))
 
 
 async def list_export_keys(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """List the public keys (Ed25519) of the tenant's exports; the first signs new ones."""
+    """List the public keys (Ed25519) of the tenant's exports; the first one signs new exports."""
     found = await admin.exporter.public_keys(call.tenant)
     keys = [ExportKeyShown(id=key.id, public=key.public.hex()) for key in found]
     return AdminResponse(content=ExportKeysShown(tenant=call.tenant, keys=keys))
 
 
 async def get_retention(admin: AdminDependencies, call: AdminRequest[NoBody, RetentionQuery]) -> AdminResponse:
-    """Show for how long audit entries are kept, what was removed, and what would be removed now."""
+    """Show the retention of audit entries, the removed entries, and the entries that are removable now."""
     return _answer(await audit_retention.get_retention(call.tenant, admin.catalog, call.query.days))
 
 
 async def replace_retention(admin: AdminDependencies, call: AdminRequest[RetentionReplace, NoQuery]) -> AdminResponse:
-    """Set for how long audit entries are kept; older ones are removed in the background, with signed records."""
+    """Set the retention of audit entries; older entries are removed in the background, with signed records."""
     replace = partial(audit_retention.replace_retention, call.tenant, admin.catalog, call.body.days)
     return _answer(await replace(by=call.by, expected=call.expected))
 

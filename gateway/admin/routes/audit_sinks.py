@@ -16,7 +16,7 @@ _NOUN = Noun(one="audit_sink", path="/tenants/{t}/audit-sinks", key="name", show
 
 
 async def create_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkCreate, NoQuery]) -> AdminResponse:
-    """Deliver the tenant's audit trail to a system outside, at least once."""
+    """Create a sink: deliver the tenant's audit trail to an external system, at least once."""
     body = call.body
     draft = SinkDraft(
         name=body.name,
@@ -31,7 +31,7 @@ async def create_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkCre
 
 
 async def update_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkUpdate, NoQuery]) -> AdminResponse:
-    """Deliver elsewhere, with another credential, or not for now; the place in the trail stays."""
+    """Change the target or credential of a sink, or pause it; its position in the trail is kept."""
 
     def revise(draft: SinkDraft) -> SinkDraft:
         return replace(draft, **call.body.sent())
@@ -41,9 +41,11 @@ async def update_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkUpd
 
 
 ENDPOINTS = (
-    _NOUN.lists("List the sinks, and how delivery goes.", audit_sinks.page_sinks, SINKS, SinkListQuery, SinkPage),
+    _NOUN.lists(
+        "List the sinks with the state of their delivery.", audit_sinks.page_sinks, SINKS, SinkListQuery, SinkPage
+    ),
     _NOUN.creates(create_audit_sink, SinkCreate, problems={409, 422, 429}),
-    _NOUN.shows("Show a sink, and how delivery goes.", audit_sinks.get_sink),
+    _NOUN.shows("Show a sink with the state of its delivery.", audit_sinks.get_sink),
     _NOUN.updates(update_audit_sink, SinkUpdate, problems={422}),
-    _NOUN.deletes("Deliver no more, and forget the place in the trail.", audit_sinks.remove_sink),
+    _NOUN.deletes("Delete a sink with its position in the trail.", audit_sinks.remove_sink),
 )

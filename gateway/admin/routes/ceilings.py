@@ -17,7 +17,7 @@ async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsUpdate, NoQuery]) -> AdminResponse:
-    """Set the ceilings of the tenant's limits; what is not sent stays, and null restores the default."""
+    """Set the ceilings of the tenant's limits; absent fields keep their value, and null restores the default."""
     sent = {name: getattr(call.body, name) for name in call.body.model_fields_set}
 
     def revise(current: Ceilings) -> Ceilings:

@@ -27,12 +27,12 @@ _NOUN: Noun[StoredCredential] = Noun(
 
 
 async def create_credential(admin: AdminDependencies, call: AdminRequest[CredentialCreate, NoQuery]) -> AdminResponse:
-    """Store a credential for handlers to name; its secret is never shown."""
+    """Store a credential, to which handlers refer by name; its secret is never shown."""
     return await _create(admin, call, call.body.name)
 
 
 async def replace_credential(admin: AdminDependencies, call: AdminRequest[CredentialReplace, NoQuery]) -> AdminResponse:
-    """Give a credential another secret, place and origins, all together, or create it."""
+    """Replace the secret, location and origins of a credential, or create it."""
     name = call.path["name"]
 
     async def replace() -> AdminResponse:
@@ -100,5 +100,5 @@ ENDPOINTS = (
         problems=frozenset({502}),
         work=WorkKind.OUTBOUND,
     ),
-    _NOUN.deletes("Forget a credential that no handler names.", credentials.remove_credential, problems={409}),
+    _NOUN.deletes("Delete a credential that is not in use.", credentials.remove_credential, problems={409}),
 )

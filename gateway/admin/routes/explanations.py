@@ -35,14 +35,14 @@ _Request = AdminRequest[ToolExplain, NoQuery]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _VisibleTool:
-    """A tool as the client sees it; `hidden` is the reason for which it does not."""
+    """A tool, and in `hidden` the reason that the client does not see it."""
 
     bound: BoundTool | None = None
     hidden: str | None = None
 
 
 async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminResponse:
-    """Explain a tool call without making it: what is sent, decided, found, and why."""
+    """Explain a tool call without making it: its request, the policy's decision, and the findings of guardrails."""
     name = call.path["name"]
     principal, profile, refusal = await _client(admin, call)
     registry = await admin.connections.attach(principal, profile)
@@ -56,7 +56,7 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
 
 
 async def _client(admin: AdminDependencies, call: _Request) -> tuple[Principal, str, str | None]:
-    """The principal and the profile of the call, and the reason for which they do not go together."""
+    """The principal and the profile of the call, and the reason if the principal cannot use the profile."""
     principal, wanted = await stand_in(admin, call), call.body.client
     bound, refusal = None, None
     if wanted.key is not None:
@@ -76,7 +76,7 @@ async def _find(admin: AdminDependencies, call: _Request, registry: Registry, na
         return _VisibleTool(bound=found)
     hidden = await registry.inner_tool(name)
     if hidden is not None:
-        return _VisibleTool(bound=hidden, hidden="an override hides it; handlers and the query tools may call it")
+        return _VisibleTool(bound=hidden, hidden="an override hides it; handlers and the query tools can call it")
     snapshot = registry.view.snapshot
     tool = snapshot.by_name.get(name) or snapshot.unlisted.get(name)
     if tool is not None:
@@ -84,7 +84,9 @@ async def _find(admin: AdminDependencies, call: _Request, registry: Registry, na
         return _VisibleTool(bound=await registry.operation(tool), hidden=reason)
     queried = _queried(registry, name)
     if queried is not None:
-        return _VisibleTool(bound=await registry.operation(queried), hidden="only the query tools reach its source")
+        return _VisibleTool(
+            bound=await registry.operation(queried), hidden="its source is exposed only through the query tools"
+        )
     return _VisibleTool(hidden=await explain_absence(call.tenant, admin.catalog, name))
 
 
@@ -147,7 +149,7 @@ def _guardrail(guardrail: Guardrail, explained: Explanation) -> GuardrailExplain
 
 
 def _was_run(guardrail: Guardrail, explained: Explanation) -> bool:
-    """True if the explanation came as far as the guardrails, and this one checks arguments without a hook."""
+    """True if the explanation reached the guardrails, and this guardrail checks arguments without a hook."""
     is_reached = explained.prepared is not None or bool(explained.findings)
     return is_reached and guardrail.rule.hook is None and GuardrailPhase.CALL in guardrail.rule.phases
 

@@ -26,12 +26,12 @@ _NOUN = Noun(
 
 
 async def create_guardrail(admin: AdminDependencies, call: AdminRequest[GuardrailCreate, NoQuery]) -> AdminResponse:
-    """Create a guardrail: a check of calls or results, with what a finding does."""
+    """Create a guardrail: a check of calls or results, with the action on a finding."""
     return await _create(admin, call, call.body.name)
 
 
 async def replace_guardrail(admin: AdminDependencies, call: AdminRequest[GuardrailReplace, NoQuery]) -> AdminResponse:
-    """Give a guardrail another rule, or create it; what is not sent has its default."""
+    """Replace the rule of a guardrail, or create it; absent fields have their default."""
     name = call.path["name"]
 
     async def replace_rule() -> AdminResponse:
@@ -48,7 +48,7 @@ async def replace_guardrail(admin: AdminDependencies, call: AdminRequest[Guardra
 
 
 async def update_guardrail(admin: AdminDependencies, call: AdminRequest[GuardrailUpdate, NoQuery]) -> AdminResponse:
-    """Switch a guardrail, move it, or change what a finding does; what is not sent stays."""
+    """Change a guardrail: enable, disable, reorder it, or change its rule; absent fields keep their value."""
     sent = call.body.sent()
     if "phases" in sent:
         sent["phases"] = tuple(sent["phases"])

@@ -39,12 +39,12 @@ _REFUSALS = Options(problems={409, 422, 429})
 
 
 async def create_live_source(admin: AdminDependencies, call: AdminRequest[LiveSourceCreate, NoQuery]) -> AdminResponse:
-    """Declare a live source; the gateway attaches to it at once."""
+    """Create a live source; the gateway attaches to it at once."""
     return await _create(admin, call, call.body.name)
 
 
 async def show_live_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show a live source with its attachment, and the definitions that wait for a review."""
+    """Show a live source with its attachment and the held definitions."""
     found = await live_sources.get_live_source(call.tenant, admin.catalog, call.path["name"])
     return await _details(admin, call.tenant, found)
 
@@ -52,7 +52,7 @@ async def show_live_source(admin: AdminDependencies, call: Plain) -> AdminRespon
 async def replace_live_source(
     admin: AdminDependencies, call: AdminRequest[LiveSourceReplace, NoQuery]
 ) -> AdminResponse:
-    """Give a live source other settings, or declare it; what is not sent has its default."""
+    """Replace the settings of a live source, or create it; absent fields have their default."""
     name = call.path["name"]
 
     async def replace_all() -> AdminResponse:
@@ -67,7 +67,7 @@ async def replace_live_source(
 
 
 async def update_live_source(admin: AdminDependencies, call: AdminRequest[LiveSourceUpdate, NoQuery]) -> AdminResponse:
-    """Change a live source; what is not sent stays. It is attached again."""
+    """Change a live source, and reattach it; absent fields keep their value."""
     sent = call.body.sent()
     if "prefix" in sent:
         sent["prefix"] = sent["prefix"] or ""
@@ -80,14 +80,14 @@ async def update_live_source(admin: AdminDependencies, call: AdminRequest[LiveSo
 async def accept_live_definitions(
     admin: AdminDependencies, call: AdminRequest[LiveSourceAccept, NoQuery]
 ) -> AdminResponse:
-    """Accept definitions that are held, so that clients see them."""
+    """Accept held definitions, so that clients see them."""
     wanted = Acceptance(names=call.body.names, digests=call.body.digests)
     accept = partial(accept_changes, call.tenant, admin.catalog, call.path["name"], wanted)
     return await _details(admin, call.tenant, await accept(by=call.by, expected=call.expected))
 
 
 async def reattach_live_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Attach a live source now, without waiting for the next attempt."""
+    """Reattach a live source now, before the next scheduled attempt."""
     found = await live_sources.reattach_live_source(call.tenant, admin.catalog, call.path["name"])
     return await _NOUN.answer(admin, call, found)
 
@@ -95,7 +95,7 @@ async def reattach_live_source(admin: AdminDependencies, call: Plain) -> AdminRe
 async def list_live_source_primitives(
     admin: AdminDependencies, call: AdminRequest[NoBody, LivePrimitiveListQuery]
 ) -> AdminResponse:
-    """List the primitives of a live source: those that clients have, and those that are held, hidden or absent."""
+    """List the primitives of a live source: visible, held, hidden and absent ones."""
     name = call.path["name"]
     source = await live_sources.get_live_source(call.tenant, admin.catalog, name)
     read = partial(page_live_primitives, call.tenant, admin.catalog, source.id)

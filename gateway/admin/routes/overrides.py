@@ -30,20 +30,20 @@ async def update_tool(
         _refuse([field for field in IMPORTED_FIELDS if field in sent], "only imported tools have overrides")
         _refuse(["enabled"] if "enabled" in sent and call.body.enabled is None else [], "must not be null")
         return await update_item(noun, admin, call)
-    _refuse([field for field in OWN_FIELDS if field in sent], "an imported tool has its document's")
+    _refuse([field for field in OWN_FIELDS if field in sent], "an imported tool has the one of its document")
     change = partial(_revise, call.body)
     listed = await overrides.override_tool(call.tenant, admin.catalog, name, change, by=call.by, expected=call.expected)
     return show_item(noun, listed)
 
 
 async def delete_tool_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Remove the override of an imported tool: its document applies again."""
+    """Remove the override of an imported tool, so that its document applies again."""
     await overrides.reset_tool(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
 
 async def list_overrides(admin: AdminDependencies, call: AdminRequest[NoBody, PageQuery]) -> AdminResponse:
-    """List the overrides of a source, also those whose operation is gone."""
+    """List the overrides of a source, including those whose operation no longer exists."""
     source = call.path["name"]
     read = partial(overrides.page_overrides, call.tenant, admin.catalog, source)
     listing = f"overrides:{source}"
@@ -58,7 +58,7 @@ async def get_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def delete_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Remove an override, also one whose operation is gone."""
+    """Remove an override, even if its operation no longer exists."""
     remove = partial(overrides.remove_override, call.tenant, admin.catalog, call.path["name"], call.path["id"])
     await remove(by=call.by, expected=call.expected)
     return AdminResponse(status=204)

@@ -21,12 +21,13 @@ from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
 
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show what calls need, by safety level and rule, and the tenant's limits."""
+    """Show the tenant's policy: decisions by safety level and rule, and the limits."""
     return _answer(await policies.get_policy(call.tenant, admin.catalog))
 
 
 async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdate, NoQuery]) -> AdminResponse:
-    """Set what calls need, by safety level and rule, and the tenant's limits; what is not sent stays."""
+    """Change the tenant's policy: decisions by safety level and rule, and the limits; absent fields keep their "
+    "value."""
     body = call.body
     limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
     recorded = body.recorded_arguments
@@ -50,7 +51,7 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
 
 
 async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, NoQuery]) -> AdminResponse:
-    """Report which current primitives each of the given rules, or of the stored ones, matches; nothing is stored."""
+    """Report the current primitives that each given or stored rule matches; nothing is stored."""
     given = call.body.rules
     rules = (await policies.get_policy(call.tenant, admin.catalog)).stored.rules if given is None else _rules(given)
     policies.check_rules(rules)

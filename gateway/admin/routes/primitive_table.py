@@ -101,9 +101,9 @@ def routes_of(noun: PrimitiveNoun) -> Sequence[Route]:
 
 
 def _lists(noun: PrimitiveNoun) -> Route:
-    also = ", wherever they come from, also those that are switched off."
+    also = "of every origin, including disabled ones."
     if noun.key == "id":
-        also = ", also those that are switched off, or the one of a URI."
+        also = ", including disabled ones, or the one with a URI."
     return Endpoint(
         method="GET",
         path=noun.path,
@@ -137,7 +137,7 @@ def _validates(noun: PrimitiveNoun) -> Route:
         method="POST",
         path=f"{noun.path}/validate",
         called=f"validate_{noun.one}",
-        summary=f"Judge a {_words(noun)} as if it were to be stored, in place of one of its name; nothing is stored.",
+        summary=f"Validate a {_words(noun)} without storing it; a stored one of the same name is treated as replaced.",
         handle=partial(check_item, noun),
         body=PrimitiveSent,
         query=NoQuery,
@@ -170,7 +170,7 @@ def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Seq
             method="PUT",
             path=path,
             called=f"replace_{noun.one}{suffix}",
-            summary=f"Give a {_words(noun)} another definition and handler{also}; what is not sent has its default.",
+            summary=f"Replace the definition and handler of a {_words(noun)}{also}; absent fields have their default.",
             handle=partial(replace_item, noun),
             body=PrimitiveSent,
             query=query,
@@ -184,7 +184,7 @@ def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Seq
             method="DELETE",
             path=path,
             called=f"delete_{noun.one}{suffix}",
-            summary=f"Remove a {_words(noun)} of the tenant's own.",
+            summary=f"Delete a {_words(noun)} that the tenant defined.",
             handle=partial(delete_item, noun),
             body=NoBody,
             query=query,
@@ -201,8 +201,8 @@ def _updates(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Rou
             method="PATCH",
             path=path,
             called="update_tool",
-            summary="Change a tool, or switch it on or off; what is not sent stays. Of an imported tool this is stored"
-            " as an override beside its document.",
+            summary="Change, enable or disable a tool; absent fields keep their value. Changes of an imported tool "
+            "are stored as an override.",
             handle=partial(update_tool, noun),
             body=ToolUpdate,
             query=NoQuery,
@@ -215,7 +215,7 @@ def _updates(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Rou
         method="PATCH",
         path=path,
         called=f"update_{noun.one}{suffix}",
-        summary=f"Change a {_words(noun)}, or switch it on or off; what is not sent stays.",
+        summary=f"Change, enable or disable a {_words(noun)}; absent fields keep their value.",
         handle=partial(update_item, noun),
         body=PrimitiveUpdate,
         query=query,

@@ -71,7 +71,7 @@ async def create_item(
 async def check_item(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, NoQuery]
 ) -> AdminResponse:
-    """Validate a primitive as if it were to be stored."""
+    """Validate a primitive without storing it."""
     tried = await primitives.try_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body))
     return AdminResponse(content=PrimitiveValid.of(tried))
 
@@ -84,9 +84,8 @@ async def get_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminReq
 async def replace_item(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, Q]
 ) -> AdminResponse:
-    """Replace the definition and handler of a primitive, or create it; values that are not sent get their default.
-
-    A request that addresses the primitive by id does not create one.
+    """Replace the definition and handler of a primitive, or create it; absent fields have their default. A request that
+    addresses the primitive by id does not create one.
     """
     name = _addressed(noun, call)
 
@@ -109,7 +108,7 @@ async def replace_item(
 
 
 async def update_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[U, Q]) -> AdminResponse:
-    """Change a primitive; values that are not sent are kept."""
+    """Change a primitive; absent fields keep their value."""
     body = call.body
 
     def revise(draft: PrimitiveDraft) -> PrimitiveDraft:

@@ -25,7 +25,7 @@ async def create_profile(admin: AdminDependencies, call: AdminRequest[ProfileCre
 
 
 async def replace_profile(admin: AdminDependencies, call: AdminRequest[ProfileReplace, NoQuery]) -> AdminResponse:
-    """Give a profile other rules, or create it; what is not sent has its default."""
+    """Replace the rules of a profile, or create it; absent fields have their default."""
     name = call.path["name"]
 
     async def replace_rules() -> AdminResponse:
@@ -42,7 +42,7 @@ async def replace_profile(admin: AdminDependencies, call: AdminRequest[ProfileRe
 
 
 async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpdate, NoQuery]) -> AdminResponse:
-    """Change a profile; what is not sent stays."""
+    """Change a profile; absent fields keep their value."""
     body = call.body
 
     def revise(profile: Profile) -> Profile:
@@ -92,15 +92,15 @@ _NOUN = Noun(one="profile", path="/tenants/{t}/profiles", key="name", shown=Prof
 
 ENDPOINTS = (
     _NOUN.lists(
-        "List the tenant's profiles, with what each shows and costs now; `default` is everything.",
+        "List the tenant's profiles with their content and cost; `default` contains all primitives.",
         profiles.page_profiles,
         PROFILES,
         ProfileListQuery,
         ProfilePage,
     ),
     _NOUN.creates(create_profile, ProfileCreate, problems={409, 429}),
-    _NOUN.shows("Show a profile, with what it shows and costs now.", profiles.get_profile),
+    _NOUN.shows("Show a profile with its content and cost.", profiles.get_profile),
     _NOUN.upserts(replace_profile, ProfileReplace, problems={409, 429}),
     _NOUN.updates(update_profile, ProfileUpdate, problems={409}),
-    _NOUN.deletes("Remove a profile that no key is bound to.", profiles.remove_profile, problems={409}),
+    _NOUN.deletes("Delete a profile to which no key is bound.", profiles.remove_profile, problems={409}),
 )

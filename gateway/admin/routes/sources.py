@@ -60,13 +60,15 @@ async def create_source(admin: AdminDependencies, call: AdminRequest[SourceCreat
 
 
 async def get_report(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show what became of every operation of the active document."""
+    """Show the import report of the active document, with every operation."""
     source, report = await sources.read_report(call.tenant, admin.catalog, call.path["name"])
     return AdminResponse(content=ReportShown.of(report), tag=tag_of(source))
 
 
 async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceReplace, NoQuery]) -> AdminResponse:
-    """Give a source another document, active at once, or import it; operations that stay keep their tool names."""
+    """Replace the document of a source, or import it; the change is active at once. Remaining operations keep their
+    tool names.
+    """
     name = call.path["name"]
 
     async def create() -> AdminResponse:
@@ -82,7 +84,7 @@ async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceRepl
 
 
 async def replace_document(admin: AdminDependencies, call: AdminRequest[DocumentSent, DocumentQuery]) -> AdminResponse:
-    """Give a source another document, which is the body: JSON, YAML, or an archive. Options are kept."""
+    """Replace the document of a source with the request body: JSON, YAML or an archive. Options are kept."""
     body, query = call.body, call.query
     form = DocumentForm(is_archive=body.media_type in body.archive_types, entry=query.entry)
     if form.entry is not None and not form.is_archive:

@@ -28,7 +28,7 @@ async def create_tenant(admin: AdminDependencies, call: AdminRequest[TenantCreat
 
 
 async def update_tenant(admin: AdminDependencies, call: AdminRequest[TenantUpdate, NoQuery]) -> AdminResponse:
-    """Give a tenant another name for people."""
+    """Change the display name of a tenant."""
     renamed = await tenants.rename_tenant(
         call.tenant, admin.catalog, call.body.name, by=call.by, expected=call.expected
     )
@@ -55,6 +55,6 @@ ENDPOINTS = (
     _NOUN.shows("Show a tenant.", _get),
     _NOUN.updates(update_tenant, TenantUpdate, scopes=OPERATOR_ONLY),
     _NOUN.deletes(
-        "Remove a tenant with everything that is its own but its audit trail.", _remove, scopes=OPERATOR_ONLY
+        "Delete a tenant with everything that it owns except its audit trail.", _remove, scopes=OPERATOR_ONLY
     ),
 )

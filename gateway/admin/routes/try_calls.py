@@ -1,7 +1,5 @@
-"""Endpoints by which an admin tries a call.
-
-The call passes the same checks as a client's call, but also reaches tools that an override hides from clients. The
-response shows the result and the upstream request.
+"""Endpoints for trying a call as an admin. The call passes the same checks as a client's call, and can also reach tools
+that an override hides from clients. The response shows the result and the upstream request.
 """
 
 from collections.abc import Mapping
@@ -28,7 +26,7 @@ _LONGEST_BODY = 64 * 1024
 
 
 async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
-    """Call a tool through every gate, and show what was sent beside what came back."""
+    """Call a tool with all checks, and show the request and the result."""
     principal, name = await stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.inner_tool(name)
@@ -45,7 +43,7 @@ async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery
 
 
 async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:
-    """Read a resource, fixed or of a template, through every gate."""
+    """Read a resource, fixed or of a template, with all checks."""
     principal, uri = await stand_in(admin, call), call.query.uri
     async with admin.connections.open(principal) as registry:
         bound = await registry.resource(uri)
@@ -109,7 +107,7 @@ def _prepare(bound: BoundResource | BoundPrompt, given: Mapping[str, str]) -> Pr
 
 
 async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
-    """Summarize the call: one line for a single request, else a preview of every request that the handler makes."""
+    """Summarize the call: one line for a single request, otherwise a preview of every request of the handler."""
     if prepared.request is not None:
         return prepared.summary
     try:

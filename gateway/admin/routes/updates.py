@@ -1,4 +1,4 @@
-"""The endpoint by which a tenant reports a changed resource."""
+"""The endpoint for reporting a changed resource."""
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse

@@ -19,7 +19,7 @@ _NOUN = Noun(one="watch", path="/tenants/{t}/watches", key="id", shown=WatchShow
 
 
 async def list_watches(admin: AdminDependencies, call: AdminRequest[NoBody, WatchListQuery]) -> AdminResponse:
-    """List the URLs that are looked at for the tenant's resources, and how looking went."""
+    """List the watches of the tenant's resources, with the outcome of their polls."""
     if call.query.uri is not None:
         return AdminResponse(content=WatchPage(items=await _of_uri(admin, call, call.query.uri), next_cursor=None))
     read = partial(watches.page_watches, call.tenant, admin.catalog)
@@ -28,7 +28,7 @@ async def list_watches(admin: AdminDependencies, call: AdminRequest[NoBody, Watc
 
 
 async def create_watch(admin: AdminDependencies, call: AdminRequest[WatchCreate, NoQuery]) -> AdminResponse:
-    """Poll a URL; when its content differs, the resource has changed."""
+    """Create a watch: poll a URL, and report the resource as changed when the content differs."""
     body = call.body
     draft = WatchDraft(uri=body.uri, url=body.url, interval_s=body.interval_s, credential=body.credential)
     made = await watches.create_watch(call.tenant, admin.catalog, draft, by=call.by)
@@ -36,7 +36,7 @@ async def create_watch(admin: AdminDependencies, call: AdminRequest[WatchCreate,
 
 
 async def update_watch(admin: AdminDependencies, call: AdminRequest[WatchUpdate, NoQuery]) -> AdminResponse:
-    """Look at another URL, at another pace or with another credential."""
+    """Change the URL, the interval or the credential of a watch."""
 
     def revise(draft: WatchDraft) -> WatchDraft:
         return replace(draft, **call.body.sent())
@@ -56,7 +56,7 @@ async def _of_uri(admin: AdminDependencies, call: AdminRequest[NoBody, WatchList
 ENDPOINTS = (
     endpoint("GET", "/tenants/{t}/watches", list_watches, NoBody, WatchListQuery, {200: WatchPage}),
     _NOUN.creates(create_watch, WatchCreate, problems={409, 422, 429}),
-    _NOUN.shows("Show a watch, and how looking went.", watches.get_watch),
+    _NOUN.shows("Show a watch with the outcome of its polls.", watches.get_watch),
     _NOUN.updates(update_watch, WatchUpdate, problems={422}),
-    _NOUN.deletes("Look no more.", watches.remove_watch),
+    _NOUN.deletes("Delete a watch.", watches.remove_watch),
 )

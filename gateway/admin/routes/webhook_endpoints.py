@@ -52,7 +52,7 @@ async def create_webhook_endpoint(
 async def update_webhook_endpoint(
     admin: AdminDependencies, call: AdminRequest[WebhookEndpointUpdate, NoQuery]
 ) -> AdminResponse:
-    """Change an endpoint, or enable it again."""
+    """Change, enable or disable an endpoint."""
 
     def revise(draft: EndpointDraft) -> EndpointDraft:
         changed = replace(draft, **call.body.sent())
@@ -63,13 +63,15 @@ async def update_webhook_endpoint(
 
 
 async def rotate_webhook_endpoint(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Give an endpoint a new secret, shown this once; for a day, deliveries are signed with both."""
+    """Rotate the secret of an endpoint; only this response contains the new one. For a day, deliveries are signed with
+    both.
+    """
     rotate = partial(webhook_endpoints.rotate_endpoint, call.tenant, admin.catalog, call.path["name"])
     return _minted(*await rotate(by=call.by, expected=call.expected))
 
 
 async def test_webhook_endpoint(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Send an event of the kind `webhook_endpoint.test` to an endpoint; the delivery shows how it went."""
+    """Send an event of the kind `webhook_endpoint.test` to an endpoint; its delivery shows the outcome."""
     made = await deliveries.test_endpoint(call.tenant, admin.catalog, call.path["name"], by=call.by)
     return AdminResponse(status=202, content=WebhookDeliveryShown.of(made))
 
@@ -77,7 +79,7 @@ async def test_webhook_endpoint(admin: AdminDependencies, call: Plain) -> AdminR
 async def list_webhook_deliveries(
     admin: AdminDependencies, call: AdminRequest[NoBody, WebhookDeliveryListQuery]
 ) -> AdminResponse:
-    """List the deliveries of an endpoint, without their payloads; they are kept for seven days after their end."""
+    """List the deliveries of an endpoint without their payloads; ended deliveries are kept for seven days."""
     read = partial(deliveries.page_deliveries, call.tenant, admin.catalog, call.path["name"])
     listing = replace(WEBHOOK_DELIVERIES, name=f"{WEBHOOK_DELIVERIES.name}/{call.path['name']}")
     shown, cursor = await read_list(admin.cursors, call.tenant, listing, call.query, read=read)

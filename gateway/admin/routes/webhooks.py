@@ -18,14 +18,16 @@ from gateway.domain.updates.webhooks import Webhook
 
 
 async def create_webhook(admin: AdminDependencies, call: AdminRequest[WebhookCreate, NoQuery]) -> AdminResponse:
-    """Create a webhook by which a system reports changed resources; its secret is shown only once."""
+    """Create a webhook, through which a system reports changed resources; its secret is shown only once."""
     slug = await _slug(admin, call.tenant)
     made, secret = await webhooks.create_webhook(call.tenant, admin.catalog, call.body.name, by=call.by)
     return _NOUN.created(call, made, _minted(slug, made, secret))
 
 
 async def rotate_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Give a webhook a new secret, shown this once; the one before it stays good for a day."""
+    """Rotate the secret of a webhook; only this response contains the new one. The previous secret stays valid for a
+    day.
+    """
     slug = await _slug(admin, call.tenant)
     rotate = partial(webhooks.rotate_webhook, call.tenant, admin.catalog, call.path["name"])
     return _minted(slug, *await rotate(by=call.by, expected=call.expected))
@@ -57,5 +59,5 @@ ENDPOINTS = (
     _NOUN.creates(create_webhook, WebhookCreate, answers={201: WebhookMinted}, problems={409, 429}),
     _NOUN.shows("Show a webhook, without its secret.", webhooks.get_webhook),
     _NOUN.acts("rotate", rotate_webhook, answers={200: WebhookMinted}),
-    _NOUN.deletes("Take nothing through a webhook any more.", webhooks.remove_webhook),
+    _NOUN.deletes("Delete a webhook; further deliveries are refused.", webhooks.remove_webhook),
 )

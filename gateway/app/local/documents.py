@@ -136,7 +136,7 @@ def _assign(
             raise BadInput(f"no document declares the security scheme {written}; declared: {declared}")
         if len(owners) > 1:  # guard: stdio-credential-of-one
             choices = " or ".join(f"{name}/{scheme}" for name in owners)
-            raise BadInput(f"several documents declare the security scheme {scheme}; name one: {choices}")
+            raise BadInput(f"several documents declare the security scheme {scheme}; choose one: {choices}")
         assigned[owners[0]][scheme] = credential
     return assigned
 

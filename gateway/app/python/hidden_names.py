@@ -82,7 +82,9 @@ def blocking_lookup(database_url: str) -> Lookup:
             async with asyncio.timeout(_WITHIN_S), Store(database_url, pool_size=1) as store:
                 return await find_hidden(store, [primitive])
         except TimeoutError:
-            raise DatabaseUnavailable("the names of the tenants cannot be read now; register it again") from None
+            raise DatabaseUnavailable(
+                "the database is unavailable, so tenants' names cannot be checked; register it again later"
+            ) from None
 
     def look_up(primitive: PythonPrimitive) -> Sequence[OwnedName]:
         with ThreadPoolExecutor(1, thread_name_prefix="names") as pool:

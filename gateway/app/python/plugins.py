@@ -99,7 +99,7 @@ def _several(found: object, location: str, wanted: tuple[type, ...]) -> Iterable
             raise BrokenSetting(f"{location}: {error.message}") from error
     kind = type(found).__name__
     if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
-        raise BrokenSetting(f"{location}: is a {kind}, not {_names(wanted)} or several of them")
+        raise BrokenSetting(f"{location}: is a {kind}, not {_names(wanted)} or an iterable of them")
     return cast(Iterable[object], found)
 
 

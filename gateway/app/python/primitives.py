@@ -28,8 +28,8 @@ from gateway.handlers.python.signatures import CompletionFunction, PromptFunctio
 
 Level = Safety | str
 
-_UNJUDGED = ("it is code, and nothing was declared of how much harm it can do",)
-_DECLARED = ("declared where it is registered",)
+_UNJUDGED = ("it runs code of the operator, and no safety level was declared",)
+_DECLARED = ("declared at its registration",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ def _check_function(function: object, field: str) -> None:
     if not callable(function):
         raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        message = f"{field} must return its answer; a generator function has none"
+        message = f"{field} must return its result; a generator function is not possible"
         raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     try:
         inspect.signature(function).bind(None)

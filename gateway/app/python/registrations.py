@@ -171,8 +171,8 @@ def _owned_by_tenants(primitive: PythonPrimitive, owned: Sequence[OwnedName]) ->
 def _ambiguous(name: str, found: Sequence[PythonPrimitive]) -> Conflict:
     nouns = list(dict.fromkeys(_NOUNS[one.family] for one in found))
     if len(nouns) > 1:
-        return Conflict(f"{name!r} is a {' and a '.join(nouns)}: name the family")
-    return Conflict(f"{name!r} is registered {len(found)} times for different tenants: name the `tenants`")
+        return Conflict(f"{name!r} is a {' and a '.join(nouns)}: give the family")
+    return Conflict(f"{name!r} is registered {len(found)} times for different tenants: give `tenants`")
 
 
 def _overlap(some: Tenants, others: Tenants) -> bool:

@@ -46,7 +46,7 @@ class BoundListener:
             self.socket.bind((host, port))
         except OSError as error:
             self.socket.close()
-            raise BrokenSetting(f"{setting}: {host}:{port} cannot be listened on: {error.strerror}") from None
+            raise BrokenSetting(f"{setting}: cannot listen on {host}:{port}: {error.strerror}") from None
         self.socket.set_inheritable(False)
 
     @property

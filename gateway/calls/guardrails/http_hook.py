@@ -77,13 +77,13 @@ class HookClient:
             raise HookFailed("the tenant's policy does not allow requests to its origin")
         body = _encode(event)
         if len(body) > LARGEST_REQUEST:  # guard: guardrail-hook-request-size
-            raise HookEvaded(f"what it checks has more than {LARGEST_REQUEST} bytes")
+            raise HookEvaded(f"the value to check has more than {LARGEST_REQUEST} bytes")
         try:
             with anyio.fail_after(hook.timeout_ms / 1000):  # guard: guardrail-hook-time
                 return await self._ask(tenant, guardrail, hook, body)
         except TimeoutError:
             self._bulkhead(tenant, guardrail.id).fail(asyncio.get_running_loop())
-            raise HookFailed(f"it gave no answer within {hook.timeout_ms} ms") from None
+            raise HookFailed(f"it did not respond within {hook.timeout_ms} ms") from None
 
     async def _ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, body: bytes) -> HookAnswer:
         request = await self._request(tenant, hook, body)
@@ -135,9 +135,9 @@ class HookClient:
 
 def _read(status: int, body: bytes) -> HookAnswer:
     if status != _OK:  # guard: guardrail-hook-status
-        raise UpstreamAnswerBroken(f"it answered with status {status}")
+        raise UpstreamAnswerBroken(f"it responded with status {status}")
     try:
         found = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise UpstreamAnswerBroken("it answered with something other than an action") from None
+        raise UpstreamAnswerBroken("its response has no valid action") from None
     return HookAnswer(found.action, cut(escape(found.reason[:_MOST_EXAMINED]), _LONGEST_REASON))

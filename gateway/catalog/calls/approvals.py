@@ -190,12 +190,12 @@ async def decide_approval(
         current = await read_approval(tenant, catalog, db, ApprovalId(approval))
         check_version(current, expected)
         if is_same_subject(current.subject, subject):  # guard: approval-by-another-subject
-            raise Forbidden("the subject that requested the call cannot decide about it; another person has to")
+            raise Forbidden("the subject that requested the call cannot decide about it; ask another person")
         if not await approvals.decide(tenant, db, current.id, decided=decided, usable=USABLE):
             now = await approvals.state_of(tenant, db, current.id)
             raise Conflict(f"the approval is {now or current.state} and cannot be decided any more")
         if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
-            raise Conflict("the request took too long and was begun again elsewhere; this attempt changed nothing")
+            raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
         await _hasten(tenant, db, USABLE)
         found = await changes.note(db, current.id, by)
     await changes.announce()
@@ -336,10 +336,10 @@ async def _hasten(tenant: TenantId, db: Db, within: timedelta) -> None:
 async def _check_room(tenant: TenantId, db: Db, subject: str) -> None:
     of_tenant, of_subject = await approvals.count_open(tenant, db, subject)
     if of_subject >= MOST_OPEN_OF_SUBJECT:  # guard: approvals-capped-by-subject
-        message = f"{MOST_OPEN_OF_SUBJECT} calls of this subject wait for an approval or run (the limit)"
+        message = f"too many calls of this subject wait for an approval or run (limit {MOST_OPEN_OF_SUBJECT})"
         raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
     if of_tenant >= MOST_OPEN:  # guard: approvals-capped
-        message = f"{MOST_OPEN} calls of the tenant wait for an approval or run (the limit)"
+        message = f"too many calls of the tenant wait for an approval or run (limit {MOST_OPEN})"
         raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
 
 

@@ -50,7 +50,7 @@ _RETRY_S: Final = 10.0
 _ID: Final = re.compile(r"tsk_[A-Za-z0-9_-]{32}")
 _UNKNOWN: Final = TaskError(
     code=-32603,
-    message="the replica that ran this task is gone; the outcome of its call is unknown, and it is not run again",
+    message="the replica that ran this task has stopped; the outcome of the call is unknown, and it is not repeated",
     data={"code": "call.replica_lost"},
 )
 
@@ -293,9 +293,11 @@ class TaskRecords:
         try:
             size = len(msgspec.json.encode(rounds))
         except (TypeError, ValueError) as error:
-            raise HandlerFailed("a remembered value of the call is not JSON") from error
+            raise HandlerFailed("a stored value of the call is not JSON") from error
         if size > LARGEST_ROUNDS:  # guard: task-rounds-bounded
-            raise HandlerFailed(f"answers and remembered values of a task have at most {LARGEST_ROUNDS} bytes in all")
+            raise HandlerFailed(
+                f"answers and stored values of the task are larger than {LARGEST_ROUNDS} bytes together"
+            )
         return self._seal(tenant, wrapped, task, rounds)
 
     def _unseal(self, tenant: TenantId, stored: StoredTask, sealed: bytes, kind: type[_Sealed]) -> _Sealed:
@@ -325,12 +327,13 @@ class TaskRecords:
 async def _check_room(owner: TaskOwner, db: Db) -> None:
     used = await mcp_tasks.usage(owner.tenant, db, subject=owner.subject)
     if used.open_of_subject >= MOST_OPEN_EACH:  # guard: tasks-of-one-subject
-        raise _full(f"{MOST_OPEN_EACH} tasks of this subject are open, the most that may be")
+        raise _full(f"too many open tasks of this subject (limit {MOST_OPEN_EACH})")
     if used.open >= MOST_OPEN:
-        raise _full(f"{MOST_OPEN} tasks of this tenant are open, the most that may be")
+        raise _full(f"too many open tasks of this tenant (limit {MOST_OPEN})")
     if used.stored >= MOST_STORED or used.size >= MOST_BYTES:  # guard: tasks-stored
         raise _full(
-            f"the tenant's tasks of the last {LIFETIME} use all space ({MOST_STORED} tasks, {MOST_BYTES} bytes)"
+            f"too many stored tasks of the last {LIFETIME} (limit {MOST_STORED} tasks and {MOST_BYTES} bytes per "
+            f"tenant)"
         )
 
 

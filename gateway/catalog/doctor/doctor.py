@@ -97,12 +97,12 @@ class Doctor:
                 async with Store(self._installation.database_url, pool_size=1) as store:
                     hidden = await find_hidden(store, () if code is None else code.primitives())
         except (GatewayError, TimeoutError):
-            return warning("code", "the tenants' names were not read", _DATABASE_FIRST)
+            return warning("code", "the names of tenants' primitives were not read", _DATABASE_FIRST)
         if not hidden:
-            return fine("code", "no name of a tenant hides a primitive registered in Python")
+            return fine("code", "no primitive of a tenant hides one that is registered in Python")
         names = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
-        remedy = "rename one of the two: what the tenant has, or what the code registers"
-        return warning("code", f"hidden by names of tenants: {_listed(names)}", remedy)
+        remedy = "rename the tenant's primitive or the registered one"
+        return warning("code", f"hidden by primitives of tenants: {_listed(names)}", remedy)
 
     async def _judge_secrets(self) -> Finding:
         """Finding on stored secrets: those of one source per tenant are opened, so a wrong key is found before a call.
@@ -111,21 +111,21 @@ class Doctor:
         """
         cipher = self._installation.cipher
         if cipher is None:
-            return warning("secrets", "not opened: there is no secret key here", "set GATEWAY_SECRET_KEYS")
+            return warning("secrets", "not decrypted: no secret key is configured", "set GATEWAY_SECRET_KEYS")
         try:
             with anyio.fail_after(_PATIENCE_S):
                 opened, broken = await _open_some(self._installation.database_url, cipher)
         except TimeoutError:
-            return warning("secrets", "not opened: it took too long", "look at the load of PostgreSQL")
+            return warning("secrets", "not decrypted: it took too long", "check the load of PostgreSQL")
         except GatewayError as error:
-            return warning("secrets", f"not opened: {error.message}", _DATABASE_FIRST)
+            return warning("secrets", f"not decrypted: {error.message}", _DATABASE_FIRST)
         if broken:
             return failure(
                 "secrets",
                 f"no configured secret key decrypts stored secrets: tenants {_listed(broken)}",
                 "add the key that encrypted them at the end of GATEWAY_SECRET_KEYS, or store the credentials again",
             )
-        return fine("secrets", f"stored secrets were opened for {opened} tenants that have some")
+        return fine("secrets", f"stored secrets of {opened} tenants were decrypted")
 
     async def _judge_secret_keys(self) -> Sequence[Finding]:
         """Findings on older secret keys."""
@@ -158,7 +158,7 @@ async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayErr
         with anyio.fail_after(_PATIENCE_S):
             return await examine()
     except TimeoutError:
-        return Unavailable(f"no answer within {_PATIENCE_S:.0f} seconds")
+        return Unavailable(f"no response within {_PATIENCE_S:.0f} seconds")
     except GatewayError as error:
         return error
 

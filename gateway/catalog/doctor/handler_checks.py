@@ -27,8 +27,8 @@ _PATIENCE_S = 15.0
 _PAGE = 200
 _MOST_NAMED = 5
 _REMEDY = (
-    "until it is replaced or removed, each call of it fails: `gateway tool validate FILE`, and those of resource,"
-    " resource-template and prompt, list what to change"
+    "each call fails until the handler is replaced; `gateway tool validate FILE`, or the same command of resource, "
+    "resource-template or prompt, lists the faults"
 )
 
 _decode = msgspec.json.Decoder(dict[str, object]).decode
@@ -50,7 +50,7 @@ async def judge_handlers(url: str) -> Finding:
                     examined += len(own)
     except GatewayError as error:
         return warning("handlers", f"not examined: {error.message}", "fix the findings on the database first")
-    looked = f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else "")
+    looked = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
     if not broken:
         return fine("handlers", f"every stored handler is valid ({looked})")
     detail = f"stored handlers that always fail: {listed(broken, most=_MOST_NAMED)} ({looked})"

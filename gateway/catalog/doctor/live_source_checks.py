@@ -15,7 +15,9 @@ _PATIENCE_S = 15.0
 _MOST_NAMED = 5
 _FAILURES = 3
 """Failed attempts in a row from which a live source counts as failing; a restart of its program takes fewer."""
-_REMEDY = "`gateway --tenant SLUG source status` shows each fault; disable or remove what is no longer used"
+_REMEDY = (
+    "`gateway --tenant SLUG source status` shows each fault; disable or remove live sources that are no longer used"
+)
 
 
 async def judge_live_sources(url: str) -> Finding:
@@ -37,7 +39,9 @@ async def judge_live_sources(url: str) -> Finding:
                     failing += [f"{slug}: {one.name}" for one in found if _is_failing(one.status)]
     except GatewayError as error:
         return warning("live_sources", f"not examined: {error.message}", "fix the findings on the database first")
-    return _judge(failing, f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else ""))
+    return _judge(
+        failing, f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
+    )
 
 
 def _is_failing(status: LiveStatus) -> bool:
@@ -46,5 +50,5 @@ def _is_failing(status: LiveStatus) -> bool:
 
 def _judge(failing: Sequence[str], examined: str) -> Finding:
     if not failing:
-        return fine("live_sources", f"no live source fails again and again ({examined})")
+        return fine("live_sources", f"no live source fails repeatedly ({examined})")
     return warning("live_sources", f"failing: {listed(failing, most=_MOST_NAMED)} ({examined})", _REMEDY)

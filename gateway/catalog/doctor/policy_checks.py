@@ -37,7 +37,7 @@ async def judge_policies(url: str) -> Sequence[Finding]:
                     examined += 1
     except GatewayError as error:
         return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
-    looked = f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else "")
+    looked = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
     return [_judge_weaker(weaker, looked), _judge_approvers(unapproved, looked)]
 
 
@@ -57,6 +57,6 @@ def _judge_weaker(weaker: Sequence[str], looked: str) -> Finding:
 def _judge_approvers(unapproved: Sequence[str], looked: str) -> Finding:
     """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
     if not unapproved:
-        return fine("approvers", f"a key can approve calls wherever the policy needs approvals ({looked})")
+        return fine("approvers", f"every tenant whose policy needs approvals has a key that can approve ({looked})")
     named = listed(unapproved, most=_MOST_NAMED)
     return fine("approvers", f"only the operator can approve calls of {named}; no key has the scope approve ({looked})")

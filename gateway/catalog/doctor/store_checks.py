@@ -34,7 +34,7 @@ def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
 def _reached(facts: DatabaseFacts) -> Finding:
     if facts.login_bypasses_isolation:
         detail = f"reached, but the login {facts.login} is a superuser or bypasses row-level security"
-        remedy = "log in as gateway_app: an injected statement can leave the role, but not the login"
+        remedy = "log in as gateway_app: an injected statement can reset the role, but not the login"
         return warning("database", detail, remedy)
     return fine("database", f"reached as {facts.login}")
 
@@ -47,7 +47,7 @@ def _migrations(facts: DatabaseFacts) -> Finding:
     if facts.revision > SCHEMA:
         detail = f"at {found}, which is newer than this gateway ({SCHEMA})"
         return warning("migrations", detail, "finish the rollout of the newer gateway")
-    return fine("migrations", f"at {found}, the newest")
+    return fine("migrations", f"at {found}, the version of this gateway")
 
 
 def _role(facts: DatabaseFacts) -> Finding:
@@ -98,12 +98,12 @@ def _grants(facts: DatabaseFacts) -> Finding:
             "grants", f"gateway_app owns {_list_some(role.owns)}; an owner can switch row-level security off", remedy
         )
     if role.excess:
-        detail = f"gateway_app has privileges that it does not need: {_list_some(role.excess)}"
+        detail = f"gateway_app has unnecessary privileges: {_list_some(role.excess)}"
         return failure("grants", detail, _revocation(role))
     if role.lacks:
-        remedy = f"{_MIGRATE}; if it finds nothing to do, grant what is missing"
+        remedy = f"{_MIGRATE}; if nothing is applied, grant the missing privileges"
         return failure("grants", f"gateway_app lacks {_list_some(role.lacks)}", remedy)
-    return fine("grants", "gateway_app owns nothing and has only what it needs")
+    return fine("grants", "gateway_app owns nothing and has only the necessary privileges")
 
 
 def _revocation(role: RoleFacts) -> str:
@@ -125,17 +125,17 @@ def _persistence(facts: RedisFacts) -> Finding:
     check = "redis_persistence"
     if not facts.keeps_log:
         remedy = "set `appendonly yes` (CONFIG SET appendonly yes, and in redis.conf)"
-        return failure(check, "there is no append-only file: a restart of Redis ends every MCP session", remedy)
+        return failure(check, "the append-only file is off: a restart of Redis ends every MCP session", remedy)
     if not facts.log_is_written:
         remedy = "check Redis's log and the free space on its disk"
         return failure(check, "the last write of the append-only file failed", remedy)
-    return fine(check, "the append-only file is on and written")
+    return fine(check, "the append-only file is on, and its last write succeeded")
 
 
 def _memory(facts: RedisFacts) -> Finding:
     check = "redis_memory"
     if facts.eviction == "noeviction":
-        return fine(check, "nothing is evicted")
+        return fine(check, "the policy is noeviction")
     remedy = "set `maxmemory-policy noeviction` (CONFIG SET maxmemory-policy noeviction, and in redis.conf)"
     detail = f"the policy is {facts.eviction}: when memory is full, sessions and counters of limits disappear"
     if facts.max_bytes:

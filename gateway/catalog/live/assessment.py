@@ -31,7 +31,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 def assess_tool(remote: str, hints: Mapping[str, object]) -> tuple[Safety, str]:
     """The level of the tool of this remote name, and the reason for it."""
     if hints.get("destructiveHint") is True:
-        return Safety.DANGEROUS, "its source calls it destructive (destructiveHint)"
+        return Safety.DANGEROUS, "its source marks it as destructive (destructiveHint)"
     harmful = next((word for word in _WORD.findall(remote) if word.lower() in _HARMFUL), None)
     if harmful is not None:
         return Safety.DANGEROUS, f"its name contains {harmful}"

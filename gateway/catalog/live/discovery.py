@@ -57,7 +57,7 @@ _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
 _DECORATIONS = frozenset(("title", "icons", "_meta", "annotations", "mimeType", "size"))
 """Members that are left out if they are invalid; any other invalid member costs the primitive."""
 _TEXTS = frozenset(("title", "description"))
-_READ_ONLY = "the protocol defines resources and prompts as free of effects"
+_READ_ONLY = "MCP defines resources and prompts as read-only"
 _LONGEST_TITLE = 200
 
 Place = tuple[Family, str]
@@ -122,16 +122,21 @@ def read_discovery(
     most, size = min(MOST, max(room, 0)), 0
     for place, raw in selected:
         if time.thread_time() - began > patience_s:  # guard: live-discovery-time
-            notices.add(f"the rest was left out, from {shorten(place[1])}: the schemas take too long to check")
+            skipped = f"up to {len(selected) - len(made)} primitives were skipped, from {shorten(place[1])} on"
+            notices.add(f"{skipped}: their schemas take too long to check")
             break
         if len(made) >= most:
-            limit = f"a live source may have {MOST}" if most == MOST else "the tenant's limit of primitives is reached"
-            notices.add(f"{len(selected) - len(made)} or fewer primitives were left out: {limit}")
+            limit = (
+                f"the limit per live source is {MOST}"
+                if most == MOST
+                else "the tenant's limit of primitives is reached"
+            )
+            notices.add(f"up to {len(selected) - len(made)} primitives were skipped: {limit}")
             break
         try:
             one = _read(place, names[place], raw)
             if size + len(one.definition) > MOST_BYTES:
-                raise _Refused(f"the definitions of a live source may have {MOST_BYTES} bytes together")
+                raise _Refused(f"the definitions of the live source have more than {MOST_BYTES} bytes together")
         except _Refused as refused:
             notices.refuse(place, str(refused))
         else:
@@ -162,7 +167,7 @@ def _select(
         elif (include and not _matches(include, one.name)) or _matches(exclude, one.name):
             continue
         elif place in seen:
-            notices.add(f"{words} {shorten(one.name)}: the source lists this name twice; the first one counts")
+            notices.add(f"{words} {shorten(one.name)}: the source lists this name twice; the second one was skipped")
         else:
             seen.add(place)
             yield place, one.definition

@@ -78,7 +78,7 @@ async def create_live_source(
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, draft.name)
         if await live_sources.count(tenant, db) >= MOST:
-            raise LimitExceeded(f"the tenant may have {MOST} live sources")
+            raise LimitExceeded(f"the tenant has {MOST} live sources (the limit); delete unused ones")
         await _check_references(tenant, db, made)
         await live_sources.insert(made, db)
     await announce(catalog, LiveSourceChanged(tenant=tenant, source=made.id))
@@ -231,7 +231,7 @@ async def _refuse_taken(tenant: TenantId, db: Db, name: str) -> None:
     if is_live or await sources.get(tenant, db, name) is not None:
         owner = f"live_source:{name}" if is_live else f"source:{name}"
         conflict = NameConflict(name=name, owner=owner)
-        raise NameTaken(f"there is a {'live ' if is_live else ''}source {name} already", conflicts=[conflict])
+        raise NameTaken(f"a {'live ' if is_live else ''}source {name} exists already", conflicts=[conflict])
 
 
 async def _check_references(tenant: TenantId, db: Db, source: LiveSource) -> None:
@@ -242,7 +242,7 @@ async def _check_references(tenant: TenantId, db: Db, source: LiveSource) -> Non
         origin = find_origin(str(source.settings["url"]))
         allowed = (await policies.get(tenant, db)).http_origins
         if origin is None:
-            faults.append(Fault(pointer="/settings/url", reason="requests cannot go to this URL"))
+            faults.append(Fault(pointer="/settings/url", reason="the gateway cannot send requests to this URL"))
         elif allowed is not None and origin not in allowed:
             faults.append(
                 Fault(pointer="/settings/url", reason="the tenant's policy does not allow requests to this origin")
@@ -270,7 +270,8 @@ def _header_faults(headers: object) -> Sequence[Fault]:
     return [
         Fault(
             pointer="/settings" + point("headers", name),
-            reason="is set by the gateway, secret or not sendable; secrets belong into a credential",
+            reason="cannot be set here: the gateway sets it, it is secret, or it is invalid; store secrets as a "
+            "credential",
         )
         for name, value in given.items()
         if not _is_own_header(name) or not is_header_value(str(value))

@@ -117,7 +117,7 @@ async def replay_delivery(
         )
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": found.id}
         if not await deliveries.settle(tenant, db, again, seen=found):
-            raise Conflict("the delivery was attempted at this moment; look at it again")
+            raise Conflict("the delivery changed during the request; read it again")
         await jobs.hasten(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
     return again
 
@@ -134,7 +134,7 @@ async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *,
     async with change(tenant, catalog, entry, by=by) as db:
         endpoint = await _ready(tenant, db, name)
         if await deliveries.is_full(tenant, db, endpoint.id):
-            raise LimitExceeded(f"{deliveries.MOST_QUEUED} deliveries of this endpoint wait (the limit)")
+            raise LimitExceeded(f"too many deliveries of this endpoint wait (limit {deliveries.MOST_QUEUED})")
         payload = {"endpoint": endpoint.id, "name": endpoint.name}
         made = deliveries.new_delivery(endpoint.id, TEST_KIND, payload, now=datetime.now(UTC))
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": made.id}
@@ -233,7 +233,7 @@ def _reason_to_disable(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, no
     if outcome.error is None or not endpoint.enabled:
         return None
     if outcome.status == _GONE:
-        return "disabled: the endpoint answered 410 (gone)"
+        return "disabled: the endpoint responded with 410 (Gone)"
     if endpoint.failing_since is not None and now - endpoint.failing_since >= DISABLED_AFTER:
         return f"disabled: no attempt has succeeded for {DISABLED_AFTER.days} days"
     return None

@@ -224,7 +224,7 @@ async def _check_policy(tenant: TenantId, db: Db, url: str) -> None:
 async def _check_name(tenant: TenantId, db: Db, name: str) -> None:
     if await webhook_endpoints.get(tenant, db, name) is not None:
         conflict = NameConflict(name=name, owner=f"webhook_endpoint:{name}")
-        raise NameTaken(f"there is a webhook endpoint {name} already", conflicts=[conflict])
+        raise NameTaken(f"a webhook endpoint {name} exists already", conflicts=[conflict])
 
 
 def _draft_of(endpoint: OutboundWebhook) -> EndpointDraft:

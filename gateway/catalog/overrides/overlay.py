@@ -55,7 +55,7 @@ def overlay(tool: Tool, changes: OverrideFields) -> Tool:
     if changes.safety is None:
         return changed
     method = tool.identity.partition(" ")[0]
-    reason = f"declared by an override; by its method, {method}, it would be {tool.safety}"
+    reason = f"declared by an override; its method {method} implies {tool.safety}"
     return replace(changed, safety=changes.safety, safety_reasons=(reason,))
 
 

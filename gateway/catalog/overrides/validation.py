@@ -60,7 +60,7 @@ def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Se
     there = ", ".join(list(known)[:_MOST_NAMED]) or "none"
     missing = [name for name in pinned if name not in known]
     if missing:
-        reason = f"the operation has no such argument; it has: {there}"
+        reason = f"the operation has no such argument; its arguments: {there}"
         return [Fault(pointer=point("pinned", name), reason=reason) for name in missing[:_MAX_FAULTS]]
     alone = {name: value for name, value in schema.items() if name != "required"}
     validator = compile_input(msgspec.json.encode({"inputSchema": alone}))
@@ -75,7 +75,7 @@ def _faults_of_members(changes: OverrideFields) -> Sequence[Fault]:
     )
     name = form.text("name", longest=_LONGEST_NAME)
     if name is not None and not _NAME.fullmatch(name):
-        form.refuse("name", "may have letters, digits and the characters _ . - only")
+        form.refuse("name", "must consist of letters, digits and the characters _ . -")
     read_title(form)
     read_description(form)
     read_result(form)

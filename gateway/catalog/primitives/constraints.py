@@ -87,7 +87,7 @@ async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, na
         found = await primitives.get(tenant, db, Family.TOOL, name)
         owner = "custom" if found is not None and found.name == name else None
     if owner is not None:
-        raise NameTaken(f"the tool {name} is taken: {owner}", conflicts=[NameConflict(name=name, owner=owner)])
+        raise NameTaken(f"the tool name {name} is taken by {owner}", conflicts=[NameConflict(name=name, owner=owner)])
 
 
 async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence[Primitive]:
@@ -113,7 +113,7 @@ async def _refuse_taken(
     if owner is not None:
         noun = ready.family.replace("_", " ")
         conflict = NameConflict(name=ready.name, owner=owner)
-        raise NameTaken(f"the {noun} {ready.name[:200]} is taken: {owner}", conflicts=[conflict])
+        raise NameTaken(f"the {noun} {ready.name[:200]} is taken by {owner}", conflicts=[conflict])
 
 
 async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: PrimitiveId | None) -> str | None:
@@ -198,7 +198,7 @@ def _judge_operation(reference: PinnedOperation, known: _TenantNames) -> Sequenc
     operation = known.operations.get(reference.source, {}).get(reference.operation)
     if operation is not None:
         return _judge_arguments(reference, operation)
-    reason = "the source has no such operation, or several: name it by its operationId, METHOD path or tool name"
+    reason = "the source has no such operation, or several; use the operationId, `METHOD path` or tool name"
     return [Fault(pointer=f"{reference.pointer}/operation", reason=reason)]
 
 
@@ -212,7 +212,7 @@ def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fa
     return [
         Fault(
             pointer=reference.pointer + point("arguments", name),
-            reason=f"is not an argument of the operation; it has {has}",
+            reason=f"is not an argument of the operation; its arguments: {has}",
         )
         for name in reference.arguments
         if name not in known
@@ -223,9 +223,11 @@ def _judge_request(reference: OriginRequest, known: _TenantNames, policy: Policy
     faults: list[Fault] = []
     origin = find_origin(reference.origin)
     if origin is None:
-        faults.append(Fault(pointer=f"{reference.pointer}/url", reason="no host that requests can go to"))
+        faults.append(
+            Fault(pointer=f"{reference.pointer}/url", reason="not a host that the gateway can send requests to")
+        )
     elif policy.http_origins is not None and origin not in policy.http_origins:
-        reason = f"the tenant's policy allows no requests to {origin}; `http_origins` lists those it does"
+        reason = f"the tenant's policy does not allow requests to {origin}; `http_origins` lists the permitted origins"
         faults.append(Fault(pointer=f"{reference.pointer}/url", reason=reason))
     if reference.credential is not None:
         pointer = f"{reference.pointer}/credential"

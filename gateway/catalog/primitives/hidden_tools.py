@@ -28,6 +28,9 @@ async def _explain_live(tenant: TenantId, catalog: CatalogContext, name: str) ->
         for one in offer.found.get(source.id, ()):
             if one.primitive.family is Family.TOOL and one.primitive.name == name:
                 if one.primitive.is_held:
-                    return f"its definition at the live source {source.name} is new and waits to be accepted"
-                return f"the live source {source.name} does not offer it now"
+                    return (
+                        f"its definition at the live source {source.name} is new or changed, and has to be accepted "
+                        f"first"
+                    )
+                return f"the live source {source.name} does not list it now"
     raise NotFound("there is no such tool")

@@ -179,13 +179,13 @@ async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, addr
         raise NotYetSupported("cannot replace an imported tool; use PATCH to override its members")
     code = await code_of(tenant, catalog, db)
     if any(one.family is family and name in {one.name, one.id} for one in code):
-        raise Conflict(f"the {address.words} is registered by code, which alone can change it")
+        raise Conflict(f"the {address.words} is registered in code and can only be changed there")
     for one in await visible_live(tenant, db, code):
         if one.family is family and name in {one.name, one.id}:
-            reason = "which alone can change it; its level, and whether it is included, are declared there"
+            reason = "and can only be changed there; the live source declares its level and selection"
             raise Conflict(f"the {address.words} belongs to the live source {one.source_name}, {reason}")
     if family is Family.TOOL and name in RESERVED and await sources.queried(tenant, db):
-        raise Conflict("the tool is the gateway's own; it is there while a source is exposed to it")
+        raise Conflict("the tool is built in; it exists while a source is exposed to the query tools")
     raise NotFound(f"no such {address.words}")
 
 

@@ -26,10 +26,10 @@ from gateway.store.sources import sources
 
 _REASONS = {
     Safety.SAFE: "{} only reads",
-    Safety.MODERATE: "{} changes what it is sent to",
-    Safety.DANGEROUS: "{} removes what it is sent to",
+    Safety.MODERATE: "{} changes data",
+    Safety.DANGEROUS: "{} removes data",
 }
-_ASKED_FOR = "its document asks for this level"
+_ASKED_FOR = "its document declares this level"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,11 +84,12 @@ def _settle(primitive: Primitive, levels: Levels) -> Primitive:
     reasons = (*primitive.safety_reasons, *(_reason(reference, level) for reference, level in called))
     if primitive.override is None:
         return replace(primitive, safety=assessed, assessed=assessed, safety_reasons=reasons)
-    message = [f"declared beside the definition; by itself it would be {assessed}"]
+    message = [f"declared by the tenant; the assessed level is {assessed}"]
     counted = _count(primitive, primitive.override, levels)
     if counted is not primitive.override:
         message.append(
-            f"policy counts it as {counted}, the level of the operation that it runs; declare that level there"
+            f"the policy treats it as {counted}, the level of the operation that it runs; declare a level for the "
+            f"operation"
         )
     return replace(
         primitive,

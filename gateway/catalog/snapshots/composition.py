@@ -18,7 +18,7 @@ from gateway.openapi.query.remote_tools import REMOTE_METHOD
 from gateway.openapi.query.tools import CALL, DEFINITIONS
 
 _READS = "it only reads the documents of the tenant's sources"
-_CALLS = "what it calls is judged by itself, as if its own tool had been called"
+_CALLS = "the policy applies to the called operation, as for a call of its tool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

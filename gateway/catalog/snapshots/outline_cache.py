@@ -81,7 +81,7 @@ class OutlineCache:
         async with self._store.reading(tenant) as db:
             stored = await versions.outline(tenant, db, source.id, source.version)
         if stored is None:
-            raise NotFound(f"the source {source.name} has changed; ask again")
+            raise NotFound(f"the source {source.name} has changed; retry")
         outline, size = await anyio.to_thread.run_sync(decode_outline, stored)
         self.loaded += 1
         return DocumentIndex(outline, size)

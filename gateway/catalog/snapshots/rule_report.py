@@ -70,7 +70,7 @@ def _report(
     elif all(any(_decides(one, rule, subject) for one in earlier) for _, subject in found):
         warnings.append("has no effect: earlier rules without conditions decide everything that it matches")
     warnings += [
-        f"no matched tool has the argument {condition.pointer}, so the condition is never decidable"
+        f"no matched tool has the argument {condition.pointer}, so the condition can never be evaluated"
         for condition in rule.when
         if found and not _has_argument([item for item, _ in found], condition.pointer)
     ]

@@ -155,7 +155,7 @@ class Snapshots:
             if (current := _current(entry, self.generation)) is not None:
                 return current
             if failures != entry.failures:  # a load failed while this task waited; the next request tries again
-                return _kept(tenant, entry, DatabaseUnavailable("the catalog cannot be read now"))
+                return _kept(tenant, entry, DatabaseUnavailable("the catalog is not available now; retry later"))
             asked_at, invalidations = time.monotonic(), entry.invalidations
             try:
                 if entry.snapshot is not None and entry.snapshot.revision >= entry.newest:

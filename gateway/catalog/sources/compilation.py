@@ -30,7 +30,7 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
         return Content(document=fetched, url=draft.url)
     raw = await anyio.to_thread.run_sync(_encode, draft.document)
     if len(raw) > MAX_DOCUMENT_BYTES:
-        raise DocumentTooLarge(f"the document has {len(raw)} bytes; {MAX_DOCUMENT_BYTES} are allowed")
+        raise DocumentTooLarge(f"the document has {len(raw)} bytes (limit {MAX_DOCUMENT_BYTES})")
     return Content(document=raw, form=draft.form)
 
 

@@ -148,7 +148,10 @@ def check_credentials(credentials: Mapping[str, Credential], compilation: Compil
     """
     declared = ", ".join(compilation.scheme_names[:50]) or "none"
     faults = [
-        Fault(pointer=f"/credentials/{_escape(name)}", reason=f"the document declares no such scheme, but: {declared}")
+        Fault(
+            pointer=f"/credentials/{_escape(name)}",
+            reason=f"the document declares no such scheme; declared schemes: {declared}",
+        )
         for name in credentials
         if name not in compilation.scheme_names
     ]

@@ -152,4 +152,4 @@ async def _refuse_source_name(tenant: TenantId, db: Db, name: str) -> None:
     if is_live or await sources.get(tenant, db, name) is not None:
         owner = f"live_source:{name}" if is_live else f"{OWN_ORIGIN}{name}"
         conflict = NameConflict(name=name, owner=owner)
-        raise NameTaken(f"there is a {'live ' if is_live else ''}source {name} already", conflicts=[conflict])
+        raise NameTaken(f"a {'live ' if is_live else ''}source {name} exists already", conflicts=[conflict])

@@ -134,18 +134,18 @@ class WorkerPool:
         if answer.crash is not None:
             log.error("document_compiler_crashed", trace=answer.crash)
             return InvalidDocument(
-                "The compiler failed on this document; nothing was stored, and the log has the rest."
+                "The compiler failed on this document; nothing was stored. The gateway's log has the details."
             )
         if status == -signal.SIGXCPU:
             return self._too_slow()
         if status < 0:
             memory = self._limits.memory_bytes // 2**20
-            return DocumentTooLarge(f"Reading the document takes more memory than the {memory} MiB it may.")
+            return DocumentTooLarge(f"Reading the document takes more than {memory} MiB of memory (the limit).")
         log.error("document_compiler_not_started", status=status)
         return Unavailable("The compiler of documents did not start.")
 
     def _too_slow(self) -> DocumentTooLarge:
-        return DocumentTooLarge(f"Reading the document takes more than the {self._limits.wall_s:g} seconds it may.")
+        return DocumentTooLarge(f"Reading the document takes more than {self._limits.wall_s:g} seconds (the limit).")
 
 
 async def _converse(process: Process, task: Task, content: bytes) -> WorkerAnswer:

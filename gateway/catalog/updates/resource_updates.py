@@ -52,7 +52,7 @@ async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Seque
             for uri in dict.fromkeys(uris):
                 await catalog.publish(ResourceUpdated(tenant=tenant, uri=uri))
     except TimeoutError:
-        raise RedisUnavailable("Redis does not answer", retry_after_s=1.0) from None
+        raise RedisUnavailable("Redis does not respond", retry_after_s=1.0) from None
 
 
 async def is_known(tenant: TenantId, catalog: CatalogContext, db: Db, uri: str) -> bool:

@@ -77,7 +77,7 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
     async with change(tenant, catalog, entry, by=by) as db:
         if await webhooks.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"webhook:{name}")
-            raise NameTaken(f"there is a webhook {name} already", conflicts=[conflict])
+            raise NameTaken(f"a webhook {name} exists already", conflicts=[conflict])
         if await webhooks.count(tenant, db) >= MOST_WEBHOOKS:
             raise LimitExceeded(f"the tenant has {MOST_WEBHOOKS} webhooks (the limit); delete unused ones")
         await webhooks.insert(tenant, db, catalog.sealer, made, SigningSecrets(current=secret))
@@ -176,7 +176,7 @@ async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, deli
         raise NotFound("no such webhook")
     # guard: webhook-signature
     if not is_signed(delivery.signatures, signing, delivery=delivery.id, at=delivery.at, body=delivery.body):
-        raise BadInput("no signature of this webhook over this id, time and body")
+        raise BadInput("no valid signature of this webhook for the id, time and body")
     return tenant.id
 
 

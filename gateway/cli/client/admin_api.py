@@ -19,8 +19,8 @@ _PAGE = 200
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0, read=600.0)
 _NEXT = {
     "auth.unauthenticated": "give another with GATEWAY_OPERATOR_KEY or --key",
-    "source.removals_refused": "give --yes (REST: allow_removals) if that is meant, or look first with --dry-run",
-    "upstream.egress_denied": "the operator opens it with `gateway tenant egress SLUG --allow host:port`",
+    "source.removals_refused": "give --yes (REST: allow_removals) to permit it, or check with --dry-run",
+    "upstream.egress_denied": "the operator permits it with `gateway tenant egress SLUG --allow host:port`",
 }
 """Remedies by problem code, for refusals whose message does not name the options of the command line."""
 
@@ -145,7 +145,7 @@ def failure_from(answer: httpx.Response) -> Failure:
         return Failure(f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))
     message = text_at(problem, "detail") or text_at(problem, "title") or f"HTTP {answer.status_code}"
     if retry := answer.headers.get("Retry-After"):
-        message += f"; try again in {retry} s"
+        message += f"; retry in {retry} s"
     if following := _NEXT.get(text_at(problem, "code")):
         message += f"; {following}"
     if prefix := text_at(problem, "suggested_prefix"):
@@ -157,7 +157,7 @@ def failure_from(answer: httpx.Response) -> Failure:
 
 def _checked(answer: httpx.Response) -> httpx.Response:
     if answer.content and not is_object(_value_of(answer)):
-        raise Failure(f"{answer.url} did not answer with a JSON object: is it a gateway?", ExitCode.FAILED)
+        raise Failure(f"{answer.url} did not respond with a JSON object: is it a gateway?", ExitCode.FAILED)
     return answer
 
 

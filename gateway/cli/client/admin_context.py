@@ -82,4 +82,4 @@ def confirm(question: str, *, is_sure: bool) -> None:
     if not sys.stdin.isatty():
         raise Failure("this cannot be undone: give --yes", ExitCode.USAGE)
     if not click.confirm(question, err=True):
-        raise Failure("left as it is", ExitCode.FAILED)
+        raise Failure("aborted; nothing was changed", ExitCode.FAILED)

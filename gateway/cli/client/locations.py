@@ -55,7 +55,7 @@ def segment_of(name: str) -> str:
         Failure: the name is empty or a dot segment, which stays relative even when quoted (RFC 3986).
     """
     if name in _NO_SEGMENTS:  # guard: cli-one-segment
-        raise Failure(f"{name!r} names nothing", ExitCode.USAGE)
+        raise Failure(f"invalid name {name!r}", ExitCode.USAGE)
     return quote(name, safe="")
 
 
@@ -96,7 +96,7 @@ def check_key(key: str) -> str:
     """
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise Failure("the key contains characters that keys do not have", ExitCode.USAGE)
+        raise Failure("the key contains invalid characters", ExitCode.USAGE)
     return key
 
 

@@ -110,7 +110,7 @@ class McpClient:
         mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
         result = self._ask("tools/call", {"name": name, "arguments": arguments}, name=name, extra=mirrored)
         if result.get("resultType", "complete") != "complete":
-            raise Failure(f"{name} asks for further input, which this command cannot give")
+            raise Failure(f"{name} requires further input, which this command does not support")
         return result
 
     def _ask(
@@ -166,7 +166,7 @@ def _refusal(answer: httpx.Response, message: JsonObject) -> Failure:
     if is_object(error):
         return Failure(_describe_error(error), ExitCode.BUSY if number_at(error, "code") == _LIMIT_REACHED else code)
     if answer.is_success:
-        return Failure(f"{answer.url} did not answer as an MCP server", code)
+        return Failure(f"{answer.url} did not respond as an MCP server", code)
     text = text_at(message, "detail") or text_at(message, "title")
     return Failure(text or f"HTTP {answer.status_code} {answer.reason_phrase}", code)
 
@@ -175,4 +175,4 @@ def _describe_error(error: JsonObject) -> str:
     retry = text_at(error, "data", "retry_after_s")
     notes = [note for name in ("code", "correlation_id") if (note := text_at(error, "data", name))]
     text = text_at(error, "message") or "refused"
-    return text + (f"; try again in {retry} s" if retry else "") + (f" [{' '.join(notes)}]" if notes else "")
+    return text + (f"; retry in {retry} s" if retry else "") + (f" [{' '.join(notes)}]" if notes else "")

@@ -193,7 +193,7 @@ def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
     except (OSError, ValueError):
         kept = None
     if not is_object(kept) or not isinstance(kept.get("writers"), list):
-        raise Failure(f"{path} is not what `gateway audit verify --json` prints", ExitCode.USAGE)
+        raise Failure(f"{path} is not the output of `gateway audit verify --json`", ExitCode.USAGE)
     return {text_at(chain, "writer"): chain for chain in as_objects(kept["writers"])}
 
 
@@ -231,7 +231,7 @@ def _render_verified(found: JsonObject) -> str:
     is_whole = found.get("ok") is True
     removed = number_at(found, "removed")
     message += f", {removed} more removed by retention" if removed else ""
-    lines = [f"ok: {message}, each follows from the one before" if is_whole else f"NOT ok: {message}"]
+    lines = [f"ok: {message}, all chains are intact" if is_whole else f"NOT ok: {message}"]
     lines += [_render_anchor(as_object(found.get("anchor")) or {})]
     lines += [_render_store(store) for store in as_objects(found.get("stores") or [])]
     if not bad:
@@ -243,17 +243,17 @@ def _render_verified(found: JsonObject) -> str:
 
 
 _ANCHORS = {
-    "created": "the trail begins with the tenant",
-    "adopted": "the tenant is older than anchors; what was there at the first signature is trusted",
-    "pending": "none yet; the tenant is older than anchors, and its next signature makes one",
-    "missing": "FAULT: there is none, and there was one",
-    "changed": "FAULT: no secret key of this gateway has sealed it",
-    "broken": "FAULT: it replaces one that was missing or forged",
+    "created": "the trail is complete from the creation of the tenant",
+    "adopted": "the tenant is older than anchors; entries before the first signature are trusted",
+    "pending": "none yet; the next signature of the tenant creates one",
+    "missing": "FAULT: the anchor was deleted",
+    "changed": "FAULT: no configured secret key sealed it",
+    "broken": "FAULT: it replaces a missing or forged anchor",
 }
 _STORES = {
     "matched": "matched, {compared} heads up to signature {number}",
     "empty": "nothing to compare",
-    "refused": "nothing to compare; {refused} heads that no secret key of this gateway has sealed",
+    "refused": "nothing to compare; no configured secret key sealed {refused} heads",
     "unreachable": "unreachable, nothing compared",
     "missing": "FAULT: the database ends before signature {number}",
     "changed": "FAULT: the database has another signature {number}",

@@ -31,7 +31,7 @@ _WORDS = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
 _UNSTARTED = Finding(
     check="database",
     status=Verdict.FAILED,
-    detail="no server is configured, and no gateway has run with this data folder yet",
+    detail="no server is configured, and the data folder is empty",
     mend="start `gateway serve` once, or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL",
 )
 
@@ -81,7 +81,7 @@ def _ask_holder(url: str, folder: Path) -> list[JsonObject]:
     except Failure as failure:
         if failure.exit_code is not ExitCode.UNREACHABLE:
             raise
-        message = f"a gateway holds {folder} and does not answer at {url}: give its --url"
+        message = f"a gateway uses {folder}, but does not respond at {url}; give its --url"
         raise Failure(message, ExitCode.UNREACHABLE) from None
 
 
@@ -97,7 +97,7 @@ def _examine_here() -> tuple[list[JsonObject], str]:
             raise BrokenSetting(f"{missing}: set both server URLs, or neither")
         if _is_held(settings.data_dir):
             url = f"http://{settings.host if is_loopback(f'http://{settings.host}') else '127.0.0.1'}:{settings.port}"
-            return _ask_holder(url, settings.data_dir), f"the gateway that holds {settings.data_dir}, at {url}"
+            return _ask_holder(url, settings.data_dir), f"the gateway at {url}, with data in {settings.data_dir}"
         if not (settings.data_dir / "servers" / "postgres").is_dir():
             return _shown([_UNSTARTED]), str(settings.data_dir)
         return _shown(anyio.run(_examine_embedded, settings)), f"the servers below {settings.data_dir}"

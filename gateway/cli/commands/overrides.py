@@ -151,7 +151,9 @@ def _pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
 def _hint(text: str) -> tuple[str, bool]:
     name, _, value = text.partition("=")
     if name not in _HINTS or value not in {"yes", "no"}:
-        raise Failure(f"{text!r} is no hint: write HINT=yes or HINT=no, of {', '.join(_HINTS)}", ExitCode.USAGE)
+        raise Failure(
+            f"{text!r} is not a hint; use HINT=yes or HINT=no, with one of {', '.join(_HINTS)}", ExitCode.USAGE
+        )
     return _HINTS[name], value == "yes"
 
 

@@ -128,7 +128,7 @@ def _rules_of(given: _PolicyOptions) -> JsonObject:
 def _read_rules(file: str, member: str) -> JsonObject:
     content = only_one(read_declarations(file)).content
     if content.keys() != {member}:
-        raise Failure(f"{file}: needs the member `{member}`, and nothing else", ExitCode.USAGE)
+        raise Failure(f"{file}: must have exactly the member `{member}`", ExitCode.USAGE)
     return content
 
 
@@ -159,7 +159,7 @@ def _number(text: str, raw: str) -> float | int:
     try:
         return int(raw) if raw.strip().lstrip("-").isdigit() else float(raw)
     except ValueError:
-        raise Failure(f"--limit {text}: {raw!r} is no number", ExitCode.USAGE) from None
+        raise Failure(f"--limit {text}: {raw!r} is not a number", ExitCode.USAGE) from None
 
 
 def _describe(found: JsonObject) -> str:

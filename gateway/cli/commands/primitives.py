@@ -132,7 +132,7 @@ def _updates(noun: CommandNoun) -> click.Command:
         done = send_all(declarations, lambda body: _put(context, noun, body, name))
         context.show(done, lambda: _print(noun, "updated", done))
 
-    about = f"Replace every {noun.words} that FILE declares; {noun.metavar} is the stored one's, where FILE changes it."
+    about = f"Replace every {noun.words} that FILE declares; {noun.metavar} is the stored name if FILE changes it."
     return click.command("update", help=about)(run)
 
 
@@ -187,7 +187,7 @@ def _switches(noun: CommandNoun, verb: str, *, is_enabled: bool) -> click.Comman
         saved = context.admin.send("PATCH", find_place(context, noun, name), {"enabled": is_enabled})
         context.show(saved, lambda: f"{verb}d {name}")
 
-    meaning = "Give clients" if is_enabled else "Keep from clients"
+    meaning = "Enable" if is_enabled else "Disable"
     return click.command(verb, help=f"{meaning} a {noun.words}; its declaration stays.")(run)
 
 
@@ -200,7 +200,7 @@ def _deletes(noun: CommandNoun) -> click.Command:
         context.admin.send("DELETE", find_place(context, noun, name))
         context.show({"deleted": name}, lambda: f"deleted {name}")
 
-    return click.command("delete", help=f"Delete a {noun.words} of the tenant's own.")(run)
+    return click.command("delete", help=f"Delete a {noun.words} that the tenant defined.")(run)
 
 
 def _validates(noun: CommandNoun) -> click.Command:
@@ -213,7 +213,7 @@ def _validates(noun: CommandNoun) -> click.Command:
         rows = [[text_at(one, name) for name in ("name", "safety", "safety_reasons")] for one in judged]
         context.show(judged, lambda: render_table(titles, rows))
 
-    return click.command("validate", help=f"Judge every {noun.words} that FILE declares; nothing is stored.")(run)
+    return click.command("validate", help=f"Validate every {noun.words} that FILE declares; nothing is stored.")(run)
 
 
 def _print(noun: CommandNoun, verb: str, done: Sequence[JsonObject]) -> str:
@@ -243,7 +243,7 @@ def _describe(noun: CommandNoun, found: JsonObject) -> str:
         ("enabled", text_at(found, "enabled")),
         ("safety", text_at(found, "safety")),
         ("because", text_at(found, "safety_reasons")),
-        ("hides", "a registration of code" if pick(found, "hides_code") is True else ""),
+        ("hides", "a registration in code" if pick(found, "hides_code") is True else ""),
     ]
     parts = [render_pairs(pairs), _indent(found.get("definition"))]
     if found.get("handler") is not None:

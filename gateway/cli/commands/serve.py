@@ -89,5 +89,5 @@ def print_operator_key(running: Running) -> str:
     """Return the operator key if it was just generated, else the path of its file; empty if the key is configured."""
     kept = running.data_dir / OPERATOR_KEY_FILE
     if running.operator_key_is_new:
-        return f"{running.operator_key} (shown this once, kept in {kept})"
-    return f"kept in {kept}" if kept.is_file() and not os.environ.get("GATEWAY_OPERATOR_KEY") else ""
+        return f"{running.operator_key} (shown once, stored in {kept})"
+    return f"stored in {kept}" if kept.is_file() and not os.environ.get("GATEWAY_OPERATOR_KEY") else ""

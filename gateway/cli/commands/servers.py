@@ -62,7 +62,9 @@ def migrate() -> None:
     type=click.Path(path_type=Path),
     help="The folder for the data; default: a temporary folder, deleted at the end.",
 )
-@click.option("--stdio", "on_stdio", is_flag=True, help="Speak MCP on standard streams instead, as `gateway stdio`.")
+@click.option(
+    "--stdio", "on_stdio", is_flag=True, help="Serve MCP on the standard streams instead of HTTP, like `gateway stdio`."
+)
 @base_url_option
 @prefix_option
 @expose_option
@@ -79,7 +81,7 @@ def try_spec(spec: str, port: int, data_dir: Path | None, on_stdio: bool, **opti
     ends. With --stdio, serves from this process alone, and keeps no data.
     """
     if on_stdio and data_dir is not None:
-        raise Failure("--data-dir: a server on standard streams keeps no data", ExitCode.USAGE)
+        raise Failure("--data-dir: a server on standard streams stores no data", ExitCode.USAGE)
     if on_stdio:
         serve_specs((spec,), on_streams(options))
         return

@@ -256,7 +256,7 @@ def _render_import(answer: JsonObject, name: str) -> str:
     """Render the result of an import: a summary, or the complete report for a dry run, which stores none."""
     report, changes = as_object(answer.get("report")), as_object(answer.get("changes"))
     if answer.get("dry_run") is True:
-        ending = f"{name} would be imported so; nothing was stored"
+        ending = f"dry run of {name}; nothing was stored"
         return join_parts(render_report(report), render_changes(changes), ending)
     imported = f"{name} is imported: {render_totals(report)}"
     advice = advise(report) if count_tools(report) else explain_no_tools(report)

@@ -103,7 +103,7 @@ def _facts(trial: Trial) -> JsonObject:
 
 def _render(trial: Trial) -> str:
     allowed = ", ".join(trial.reachable)
-    note = f"calls may reach {allowed} on this machine, because you named it, and nothing else private"
+    note = f"calls can reach {allowed} on this machine, which you named, and no other private address"
     return join_parts(
         _render_report(trial.report),
         advise(trial.report),

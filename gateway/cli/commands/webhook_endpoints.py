@@ -99,7 +99,9 @@ def rotate_endpoint(context: AdminContext, name: str) -> None:
 def test_endpoint(context: AdminContext, name: str) -> None:
     """Send a test event to a webhook endpoint."""
     made = context.admin.send("POST", context.tenant_path(_NOUN, name, "test"))
-    context.show(made, lambda: f"sent {text_at(made, 'id')}; `gateway webhook-endpoint deliveries {name}` shows it")
+    context.show(
+        made, lambda: f"queued {text_at(made, 'id')}; `gateway webhook-endpoint deliveries {name}` shows its state"
+    )
 
 
 @webhook_endpoint.command("deliveries")

@@ -56,7 +56,7 @@ def read_document(spec: str, *, entry: str | None = None) -> DocumentArgument:
     else:
         found = _document(spec, _read(Path(spec)))
     if entry is not None and found.archive is None:
-        raise Failure(f"--entry is for archives; {found.name} is none", ExitCode.USAGE)
+        raise Failure(f"--entry is only for archives; {found.name} is not one", ExitCode.USAGE)
     return replace(found, entry=entry)
 
 

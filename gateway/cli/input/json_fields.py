@@ -16,7 +16,7 @@ def read_json(text: str) -> object:
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_distinct)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("is nested too deeply") from None
     return value
 
 

@@ -136,6 +136,6 @@ def _pairs(given: Iterable[str], option: str) -> JsonObject:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name or name in pairs:
-            raise Failure(f"{option} {text!r}: write NAME=VALUE, each name once", ExitCode.USAGE)
+            raise Failure(f"{option} {text!r}: use NAME=VALUE, each name once", ExitCode.USAGE)
         pairs[name] = value
     return pairs

@@ -4,7 +4,7 @@ from gateway.domain.tenancy.policy import Decision, Safety
 
 _WORDS = {
     Decision.ALLOW: "run",
-    Decision.CONFIRM: "are confirmed through the client",
+    Decision.CONFIRM: "need the user's confirmation",
     Decision.APPROVE: "need an approval",
     Decision.DENY: "are refused",
 }

@@ -99,7 +99,7 @@ def render_prices(report: JsonObject) -> str:
         (text_at(price, "tool"), thousands(number_at(price, "bytes")), thousands(number_at(price, "estimated_tokens")))
         for price in as_objects(report.get("dearest"))
     ]
-    return render_table(("dearest tools", "bytes", "tokens (estimate)"), rows, numbers=(1, 2)) if rows else ""
+    return render_table(("largest tools", "bytes", "tokens (estimate)"), rows, numbers=(1, 2)) if rows else ""
 
 
 def render_report(report: JsonObject) -> str:

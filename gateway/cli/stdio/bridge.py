@@ -59,7 +59,10 @@ def endpoint_url(url: str | None) -> str:
         return checked
     tenant = chosen("tenant")
     if not tenant:
-        raise Failure(f"{checked} is no MCP URL, which ends with /t/TENANT/mcp; or give --tenant", ExitCode.USAGE)
+        raise Failure(
+            f"{checked} is not an MCP URL such as https://HOST/t/TENANT/mcp; change it, or give --tenant",
+            ExitCode.USAGE,
+        )
     return mcp_url(checked, tenant)
 
 

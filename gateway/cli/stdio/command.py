@@ -120,4 +120,4 @@ def _refuse_given(options: StdioOptions) -> None:
     given = [name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if given:
         named = next(parameter.opts[0] for parameter in context.command.params if parameter.name == given[0])
-        raise Failure(f"{named} is for --spec; behind --url the tenant's own settings apply", ExitCode.USAGE)
+        raise Failure(f"{named} is only for --spec; with --url the settings of the tenant apply", ExitCode.USAGE)

@@ -106,7 +106,7 @@ def _announce(sources: Sequence[LocalSource], policy: Policy) -> None:
 
 def _read(spec: str) -> DocumentArgument:
     if spec == _STANDARD_INPUT:
-        raise Failure("--spec -: standard input belongs to the client; give a path or a URL", ExitCode.USAGE)
+        raise Failure("--spec -: standard input carries MCP messages; give a path or a URL", ExitCode.USAGE)
     return read_document(spec)
 
 
@@ -141,7 +141,9 @@ def _name(
 
 def _one_each(option: str, given: Sequence[str], wanted: int) -> Sequence[str | None]:
     if given and len(given) != wanted:
-        raise Failure(f"{option} is given {len(given)} times for {wanted} documents: give one each", ExitCode.USAGE)
+        raise Failure(
+            f"{option} is given {len(given)} times for {wanted} documents; give it once per document", ExitCode.USAGE
+        )
     return [value or None for value in given] or [None] * wanted
 
 
@@ -166,7 +168,7 @@ def _credential(secret: object) -> Credential:
         case [str(username), str(password)]:
             return Credential(username=username, value=password)
         case dict():
-            raise Failure("--credential: there are no stored credentials here; give the value", ExitCode.USAGE)
+            raise Failure("--credential: this command has no stored credentials; give the value", ExitCode.USAGE)
         case _:
             return Credential(value=as_text(secret))
 

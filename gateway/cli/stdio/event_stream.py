@@ -25,7 +25,7 @@ class RemoteFailed(Exception):
 
 def too_large() -> RemoteFailed:
     """The failure of a message that exceeds `LARGEST`."""
-    return RemoteFailed(f"a message of the server has more than {LARGEST} bytes")
+    return RemoteFailed(f"a message of the server is larger than {LARGEST} bytes")
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[ServerEvent]:

@@ -23,7 +23,7 @@ def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
             reason = "has to be the name of a header"
         elif name.lower() in seen:
-            reason = "names a header that another argument has"
+            reason = "names the header of another argument"
         else:
             seen.add(name.lower())
         if reason is not None:
@@ -32,7 +32,7 @@ def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None
 
 def _objection(node: SchemaNode) -> str | None:
     if not node.path or any(keyword != "properties" for keyword in node.path[::2]):
-        return "is allowed only where 'properties' alone lead"
+        return "is allowed only in properties of the input schema and of its objects"
     if node.schema.get("type") not in _TYPES:
-        return f"is allowed beside a type of {', '.join(_TYPES)} only"
+        return f"needs one of the types {', '.join(_TYPES)} beside it"
     return None

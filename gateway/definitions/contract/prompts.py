@@ -65,7 +65,7 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
     reader = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
     name = reader.text("name", longest=LONGEST_NAME, required=True)
     if name is not None and not NAME.fullmatch(name):
-        reader.refuse("name", "may have letters, digits and the characters _ . / - only")
+        reader.refuse("name", "must consist of letters, digits and the characters _ . / -")
     definition = PromptDefinition(
         name=name or "",
         title=read_title(reader),

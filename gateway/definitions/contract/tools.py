@@ -76,7 +76,7 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
 def _name(form: FieldReader) -> str | None:
     name = form.text("name", longest=LONGEST_NAME)
     if name is not None and not NAME.fullmatch(name):
-        form.refuse("name", "may have letters, digits and the characters _ . / - only")
+        form.refuse("name", "must consist of letters, digits and the characters _ . / -")
     return name
 
 

@@ -78,7 +78,7 @@ def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
     allowed = _FORMS[family]
     for name in given:
         if name not in allowed:
-            form.refuse(name, f"is not what a {family.value} answers with; it has {', '.join(allowed)}")
+            form.refuse(name, f"is not a possible result of a {family.value}; use one of {', '.join(allowed)}")
     if len(given) != 1 and form.is_object:
         form.faults.add(form.where, f"has to have exactly one of {', '.join(allowed)}")
     refuse_elsewhere(form, family, "isError", (Family.TOOL,))
@@ -98,14 +98,14 @@ def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
 def refuse_elsewhere(form: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
     """Add a fault if the field was sent and the family is not one of `families`."""
     if form.has(name) and family not in families:
-        form.refuse(name, f"is nothing that a {family.value} has")
+        form.refuse(name, f"is not possible for a {family.value}")
 
 
 def read_kept_name(form: FieldReader) -> str | None:
     """Read the name under which a result is stored."""
     name = form.text("as", longest=64)
     if name is not None and (not _NAME.fullmatch(name) or name in _TAKEN):
-        form.refuse("as", "has to be a name of letters, digits and _, and none that templates have already")
+        form.refuse("as", "has to consist of letters, digits and _, and must not be a predefined name of templates")
         return None
     return name
 

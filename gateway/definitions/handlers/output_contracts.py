@@ -40,8 +40,8 @@ Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | 
 _INNER = ("content", "resource")
 """Members that contain another object: the block of a message, the resource of a block."""
 
-_NO_STRUCTURE = "the definition's outputSchema promises structured content, and this answer never has any; {}"
-_BROKEN = "does not match the definition's outputSchema: {}"
+_NO_STRUCTURE = "the outputSchema requires structured content, which this result never has; {}"
+_BROKEN = "does not match the outputSchema: {}"
 
 
 def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handler") -> Sequence[Fault]:
@@ -82,7 +82,7 @@ def _of_steps(definition: Definition, steps: Sequence[Step], where: str) -> Sequ
     answers = list(_answers(steps, where))
     is_needed = not isinstance(definition, ToolDefinition) or definition.output_schema is not None
     if is_needed and not answers:
-        return [Fault(pointer=where, reason="never answer; add a step with return")]
+        return [Fault(pointer=where, reason="never return a result; add a step with return")]
     return [fault for pointer, answer in answers for fault in _of_answer(definition, answer, pointer)]
 
 
@@ -103,7 +103,7 @@ def _of_answer(definition: Definition, answer: TemplateSpec, where: str) -> Sequ
     found = _untyped(definition, answer, where) if tree is None else _of_tree(definition, tree, where + point(name))
     if promised is None:
         return found
-    return [*found, Fault(pointer=where + point(name), reason=_NO_STRUCTURE.format("answer with json"))]
+    return [*found, Fault(pointer=where + point(name), reason=_NO_STRUCTURE.format("return `json`"))]
 
 
 def _listed(answer: TemplateSpec) -> tuple[str, Tree | None]:

@@ -65,7 +65,7 @@ def parse_handler(
     completions = _completions(form, family, arguments)
     faults.raise_as(HandlerInvalid, "handler")
     if action is None:
-        raise HandlerInvalid("handler: cannot be read")
+        raise HandlerInvalid("handler: invalid JSON")
     return HandlerSpec(kind=kind, family=family, action=action, completions=completions)
 
 
@@ -95,7 +95,7 @@ def _static(form: FieldReader, family: Family) -> Action | None:
     wanted = LISTED[family]
     for name in _DECLARED:
         if form.has(name) and name != wanted:
-            form.refuse(name, f"is not what a {family.value} answers with; it has {wanted}")
+            form.refuse(name, f"is not a possible result of a {family.value}; use one of {wanted}")
     form.require(wanted)
     refuse_elsewhere(form, family, "isError", (Family.TOOL,))
     refuse_elsewhere(form, family, "structuredContent", (Family.TOOL,))

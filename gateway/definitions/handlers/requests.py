@@ -109,11 +109,11 @@ def _objection(name: str) -> str | None:
     if not _TOKEN.fullmatch(name):
         return "is not the name of a header"
     if lower == "authorization":
-        return "cannot be written here; store a credential and name it in 'credential'"
+        return "must not be set here; store a credential and refer to it with 'credential'"
     if lower.replace("_", "-") in OVERRIDES:
-        return "would change the method or the target that was declared; declare those themselves"
+        return "would override the method or target; declare these directly"
     if lower in FRAMING or is_private(name):
-        return "is a header that only the gateway sets"
+        return "is set by the gateway only"
     return None
 
 

@@ -54,7 +54,7 @@ def _parts(spec: HandlerSpec, safety_of: Callable[[str], Safety | None] | None) 
     action = spec.action
     match action:
         case StaticSpec():
-            yield Safety.SAFE, "answers the same always"
+            yield Safety.SAFE, "always returns the same content"
         case TemplateSpec():
             yield Safety.SAFE, "only fills a template"
         case HttpSpec():
@@ -84,7 +84,7 @@ def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
     if method is None:  # guard: method-override-fields
         return level, what
     other = safety_of_method(method) if method.upper() in _METHODS else Safety.DANGEROUS
-    return max(level, other, key=_RANKS.__getitem__), f"{what} with a field {METHOD_FIELD} that may change the method"
+    return max(level, other, key=_RANKS.__getitem__), f"{what} with a field {METHOD_FIELD}, which can change the method"
 
 
 def _override(spec: HttpSpec) -> str | None:
@@ -116,5 +116,5 @@ def _is_form(spec: HttpSpec) -> bool:
 
 def _of_named(what: str, level: Safety | None) -> tuple[Safety, str]:
     if level is None:
-        return Safety.MODERATE, f"{what}, of which nothing is known"
+        return Safety.MODERATE, f"{what}, which is unknown"
     return level, f"{what}, which is {level}"

@@ -69,7 +69,7 @@ class StepsReader:
         for index, raw in enumerate(form.items(name, most=MOST_STEPS, least=1, required=True)):
             self._count += 1
             if self._count > MOST_STEPS:
-                form.refuse(name, f"makes more than {MOST_STEPS} steps in all")
+                form.refuse(name, f"has more than {MOST_STEPS} steps in total")
                 break
             step = self._step(raw, form.at(name) + point(index), depth)
             if step is not None:
@@ -123,7 +123,7 @@ class StepsReader:
         seconds = form.number("sleep", least=0, most=LONGEST_SLEEP_S)
         self._sleep_s += seconds or 0
         if self._sleep_s > LONGEST_SLEEP_S:
-            form.refuse("sleep", f"makes more than {LONGEST_SLEEP_S:g} seconds of sleep in all")
+            form.refuse("sleep", f"sleeps more than {LONGEST_SLEEP_S:g} seconds in total")
         return None if seconds is None else SleepStep(seconds=seconds)
 
     def ask(self, form: FieldReader) -> QuestionStep | None:
@@ -136,7 +136,7 @@ class StepsReader:
             check_ask_schema(schema, reader.at("schema"), self._faults)
         url = read_url(reader, "url") if reader.has("url") else None
         if url is not None and not url.rest.is_constant:
-            reader.refuse("url", "must not contain placeholders: it must not carry the user's answers")
+            reader.refuse("url", "must not contain placeholders, because the URL could disclose the user's answers")
         if url is not None and schema is not None:
             reader.refuse("url", "cannot be combined with schema")
         keep_as = read_kept_name(form)
@@ -211,7 +211,7 @@ class StepsReader:
         """Return the key that identifies the question between gateway and client; a repeated key is a fault."""
         key = reader.text("key", longest=64)
         if key is not None and not _KEY.fullmatch(key):
-            reader.refuse("key", "may have letters, digits and the characters _ . - only")
+            reader.refuse("key", "must consist of letters, digits and the characters _ . -")
         kept = form.raw("as")
         if key is None:
             key = kept if isinstance(kept, str) and kept not in self._keys else f"{verb}-{len(self._keys) + 1}"

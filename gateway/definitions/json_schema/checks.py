@@ -26,7 +26,7 @@ def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> Sc
     """Add a fault for each unusable part of the schema. Return the schema's tree; None if the schema is too large."""
     size = len(orjson.dumps(schema))
     if size > LARGEST_SCHEMA:
-        faults.add(where, f"has {size} bytes of JSON; at most {LARGEST_SCHEMA} are allowed")
+        faults.add(where, f"has {size} bytes of JSON (limit {LARGEST_SCHEMA})")
         return None
     try:
         tree = SchemaTree(schema)
@@ -48,7 +48,7 @@ def check_root(schema: Mapping[str, object], where: str, faults: Faults) -> None
     elif schema["type"] != "object":
         faults.add(where + "/type", "has to be 'object'")
     if "properties" not in schema:
-        faults.add(where + "/properties", "is missing; without arguments it is an empty object")
+        faults.add(where + "/properties", "is missing; for a tool without arguments use an empty object")
     elif as_object(schema["properties"]) is None:
         faults.add(where + "/properties", "has to be an object")
 
@@ -73,9 +73,9 @@ class _Checker:
             is_ours = ref.startswith("#")
             self._refuse(
                 path,
-                f"{quote(ref)} leads to no schema in this one"
+                f"{quote(ref)} has no target in this schema"
                 if is_ours
-                else f"{quote(ref)} leads outside; only references beginning with '#' are followed",
+                else f"{quote(ref)} is external; only references that begin with '#' are resolved",
             )
 
     def _refuse(self, path: tuple[str | int, ...], reason: str) -> None:
@@ -87,14 +87,16 @@ class _Checker:
         if dialect is not None:
             known = ", ".join(one.name for one in DIALECTS)
             if not isinstance(dialect, str) or find_dialect(dialect) is None:
-                self._refuse((*node.path, "$schema"), f"{quote(dialect)} is not a dialect we know: {known}")
+                self._refuse(
+                    (*node.path, "$schema"), f"{quote(dialect)} is not a supported dialect; supported: {known}"
+                )
             elif node.path and dialect != self._dialect:
                 self._refuse((*node.path, "$schema"), "differs from the dialect of the whole schema")
         name = node.schema.get("$id")
         if name is None:
             return
         if node.path and not (isinstance(name, str) and name.startswith("#")):
-            self._refuse((*node.path, "$id"), "is allowed at the root only; '$anchor' names a part")
+            self._refuse((*node.path, "$id"), "is allowed only at the root; use '$anchor' to name a subschema")
         elif not node.path and not (isinstance(name, str) and _IDENTIFIER.fullmatch(name)):
             self._refuse(("$id",), "has to be an absolute URI without fragment")
 
@@ -135,7 +137,7 @@ def _is_linear(pattern: str) -> bool:
 def _check_costs(tree: SchemaTree, where: str, faults: Faults) -> None:
     endless = applies_to_itself(tree)
     if endless is not None:
-        faults.add(where + point(*endless.path), "applies to itself at the same value without end")
+        faults.add(where + point(*endless.path), "applies to itself at the same value in an infinite loop")
     elif most_checks(tree) > MOST_CHECKS:
         faults.add(where, f"more than {MOST_CHECKS} schemas can apply to one part of a value")
 

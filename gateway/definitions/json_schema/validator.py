@@ -39,8 +39,8 @@ MOST_VALUES_READ = 200_000
 _MOST_SCHEMAS = 20_000
 _MOST_MEASURED = 2_000
 _UNCHECKED = (
-    "is too large for this schema to be checked: it may take about {units} steps, and at most {most} are made;"
-    " send less in one call, or have the schema simplified"
+    "is too large to be validated against this schema: about {units} steps (limit {most}); send less data in one "
+    "call, or simplify the schema"
 )
 
 

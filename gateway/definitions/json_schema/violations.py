@@ -22,7 +22,7 @@ _MOST_CPU_S = 0.01
 
 Compiling the schema of one argument may take milliseconds. CPU time makes the result independent of the machine's load.
 """
-_UNEXPLAINED = "does not match its schema; it is too large or too intricate to locate the error"
+_UNEXPLAINED = "does not match its schema; it is too large or too complex to locate the error"
 
 
 class _Collecting(Protocol):

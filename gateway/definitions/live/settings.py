@@ -91,7 +91,7 @@ def _read_pairs(form: FieldReader, field: str, names: str, *, most: int) -> None
     for name, value in pairs.items():
         place = form.at(field) + point(name)
         if re.fullmatch(names, name) is None:
-            form.faults.add(place, f"{shorten(name)} is not a possible name")
+            form.faults.add(place, f"{shorten(name)} is not a valid name")
         if not isinstance(value, str) or len(value) > LONGEST_TEXT or not value.isprintable():
             form.faults.add(place, f"has to be printable text of at most {LONGEST_TEXT} characters")
 

@@ -153,7 +153,7 @@ def _reason(number: int, rule: PolicyRule) -> str:
 
 
 def _in_doubt(judged: Judgement, pointer: str) -> Judgement:
-    return replace(judged, reason=f"{judged.reason} (in doubt: {pointer} is missing or cannot be compared)")
+    return replace(judged, reason=f"{judged.reason} ({pointer} is missing or cannot be compared, so the rule applies)")
 
 
 def _stricter(judged: Judgement, other: Judgement | None) -> Judgement:

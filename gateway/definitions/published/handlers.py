@@ -13,7 +13,10 @@ from gateway.definitions.templates.tokens import LONGEST_SOURCE
 _FLAG: Schema = {"type": "boolean"}
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300}
 _TEMPLATE: Schema = {"type": "string", "maxLength": LONGEST_SOURCE, "description": "Liquid."}
-_TREE: Schema = {"description": "Any JSON; its texts are Liquid, one that is exactly one {{ … }} keeps its type."}
+_TREE: Schema = {
+    "description": "Any JSON. Strings are Liquid templates; a string that is exactly one {{ … }} keeps the type of "
+    "the value."
+}
 _TREES: Schema = {"type": "array"}
 _URL: Schema = {"type": "string", "maxLength": 2048, "pattern": "^https?://[^/?#{}\\s@]+([/?].*)?$"}
 _KEY: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}

@@ -43,5 +43,5 @@ class RenderingBudget:
     def check_text(self, length: int) -> None:
         """Check the length of a text, and charge it, before it is built."""
         if length > LONGEST_TEXT:  # guard: template-texts
-            raise TemplateFailed(f"a filter would make a text of more than {LONGEST_TEXT} characters")
+            raise TemplateFailed(f"the result of a filter has more than {LONGEST_TEXT} characters")
         self.spend_on(length)

@@ -127,13 +127,13 @@ class _ExpressionReader:
     def end(self) -> None:
         word = self._peek()
         if word is not None:
-            raise self._wrong(f"'{word.text}' is not understood here")
+            raise self._wrong(f"unexpected '{word.text}'")
 
     def _filter(self) -> FilterCall:
         name = self._name()
         known = FILTERS.get(name)
         if known is None:
-            hint = ": templates do not shape lists; select their parts with `result` of a request"
+            hint = ": templates have no filters for lists; select parts with `result` of a request"
             raise self._wrong(f"there is no filter '{name}'{hint if name in _LIST_FILTERS else ''}")
         arguments: list[Expression] = []
         if self._takes(":"):

@@ -147,7 +147,7 @@ def _decode(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> ob
     try:
         return base64.b64decode(_text(budget, value), validate=True).decode()
     except (binascii.Error, ValueError):
-        raise TemplateFailed("'base64_decode' got something that is not text in base64") from None
+        raise TemplateFailed("the input of 'base64_decode' is not base64 of UTF-8 text") from None
 
 
 def _default(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
@@ -192,7 +192,7 @@ def _computed(compute: Callable[..., Number], least: int = 0, most: int = 0) -> 
         try:
             return _bounded(compute(_number(value), *map(_number, arguments)))
         except ZeroDivisionError:
-            raise TemplateFailed("a number is divided by 0") from None
+            raise TemplateFailed("division by 0") from None
 
     return Filter(run, least, most)
 

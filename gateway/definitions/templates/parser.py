@@ -9,10 +9,13 @@ from gateway.definitions.templates.tokens import Piece, PieceKind, refuse, split
 
 _MAX_DEPTH = 20
 _TAGS = frozenset(("if", "elsif", "else", "endif"))
-_NO_LOOPS = "templates have no loops; `{{ list }}` alone in a text of JSON keeps a list, `json` and `join` write it"
-_NO_VARIABLES = "templates have no variables of their own; write the value where it is used"
+_NO_LOOPS = (
+    "templates have no loops; `{{ list }}` alone in a JSON string keeps the list, and the filters `json` and `join` "
+    "write it"
+)
+_NO_VARIABLES = "templates cannot define variables; write the value where it is used"
 _REMOVED: Mapping[str, str] = {
-    "#": "write a remark in 'comment'",
+    "#": "use the tag 'comment'",
     "assign": _NO_VARIABLES,
     "break": _NO_LOOPS,
     "capture": _NO_VARIABLES,
@@ -99,9 +102,9 @@ class _Parser:
         if self._tag in _REMOVED:
             raise refuse(f"'{self._tag}' is not supported: {_REMOVED[self._tag]}", self._line)
         if self._tag not in _TAGS:
-            raise refuse(f"there is no tag '{self._tag}' here", self._line)
+            raise refuse(f"unknown tag '{self._tag}'", self._line)
         if self._rest and self._tag in {"else", "endif"}:
-            raise refuse(f"'{self._rest}' is not understood here", self._line)
+            raise refuse(f"unexpected '{self._rest}'", self._line)
 
     def _if(self, depth: int) -> IfNode:
         opened = self._line

@@ -42,7 +42,7 @@ class Rendering:
             try:
                 value = FILTERS[call.name].run(self._budget, value, arguments)
             except UnicodeError:
-                raise TemplateFailed(f"the filter '{call.name}' got text that is not valid Unicode") from None
+                raise TemplateFailed(f"the filter '{call.name}' received text that is not valid Unicode") from None
         return value
 
     def holds(self, test: Test) -> bool:

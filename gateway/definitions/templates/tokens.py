@@ -103,7 +103,7 @@ def split_expression(text: str, line: int) -> list[Word]:
     while position < len(text):
         found = _WORD.match(text, position)
         if found is None or found.lastgroup is None:
-            raise refuse(f"'{text[position]}' is not understood here", line)
+            raise refuse(f"unexpected '{text[position]}'", line)
         if found.lastgroup != "space":
             words.append(Word(found.lastgroup, found[0]))
         position = found.end()

@@ -118,7 +118,7 @@ def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
     if isinstance(left, Nothing):
         return _is_nothing(right, left, budget)
     if isinstance(left, _CONTAINERS) and isinstance(right, _CONTAINERS):
-        raise TemplateFailed("arrays and objects can be compared with 'empty' only")
+        raise TemplateFailed("arrays and objects can only be compared with 'empty'")
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, str) and isinstance(right, str):
@@ -144,7 +144,7 @@ def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
         and not isinstance(right, bool)
     ):
         return left < right
-    raise TemplateFailed("only two numbers or two texts have an order")
+    raise TemplateFailed("only two numbers or two strings can be ordered")
 
 
 def contains(container: object, wanted: object, budget: RenderingBudget) -> bool:

@@ -39,7 +39,7 @@ class UriTemplate:
         parts = parse_parts(text)
         names = [variable.name for part in parts if isinstance(part, Expression) for variable in part.variables]
         if not names:
-            raise refuse("it has no variable; register a resource instead")
+            raise refuse("it has no variable; create a resource instead")
         lead = parts[0] if isinstance(parts[0], str) else ""
         return cls(text, tuple(dict.fromkeys(names)), lead, _make_matcher(parts))
 
@@ -181,7 +181,7 @@ class _Maker:
         if any(variable.explodes for variable in expression.variables):
             raise _refuse(f"{text} may be one value, a list or a map; use {_unexploded(sign, names)}")
         if any(variable.prefix is not None for variable in expression.variables):
-            raise _refuse(f"{text} shows the beginning of a value only; use {_written(sign, names)}")
+            raise _refuse(f"{text} contains only the beginning of a value; use {_written(sign, names)}")
         for name in names:
             if name in self._names:
                 raise _refuse(f"the variable '{name}' may occur once only; use {_written(sign, [f'{name}_2'])}")
@@ -201,12 +201,15 @@ class _Maker:
         if not self._literal:
             raise _refuse(f"text must separate {{{before}}} from {expression.text}; use {separated}")
         if not _STOP.search(self._literal):
-            reason = f"'{self._literal}' does not separate {{{before}}} from {expression.text}: a value may contain it"
+            reason = (
+                f"'{self._literal}' does not separate {{{before}}} from {expression.text}, because a value may "
+                f"contain it"
+            )
             raise _refuse(f"{reason}; use {separated}")
 
     def _refuse_greedy(self, expression: Expression, instead: str) -> None:
         if self._steps and self._steps[-1].is_greedy:
-            raise _refuse(f"{expression.text} cannot follow a '+' expression, which takes everything; use {instead}")
+            raise _refuse(f"{expression.text} cannot follow a '+' expression, which matches everything; use {instead}")
 
     def _add_query(self, expression: Expression, names: list[str]) -> None:
         if not self._sign:

@@ -64,7 +64,7 @@ class UrlTemplate:
         path, mark, query = written.partition("?")
         for value in _FILLED.findall(path):
             if not value:
-                raise TemplateFailed("a value in the URL's path is empty, which would name another path")
+                raise TemplateFailed("a value in the URL's path is empty, which would change the path")
             if check is not None:
                 check(unquote(value))
         url = self.origin + _bare(path) + mark + _bare(query)
@@ -113,4 +113,4 @@ def _check_segments(path: str) -> None:
         if _HIDDEN.search(form):
             raise TemplateFailed("a value in the URL's path has a backslash or a control character")
         if any(segment.partition(";")[0].strip() in {".", ".."} for segment in form.split("/")):
-            raise TemplateFailed("a value makes a '.' or '..' segment in the URL's path, which would name another path")
+            raise TemplateFailed("a value makes a '.' or '..' segment in the URL's path, which would change the path")

@@ -49,7 +49,9 @@ class FairQueue(Generic[_Item]):
         # guard: share-of-the-audit-queue
         if self._count >= self.size or (queue is not None and len(queue) >= self.share):
             self.refused += 1
-            raise LimitExceeded(f"too many {self.name} wait ({self.share} of a tenant); retry later", retry_after_s=1.0)
+            raise LimitExceeded(
+                f"too many {self.name} are queued (limit {self.share} per tenant); retry later", retry_after_s=1.0
+            )
         if queue is None:
             queue = self._queues[tenant] = deque()
         queue.append(item)

@@ -109,7 +109,7 @@ class FairSlotPool:
         """Count a refusal and return its error."""
         self.refused += 1
         if self.held(tenant) >= self.share:
-            message = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.slots})"
+            message = f"the tenant uses its share of the {self.name} of this replica ({self.share} of {self.slots})"
         else:
             message = f"all {self.name} of this replica are in use ({self.slots})"
         return LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)

@@ -234,5 +234,5 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
 def _reply(answer: Mapping[str, Any]) -> ClientReply:
     action, content = answer.get("action"), answer.get("content")
     if action not in _ACTIONS:
-        raise HandlerFailed("the client answered a question in a form that the protocol does not have")
+        raise HandlerFailed("the client's answer does not have the form that the protocol requires")
     return ClientReply(action=action, content=cast("dict[str, Any]", content) if isinstance(content, dict) else {})

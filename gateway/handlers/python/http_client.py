@@ -49,7 +49,7 @@ class HttpResponse:
         try:
             return msgspec.json.decode(self.content)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise HandlerFailed("an upstream answered with something that is not JSON") from None
+            raise HandlerFailed("an upstream returned a response that is not JSON") from None
 
 
 class HttpClient:
@@ -114,7 +114,7 @@ class HttpClient:
             with anyio.fail_after(timeout_s):
                 answer = await self._upstream.send(request, tenant=self._tenant)
         except TimeoutError:
-            raise UpstreamTimeout("The upstream did not answer in time.") from None
+            raise UpstreamTimeout("The upstream did not respond in time.") from None
         return HttpResponse(status=answer.status, content_type=answer.content_type, content=answer.body)
 
 

@@ -75,7 +75,7 @@ def read_messages(returned: Mapping[str, object] | Sequence[object]) -> Messages
 
 def refuse(returned: object) -> HandlerFailed:
     """Return the error for a value that no function of the family may return."""
-    error = HandlerFailed("the handler returned something that is not a valid answer of its family")
+    error = HandlerFailed("the handler returned a value that is not a valid result of its family")
     error.add_note(f"it returned {type(returned).__name__}")  # for the log, not for the client
     return error
 
@@ -107,7 +107,7 @@ def _refuse_others(members: Mapping[str, object], known: frozenset[str]) -> None
     """
     others = sorted(str(name) for name in members.keys() - known)
     if others or members.get("resultType", _COMPLETE) != _COMPLETE:
-        error = HandlerFailed("the handler answered in a form that the protocol does not have")
+        error = HandlerFailed("the handler's result does not have the form that the protocol requires")
         known_here = ", ".join(sorted(known))
         error.add_note(f"it returned {', '.join(others) or 'another resultType'}; known are {known_here}")
         raise error

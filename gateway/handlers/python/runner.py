@@ -84,6 +84,6 @@ async def completions(
         values = tuple(cast("Sequence[object]", returned))
         if all(isinstance(value, str) for value in values):
             return Completions(values=cast("tuple[str, ...]", values), total=len(values))
-    error = HandlerFailed("the completion returned something that is not a list of values")
+    error = HandlerFailed("the completion function did not return a list of values")
     error.add_note(f"it returned {kind}")  # for the log, not for the client
     raise error

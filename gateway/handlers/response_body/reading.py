@@ -35,7 +35,7 @@ def read_json(answer: UpstreamAnswer) -> object:
     try:
         return msgspec.json.decode(answer.body.removeprefix(codecs.BOM_UTF8))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise HandlerFailed("the upstream answered with something that is not JSON") from None
+        raise HandlerFailed("the upstream returned a response that is not JSON") from None
 
 
 def _refuse_many(body: bytes) -> None:
@@ -44,8 +44,8 @@ def _refuse_many(body: bytes) -> None:
     containers = body.count(b"{") + body.count(b"[")
     if containers > _MOST_CONTAINERS or containers + body.count(b",") > _MOST_VALUES:
         raise HandlerFailed(
-            f"the upstream's answer has more JSON values than can be read here: {_MOST_VALUES}, of which"
-            f" {_MOST_CONTAINERS} may be objects and lists; have the upstream send less"
+            f"the upstream's response has too many JSON values (limit {_MOST_VALUES}, of which {_MOST_CONTAINERS} "
+            f"objects and lists); request less data"
         )
 
 

@@ -28,7 +28,7 @@ from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 _ELSEWHERE = "the program has connected to another replica"
 _GONE = "the live source was removed or disabled"
 _RECHECK_S = 0.1
-_UNREACHED = "it was not checked: the schemas before it take too long to check"
+_UNREACHED = "not checked: the schemas of earlier definitions take too long"
 _CHECKS = 2
 """Threads that check definitions; each tenant has at most one."""
 _CHECKS_WAITING = 400
@@ -101,7 +101,10 @@ class AgentSources:
                     self._time.take(tenant, min(spent_s, PATIENCE_S))
                     return faults
             await anyio.sleep(min(rest_s, left_s))
-        raise LimitExceeded("the definitions of this tenant's programs take too long to check", retry_after_s=_WAIT_S)
+        raise LimitExceeded(
+            "the check of this tenant's definitions takes too long; register fewer or simpler definitions",
+            retry_after_s=_WAIT_S,
+        )
 
     def offer(self, source: LiveSource, attachment: LiveAttachment) -> AbstractAsyncContextManager[LiveListener]:
         """Serve the attachment; see `LiveAttachments.offer`."""

@@ -100,7 +100,9 @@ class LiveAttachments:
                 with self._following(held, scope):
                     yield held.reports
             if not is_open:
-                raise LiveSourceFailed("the live source was changed meanwhile; connect again", retry_after_s=1.0)
+                raise LiveSourceFailed(
+                    "the live source was changed during the connection; connect again", retry_after_s=1.0
+                )
         finally:
             self._forget(key, held, scope)
             with anyio.move_on_after(_CLOSING_S, shield=True):

@@ -156,7 +156,9 @@ class Forwarding:
         self.sent += 1
         async with self._waiting(name, holder) as messages:
             if not await self._inboxes.send(holder, encode(begin)):
-                raise LiveSourceFailed("the replica of the live source has too many requests", retry_after_s=1.0)
+                raise LiveSourceFailed(
+                    "too many requests at the replica of the live source; retry later", retry_after_s=1.0
+                )
             return await self._converse(holder, messages, client)
 
     async def _converse(
@@ -302,7 +304,7 @@ async def _react(message: AnyMessage | None, client: LiveClient) -> Mapping[str,
     """Pass one message on to the client; return the result, if this is the end."""
     match message:
         case None:
-            raise LiveSourceDetached("the replica of the live source ended before the result", retry_after_s=1.0)
+            raise LiveSourceDetached("the replica of the live source stopped before the result", retry_after_s=1.0)
         case ProgressReport():
             await client.progress(message.progress, message.total, message.message)
         case Log():

@@ -29,7 +29,7 @@ class _NullClient:
         Raises:
             CapabilityMissing: always.
         """
-        raise CapabilityMissing("no client is asked here", capability=method.partition("/")[0])
+        raise CapabilityMissing("this request has no client to ask", capability=method.partition("/")[0])
 
 
 NULL_CLIENT: Final[LiveClient] = _NullClient()

@@ -71,9 +71,9 @@ def _collect(members: Iterator[tuple[str, bytes]], packed: int) -> Mapping[str, 
 
 def _check_size(unpacked: int, packed: int) -> None:
     if unpacked > LARGEST_UNPACKED:
-        raise DocumentTooLarge(f"The archive holds more than {LARGEST_UNPACKED // 2**20} MiB.")
+        raise DocumentTooLarge(f"The archive unpacks to more than {LARGEST_UNPACKED // 2**20} MiB.")
     if unpacked > max(FREE, packed * MOST_RATIO):
-        raise DocumentTooLarge(f"The archive grows to more than {MOST_RATIO} times its size.")
+        raise DocumentTooLarge(f"The archive unpacks to more than {MOST_RATIO} times its size.")
 
 
 def _zip_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
@@ -118,17 +118,17 @@ def _inflate(raw: bytes) -> bytes:
             inflater, pending = zlib.decompressobj(wbits=31), rest
         if len(out) > allowed:
             raise DocumentTooLarge(
-                f"The archive holds more than {LARGEST_UNPACKED // 2**20} MiB or {MOST_RATIO} times its own size."
+                f"The archive unpacks to more than {LARGEST_UNPACKED // 2**20} MiB or {MOST_RATIO} times its size."
             )
     if not inflater.eof:
-        raise EOFError("the gzip ends too early")
+        raise EOFError("the gzip data is truncated")
     return bytes(out)
 
 
 def _path(name: str) -> str:
     """The normalised path of a member, relative to the archive's root."""
     if len(name) > _LONGEST_PATH or "\0" in name or "\\" in name:
-        _refuse(name, "has a path that is not allowed")
+        _refuse(name, "has an invalid path")
     if name.startswith("/") or name[1:2] == ":":
         _refuse(name, "has an absolute path")
     parts = [part for part in name.split("/") if part not in {"", "."}]

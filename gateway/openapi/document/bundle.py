@@ -104,7 +104,7 @@ def _find_entry(files: _Files) -> str:
     for group in _by_depth(name for name, raw in files.raw.items() if _may_be_root(name, raw)):
         found = [name for name in group[:_MOST_CANDIDATES] if _is_root(files, name)]
         if len(found) > 1:
-            raise _no_entry(f"several files are OpenAPI documents: {', '.join(found[:5])}; name one as `entry`")
+            raise _no_entry(f"several files are OpenAPI documents: {', '.join(found[:5])}; give one as `entry`")
         if found:
             return found[0]
     raise _no_entry("no file is an OpenAPI document")
@@ -227,9 +227,9 @@ class _Bundler:
     def _count(self, depth: int) -> None:
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise DocumentTooLarge(f"The files of the archive make a document of more than {MOST_NODES} values.")
+            raise DocumentTooLarge(f"The files of the archive form a document of more than {MOST_NODES} values.")
         if depth > MAX_DEPTH:
-            raise DocumentTooLarge(f"The files of the archive make a document of more than {MAX_DEPTH} levels.")
+            raise DocumentTooLarge(f"The files of the archive form a document of more than {MAX_DEPTH} levels.")
 
     def _copy(self, node: Object, file: str, kind: str, depth: int) -> dict[str, object]:
         return {
@@ -280,7 +280,7 @@ class _Bundler:
                 return None
             inner = self._parse(reached.ref, wanted.file)
             wanted = inner and BundleLocation(inner.file, (*inner.tokens, *reached.rest))
-        self._warn(file, ref, "is a chain of references without an end")
+        self._warn(file, ref, "is a circular reference")
         return None
 
     def _reach(self, location: BundleLocation) -> BundleLocation | _Detour | None:
@@ -306,7 +306,7 @@ class _Bundler:
             self._warn(file, ref, "is not in the archive")
             return None
         if fragment and not fragment.startswith("/"):
-            self._warn(file, ref, "names an anchor, which is not followed")
+            self._warn(file, ref, "refers to an anchor, which is not supported")
             return None
         return BundleLocation(target, tuple(ref_tokens(f"#{fragment}")))
 

@@ -27,8 +27,8 @@ _SUPPORTED = "Swagger 2.0 and OpenAPI 3.0, 3.1 and 3.2"
 _TITLE_LENGTH = 200
 _MARKUP = re.compile(r"<(?:[!?]|[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
 _PAGE = (
-    "The document is an HTML or XML page, not JSON or YAML: give the address of the OpenAPI file itself, which such"
-    " a page often links as openapi.json, openapi.yaml or swagger.json."
+    "The document is an HTML or XML page, not JSON or YAML. Give the URL of the OpenAPI file, which such a page often "
+    "links as openapi.json, openapi.yaml or swagger.json."
 )
 
 
@@ -84,7 +84,7 @@ def read_tree(raw: bytes) -> object:
         DocumentTooLarge: it exceeds the limits of bytes, depth or number of values.
     """
     if len(raw) > LARGEST_DOCUMENT:  # guard: document-bytes
-        raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST_DOCUMENT} are allowed.")
+        raise DocumentTooLarge(f"The document has {len(raw)} bytes (limit {LARGEST_DOCUMENT}).")
     text = _decode(raw)
     opening = text.lstrip()[:1]
     if not opening:
@@ -147,12 +147,12 @@ def _members(node: object) -> Sequence[object]:
 def _dialect(root: Object) -> tuple[int, int]:
     key = "swagger" if "openapi" not in root and "swagger" in root else "openapi"
     if key not in root:
-        raise _wrong("", f"there is neither `openapi` nor `swagger`: {_SUPPORTED} are read")
+        raise _wrong("", f"there is neither `openapi` nor `swagger`; supported: {_SUPPORTED}")
     found = root[key]
     text = str(found) if isinstance(found, str | float) else ""
     dialect = _DIALECTS.get(".".join(text.strip().split(".")[:2]))
     if dialect is None or (key == "swagger") is not (dialect == (2, 0)):
-        raise _wrong(f"/{key}", f"this version is not read; {_SUPPORTED} are")
+        raise _wrong(f"/{key}", f"this version is not supported; supported: {_SUPPORTED}")
     return dialect
 
 

@@ -51,13 +51,15 @@ class References:
             if not isinstance(ref, str):
                 return found
             node = self.target(ref)
-        raise Unusable(f"{what} is a chain of references without an end")
+        raise Unusable(f"{what} is a circular reference")
 
     def _find(self, ref: str) -> object:
         if not ref.startswith("#"):  # guard: external-references
-            raise ExternalReference(f"{quote_text(ref)} lies outside the document, and references are never fetched")
+            raise ExternalReference(
+                f"{quote_text(ref)} is outside the document, and external references are not fetched"
+            )
         if ref != "#" and not ref.startswith("#/"):
-            raise Unusable(f"{quote_text(ref)} names an anchor, which is not followed")
+            raise Unusable(f"{quote_text(ref)} refers to an anchor, which is not supported")
         node: object = self._root
         for token in ref_tokens(ref):
             node, is_there = find_step(node, token)

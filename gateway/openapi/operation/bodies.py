@@ -81,7 +81,7 @@ class Bodies:
         except Unusable as unusable:
             if is_required:
                 raise
-            return f"{unusable.reason}; no body is offered"
+            return f"{unusable.reason}; the tool has no body"
         planned = [self._plan(choice, is_required=is_required) for choice in choices]
         if len(choices) > 1:
             planned = [
@@ -109,7 +109,7 @@ class Bodies:
         sent = [choice for media_type, media in content.items() if (choice := self._choice(media_type, media))]
         if not sent:
             named = ", ".join(quote_text(media_type) for media_type in content)
-            raise Unusable(f"its body is {named}, which is not sent" if named else "its body has no media type")
+            raise Unusable(f"its body is {named}, which is not supported" if named else "its body has no media type")
         first = min(sent, key=_rank)
         others = {
             concrete(choice.media_type): choice

@@ -101,7 +101,7 @@ def _hints_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
             wanted = _wanted(members, f"{level.where}/{key}", warnings)
             yield _Found(level=level, key=key, is_wanted=wanted, members=members)
         else:
-            warnings.add(f"{level.where}/{key}", "is neither true, false nor an object; it is ignored")
+            warnings.add(f"{level.where}/{key}", "must be true, false or an object; it is ignored")
 
 
 def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
@@ -137,9 +137,9 @@ def _safety(found: Sequence[_Found], method_safety: Safety, warnings: Warnings) 
         value = hint.members["safety"]
         level = next((level for level in _LEVELS if value == level.value), None)
         if level is None:
-            warnings.add(hint.where, "`safety` is none of safe, moderate, dangerous; it is ignored")
+            warnings.add(hint.where, "`safety` must be safe, moderate or dangerous; it is ignored")
         elif is_stricter(method_safety, level):  # guard: document-safety
-            what = f"`safety` asks for {level}, but a document makes no tool safer than its method, which is"
+            what = f"`safety` is {level}, but a document cannot declare a lower level than that of the method, which is"
             warnings.add(hint.where, f"{what} {method_safety}")
         else:
             return level

@@ -166,7 +166,7 @@ class FormFields:
         is_written = plan.media_type is None or plan.is_styled or plan.is_file or plan.xml is not None
         if is_written or not self._shape(schema)[1] or _writes_structure(plan.media_type or ""):
             return []
-        return [f"the part {quote_text(plan.name)} is {plan.media_type}, which only a text or a file can be here"]
+        return [f"the part {quote_text(plan.name)} is {plan.media_type}, which must be text or a file"]
 
     def _schema_type(self, schema: object) -> str | None:
         """The media type that the text schema of a part declares (from OpenAPI 3.1 on)."""

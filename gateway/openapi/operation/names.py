@@ -146,7 +146,7 @@ def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> 
     if len(wanted) > LONGEST_NAME:
         return ToolName(text=_with_digest(wanted, identity), reason=f"is longer than {LONGEST_NAME} characters")
     if uses > 1:
-        return ToolName(text=_with_digest(wanted, identity), reason="is wanted by several operations")
+        return ToolName(text=_with_digest(wanted, identity), reason="belongs to several operations")
     if wanted in occupied:
         return ToolName(text=_with_digest(wanted, identity), reason="is taken or reserved")
     return ToolName(text=wanted)

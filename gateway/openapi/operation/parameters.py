@@ -95,7 +95,7 @@ class Parameters:
         if len(merged) > _MOST_PARAMETERS:
             raise Unusable(f"it has more than {_MOST_PARAMETERS} parameters")
         if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
-            raise Unusable("it has a parameter that is the whole query beside parameters in the query")
+            raise Unusable("it has a parameter for the whole query beside parameters in the query")
         losses += [loss for parameter in merged.values() for loss in parameter.losses]
         return list(merged.values()), losses
 
@@ -118,12 +118,14 @@ class Parameters:
         except Unusable as unusable:
             if is_true_at(node, "required") or node.get("in") == Location.PATH:
                 raise
-            raise _LeftOut(f"{unusable.reason}; it is not offered") from unusable
+            raise _LeftOut(f"{unusable.reason}; the tool has no argument for it") from unusable
 
     def _check_described(self, name: str) -> None:
         """Reports Authorization in Swagger 2.0 as left out; only OpenAPI 3 requires such headers to be ignored."""
         if self._dialect == (2, 0) and name.lower() == "authorization":
-            raise _LeftOut(f"the header {quote_text(name)} is filled from stored credentials only; it is not offered")
+            raise _LeftOut(
+                f"the header {quote_text(name)} is set from stored credentials only; the tool has no argument for it"
+            )
 
     def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
         is_required = location is Location.PATH or is_true_at(node, "required")
@@ -246,12 +248,12 @@ def _check_name(name: str, location: Location) -> None:
     if location not in {Location.HEADER, Location.COOKIE}:
         return
     if not _TOKEN.fullmatch(name):
-        raise Unusable(f"the {location} parameter {quote_text(name)} has a name that no {location} has")
+        raise Unusable(f"the {location} parameter {quote_text(name)} has a name that is invalid for a {location}")
     if location is Location.COOKIE:
         return
     lower = name.lower()
     if lower in FRAMING:
-        raise _LeftOut(f"the header {quote_text(name)} is set by the connection; it is not offered")
+        raise _LeftOut(f"the header {quote_text(name)} is set by the connection; the tool has no argument for it")
     if is_private(name):
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 
@@ -271,7 +273,7 @@ def _is_scalar(translated: Translated) -> bool:
 
 
 def _as_text(name: str, media_type: str) -> str:
-    return f"the parameter {quote_text(name)} is {quote_text(media_type)}; it is offered as a text that is written so"
+    return f"the parameter {quote_text(name)} is {quote_text(media_type)}; its argument is a string in this format"
 
 
 def _is_written(media_type: str, media: Object) -> bool:

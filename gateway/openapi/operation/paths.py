@@ -60,7 +60,7 @@ def read_template(text: str) -> PathTemplate:
         else:
             pairs[unquote(name)] = whole[1]
     if any(map(_PLACEHOLDER.search, fixed)):
-        raise Unusable("the path has a parameter behind its question mark that is not a whole value")
+        raise Unusable("the path has a parameter in its query that is not a complete value")
     names = [name.rstrip("*") for expression in expressions for name in expression.split(",")]
     return PathTemplate(
         path=path,

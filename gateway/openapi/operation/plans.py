@@ -44,10 +44,13 @@ def fit_parameters(
         occurrences = _occurrences(parameter, template)
         kept += occurrences
         if not occurrences:
-            unused.append(f"the path parameter {quote_text(parameter.plan.name)} is not in the path; it is not offered")
+            unused.append(
+                f"the path parameter {quote_text(parameter.plan.name)} is not in the path; the tool has no argument "
+                f"for it"
+            )
     missing = [item for item in _needed(template) if item.key not in {parameter.key for parameter in kept}]
     losses = [
-        f"the {item.plan.location} parameter {quote_text(item.plan.argument)} is not declared; it is offered as a text"
+        f"the {item.plan.location} parameter {quote_text(item.plan.argument)} is not declared; its argument is a string"
         for item in missing
     ]
     return [*kept, *missing], [*losses, *unused]
@@ -170,7 +173,7 @@ def _choice_argument(request: RequestPlan) -> Iterator[Argument]:
         "type": "string",
         "enum": list(dict.fromkeys(body.media_type for body in (request.body, *request.bodies))),
         "default": request.body.media_type,
-        "description": "The media type that the body is sent as.",
+        "description": "The media type of the body.",
     }
     yield Argument(name=request.choice, translated=Translated(schema=schema))
 

@@ -18,7 +18,7 @@ MOST_PATTERN_BYTES = 16 * 1024 * 1024
 
 MEMBER_BYTES = 6
 """Bytes of JSON around a member beside name and value: two quotes, colon and comma, and two in reserve."""
-_TOO_PATTERNED = "its patterns take too much memory together; they are not checked"
+_TOO_PATTERNED = "its patterns take too much memory together, so they are dropped"
 _LIMITS = f"{LARGEST_SCHEMA // 1024} KiB or {MOST_SCHEMAS} schemas"
 
 
@@ -56,7 +56,7 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
     losses: tuple[str, ...] = ()
     if not _fits(base, arguments, needed):
         needed = [components.brief(part) for part in needed]
-        losses = (f"descriptions are left out: with them it exceeds {_LIMITS}",)
+        losses = (f"descriptions are dropped, because it would exceed {_LIMITS}",)
     included = needed if _fits(base, arguments, needed) else _nearest(base, arguments, needed)
     left_out = needed[len(included) :]
     if left_out:

@@ -139,7 +139,9 @@ def _token_losses(alternatives: Sequence[tuple[Scheme, ...]]) -> tuple[str, ...]
     names = dict.fromkeys(
         scheme.plan.name for alternative in alternatives for scheme in alternative if scheme.is_token_needed
     )
-    return tuple(f"no token is fetched: store one as the credential {quote_text(name)}" for name in names)
+    return tuple(
+        f"the gateway does not request tokens for it; store one as the credential {quote_text(name)}" for name in names
+    )
 
 
 def _read(name: str, node: Object) -> Scheme:

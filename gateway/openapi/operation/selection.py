@@ -34,7 +34,7 @@ class OperationSelector:
         elif self._include and not included:
             reason = "no include rule matches"
         elif not included and operation.hints.refused_by is not None:
-            reason = f"{operation.hints.refused_by} does not want it"
+            reason = f"{operation.hints.refused_by} excludes it"
         self._chosen += reason is None
         self._refused += reason is not None
         return None if reason is None else f"not selected: {reason}"

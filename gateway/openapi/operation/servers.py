@@ -112,7 +112,7 @@ def _resolve(url: str, document_url: str | None) -> str:
 
 def _split(url: str, shown: str) -> SplitResult:
     if any(ord(character) < 0x21 or ord(character) == 0x7F for character in url) or "\\" in url:
-        raise Unusable(f"the server URL {shown} has a character that no URL has")
+        raise Unusable(f"the server URL {shown} has an invalid character")
     try:
         parts = urlsplit(url)
         is_complete = bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -128,9 +128,9 @@ def _origin(parts: SplitResult, shown: str) -> str:
     try:
         ascii_host = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError as error:
-        raise Unusable(f"the server URL {shown} has a host name that is none") from error
+        raise Unusable(f"the server URL {shown} has an invalid host name") from error
     if not re.fullmatch(r"[0-9a-z._:-]+", ascii_host):
-        raise Unusable(f"the server URL {shown} has a host name that is none")
+        raise Unusable(f"the server URL {shown} has an invalid host name")
     bracketed = f"[{ascii_host}]" if ":" in ascii_host else ascii_host
     port = parts.port
     suffix = "" if port is None or port == _DEFAULT_PORTS[parts.scheme] else f":{port}"

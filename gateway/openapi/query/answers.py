@@ -189,11 +189,11 @@ def find_named(views: Sequence[ApiView], arguments: Mapping[str, object]) -> tup
     if isinstance(path, str) and isinstance(method, str):
         keys.append(f"{method} {path}")
     elif not keys:
-        raise QueryRefused("Name the endpoint: `operation` as it is listed, or `path` and `method`")
+        raise QueryRefused("Give the endpoint: `operation` from a list, or `path` and `method`")
     found = [find_endpoint(views, key) for key in keys]
     if len({(view.source, endpoint.identity) for view, endpoint in found}) > 1:
         shown = [endpoint.identity for _, endpoint in found]
-        raise QueryRefused("`operation` is another endpoint than `method` and `path`: give one of the two", shown)
+        raise QueryRefused("`operation` and `path` with `method` are different endpoints; give one of the two", shown)
     return found[0]
 
 
@@ -208,7 +208,7 @@ def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, Outlined
         return found[0]
     if found:
         shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MOST_SUGGESTED]]
-        raise QueryRefused(f"Several operations are called {_cut(key)}: name the source, or method and path", shown)
+        raise QueryRefused(f"Several operations match {_cut(key)}; give the source, or method and path", shown)
     names = {name for view in views for endpoint in view.endpoints for name in _names(view, endpoint)}
     raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MOST_SUGGESTED))
 
@@ -227,7 +227,9 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
     if len(found) == 1:
         return found[0]
     if found:
-        raise QueryRefused(f"Several sources have a schema {_cut(name)}: name one", [view.source for view, _ in found])
+        raise QueryRefused(
+            f"Several sources have a schema {_cut(name)}; give `source`", [view.source for view, _ in found]
+        )
     names = {entry.name for view in views for entry in view.schemas}
     raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MOST_SUGGESTED))
 

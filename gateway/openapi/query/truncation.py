@@ -129,7 +129,7 @@ def _begin(value: str, limit: int, position: _PartPosition) -> str:
     while True:
         kept //= 2
         where = f"pointer {position.pointer!r} and offset {position.offset + kept}"
-        shown = f"{value[:kept]}… [cut; read on with {where}]"
+        shown = f"{value[:kept]}… [truncated; continue with {where}]"
         if measure(shown) <= limit or not kept:
             return shown
 

@@ -238,7 +238,7 @@ class _SchemaTranslator:
         if accepted:
             out[keyword] = clean_text(value) if isinstance(value, str) else value
         elif accepted is False:
-            self._drop(f"`{keyword}` has a value it cannot have; dropped")
+            self._drop(f"`{keyword}` has an invalid value; dropped")
         elif keyword in CHILD:
             out[keyword] = self._at(keyword, value, _INSIDE)
         elif keyword in IN_PLACE:
@@ -302,7 +302,7 @@ class _SchemaTranslator:
         ref = mapping.get("$ref")
         if not isinstance(ref, str):
             return mapping
-        self._drop("a reference is given where properties are expected; the properties it names are taken")
+        self._drop("`properties` is a reference; the properties of its target are used")
         try:
             target = as_object(self._dialect.references.target(ref)) or {}
         except Unusable:
@@ -353,7 +353,7 @@ class _SchemaTranslator:
             elif is_number(value):
                 out[exclusive] = value
             else:
-                self._drop(f"`{exclusive}` has a value it cannot have; dropped")
+                self._drop(f"`{exclusive}` has an invalid value; dropped")
 
     def _settle_values(self, out: dict[str, object], node: Object, types: list[str]) -> None:
         allowed = self._enum(out, node, types) if "enum" in node else None
@@ -367,7 +367,7 @@ class _SchemaTranslator:
                 self._remark_value(keyword)
 
     def _remark_value(self, keyword: str) -> None:
-        what = f"`{keyword}` does not fit its schema; dropped"
+        what = f"`{keyword}` does not match its schema; dropped"
         if keyword == "default":
             self._dialect.warnings.add(self._where + point(*self._path), what)
         else:
@@ -377,10 +377,10 @@ class _SchemaTranslator:
         named = list_at(node, "enum")
         fitting = [value for value in named if has_type(value, types)]
         if not fitting:
-            self._drop("`enum` has no value that fits; dropped")
+            self._drop("`enum` has no value of the schema's type; dropped")
             return None
         if len(fitting) != len(named):
-            self._drop("`enum` has values of a wrong type; they are dropped")
+            self._drop("`enum` has values of another type; they are dropped")
         if is_nullable(node) and None not in fitting:
             fitting.append(None)
         out["enum"] = fitting

@@ -59,12 +59,12 @@ def error_response(request: bytes, code: int, message: str, *, kind: str, correl
 
 def replica_lost_error(request: bytes) -> bytes:
     """The error response to a request that ended without a response, for example because its replica is gone."""
-    text = "the replica that ran this request is gone; its outcome is unknown"
+    text = "the replica that ran this request has stopped; its outcome is unknown"
     return error_response(request, INTERNAL_ERROR, text, kind="call.replica_lost")
 
 
 def expired_error(request: bytes) -> bytes:
     """The error response to a request whose response has expired or could not be stored."""
     return error_response(
-        request, INTERNAL_ERROR, "the answer to this request is no longer kept", kind="call.answer_expired"
+        request, INTERNAL_ERROR, "the response to this request has expired", kind="call.answer_expired"
     )

@@ -55,7 +55,7 @@ def parse_last_event_id(last_event_id: str) -> StreamPosition:
     """
     match = _ID.fullmatch(last_event_id)
     if match is None or (match[3] is None) != (match[1] != STANDALONE):
-        raise BadInput("Last-Event-ID is none of this session")
+        raise BadInput("Last-Event-ID does not belong to this session")
     return StreamPosition(match[1], match[2], None if match[3] is None else int(match[3]))
 
 

@@ -128,14 +128,14 @@ class OpenStreams:
 
         Raises:
             LimitExceeded: the tenant or the key has reached its cap of open streams.
-            Unavailable: this replica is about to end.
+            Unavailable: this replica is shutting down.
         """
         slot = await self._limiter.acquire(principal.tenant, principal.key, cap)
         stream = EventStream(send, principal, receive=receive, keep_alive_s=self._keep_alive_s)
         self._open[stream] = slot
         if self._is_closing:
             await self.close(stream)
-            raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
+            raise Unavailable("this replica is shutting down", retry_after_s=_RETRY_S)
         return stream
 
     async def close(self, stream: EventStream) -> None:

@@ -99,7 +99,7 @@ def check_response(question: Question, answer: Mapping[str, Any]) -> None:
         return
     faults = find_faults(validator, answer.get("content") or {})
     if faults:
-        raise ClientSilent("the client's answer does not match the form that it was asked to fill in", faults=faults)
+        raise ClientSilent("the client's answer does not match the schema of its form", faults=faults)
 
 
 def _validator_of(question: Question) -> Validator | None:
@@ -108,7 +108,7 @@ def _validator_of(question: Question) -> Validator | None:
     try:
         return compile_ask_schema(question.params["requestedSchema"])
     except ValueError as error:
-        raise HandlerFailed("the schema of the form that the client is asked to fill in is not valid") from error
+        raise HandlerFailed("the schema of a form for the client is not valid") from error
 
 
 def levels_from(least: object) -> Iterable[LogLevel]:

@@ -70,7 +70,7 @@ class _OverflowReader:
         del prepared
         found = await self._overflow.read(call.principal.tenant, call.principal.subject, self._uri)
         if found is None:
-            raise NotFound("there is nothing left there")
+            raise NotFound("the resource has expired or does not exist")
         return Contents(contents=(_content(self._uri, found),))
 
 

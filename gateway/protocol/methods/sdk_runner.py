@@ -107,7 +107,7 @@ class SdkRunner:
         """
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         if request.method == "initialize" and not is_modern:  # guard: kernel-shared-connection
-            raise ValueError("a handshake needs a connection of its own")
+            raise ValueError("the handshake is not supported on this transport")
         bound = await _bound(request, context.registry)
         if bound is not None and bound.is_interactive:
             return None

@@ -106,5 +106,5 @@ def _may_be_task(ctx: SdkContext, bound: BoundTool) -> bool:
     if declares_tasks(ctx):  # guard: task-for-declared-clients
         return True
     if bound.task_support is TaskSupport.REQUIRED:  # guard: task-required
-        raise CapabilityMissing(f"this tool runs as a task; the client has to declare {TASKS}", capability="tasks")
+        raise CapabilityMissing(f"this tool runs only as a task; the client must declare {TASKS}", capability="tasks")
     return False

@@ -50,7 +50,7 @@ class GetStreams:
         Raises:
             LimitExceeded: too many streams are open.
             NotFound: the session has ended.
-            Unavailable: Redis is unavailable, or this replica is about to end.
+            Unavailable: Redis is unavailable, or this replica is shutting down.
         """
         record = stream_request.record
         keys = self._stores.sessions.keys(record.tenant, record.id)
@@ -92,7 +92,7 @@ class GetStreams:
 
         Raises:
             LimitExceeded: too many streams are open.
-            Unavailable: Redis is unavailable, or this replica is about to end.
+            Unavailable: Redis is unavailable, or this replica is shutting down.
         """
         record, logs = stream_request.record, self._stores.logs
         keys = self._stores.sessions.keys(record.tenant, record.id)

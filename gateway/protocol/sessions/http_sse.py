@@ -29,7 +29,7 @@ from gateway.redis.sessions.stores import SessionStores
 log = structlog.get_logger(__name__)
 
 _PARTING_S = 2.0
-_NOT_INITIALIZED = "the session is not initialized: send initialize, and wait for its answer, before other requests"
+_NOT_INITIALIZED = "the session is not initialized; send initialize and wait for its response before other requests"
 
 
 class HttpSseTransport:
@@ -48,7 +48,7 @@ class HttpSseTransport:
 
         Raises:
             LimitExceeded: too many sessions or streams are open.
-            Unavailable: Redis is unavailable, or this replica is about to end.
+            Unavailable: Redis is unavailable, or this replica is shutting down.
         """
         sessions, registry = self._stores.sessions, context.registry
         record = SessionRecord(

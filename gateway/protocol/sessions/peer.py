@@ -124,7 +124,7 @@ class SessionPeer:
                     for key, question in questions.items():
                         await self._put(names[key], question)
                     return {key: await self._wait(names[key], question, woken) for key, question in questions.items()}
-                raise ClientSilent("the client gave no answer in time")
+                raise ClientSilent("the client did not answer in time")
             except BaseException:
                 with anyio.move_on_after(_LOOK_S, shield=True):
                     await self._withdraw(names.values())
@@ -160,7 +160,7 @@ class SessionPeer:
         if params is not None and question.kind == "sampling":
             params["messages"] = known_messages(params["messages"], self._revision)
         if not await self._sink.send(jsonrpc.request(name, request["method"], params), question=name):
-            raise ClientSilent("the client takes no stream, or its session has ended")
+            raise ClientSilent("the client accepts no stream, or its session has ended")
 
     async def _wait(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
         while True:

@@ -17,7 +17,7 @@ from gateway.protocol.sessions.response_sink import CLAIM_AFTER_S, STREAM_AFTER_
 log = structlog.get_logger(__name__)
 
 MAX_RUNNING: Final = 256
-TAKEN: Final = "a request of this id is running"
+TAKEN: Final = "a request with this id is running"
 """The reason for the refusal of a second request with the same id."""
 
 NO_ANSWER: Final = b""
@@ -69,7 +69,7 @@ class RequestExchange:
         task, the sink sends an error for up to 2 s before the cancellation continues.
 
         Raises:
-            Conflict: a request of this id is running at another replica.
+            Conflict: a request with this id is running at another replica.
         """
         text: bytes | None = None
         self._timer = asyncio.get_running_loop().call_later(CLAIM_AFTER_S, self._escalate)
@@ -78,7 +78,7 @@ class RequestExchange:
                 text = await work
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_PARTING_S, shield=True):
-                message = "the replica ended before the request did; its outcome is unknown"
+                message = "the replica stopped before the end of the request; its outcome is unknown"
                 await self.sink.respond(self._failed(INTERNAL_ERROR, message, "call.replica_lost"))
             raise
         finally:
@@ -122,14 +122,17 @@ class RunningRequests:
         """Register the request by its id until `remove`.
 
         Raises:
-            Conflict: a request of this id is running in the session.
+            Conflict: a request with this id is running in the session.
             LimitExceeded: too many requests of the session are running.
         """
         key = exchange.key
         if key in self._running:
             raise Conflict(TAKEN)
         if len(self._running) >= MAX_RUNNING and self._count(key) >= MAX_RUNNING:
-            raise LimitExceeded(f"{MAX_RUNNING} requests of the session are running", retry_after_s=_RETRY_S)
+            raise LimitExceeded(
+                f"too many running requests of the session (limit {MAX_RUNNING}); wait for a response",
+                retry_after_s=_RETRY_S,
+            )
         self._running[key] = exchange
 
     def remove(self, exchange: RequestExchange) -> None:

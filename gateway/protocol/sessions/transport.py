@@ -78,7 +78,7 @@ class SessionTransport:
             BadInput: `Last-Event-ID` names no position.
             LimitExceeded: too many streams are open.
             NotFound: the session has ended.
-            Unavailable: Redis is unavailable, or this replica is about to end.
+            Unavailable: Redis is unavailable, or this replica is shutting down.
         """
         if not request.accepts(MEDIA_TYPE):
             text = "Accept must include text/event-stream"
@@ -163,7 +163,7 @@ class SessionTransport:
         """The session that the request names; None if there is no such session, and the refusal was sent."""
         named = request.headers.get(SESSION_HEADER)
         if named is None or SESSION_HEADER in request.headers.repeated:
-            detail = "the Mcp-Session-Id header has to be there once"
+            detail = "the Mcp-Session-Id header is required exactly once"
             await request.respond(400, invalid_request(detail, context.correlation_id, request_id=request_id))
             return None
         # guard: session-adoption
@@ -179,7 +179,7 @@ def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
     """The refusal of a body that is not a valid JSON-RPC message, for example because of its id."""
     detail, named = "the body is not one JSON-RPC message", id_of(message)
     if "method" in message and "id" in message and (named is None or not is_id(named)):
-        detail = f"{detail}: its id has to be a string or an integer, of at most {MAX_ID_BYTES} bytes"
+        detail = f"{detail}: its id must be a string or an integer of at most {MAX_ID_BYTES} bytes"
     return invalid_request(detail, context.correlation_id, request_id=named)
 
 

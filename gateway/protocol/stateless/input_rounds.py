@@ -196,9 +196,9 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
     try:
         state = msgspec.json.encode(rounds).decode()
     except (TypeError, ValueError) as error:
-        raise HandlerFailed("a remembered value of the call is not JSON") from error
+        raise HandlerFailed("a stored value of the call is not JSON") from error
     if len(state) > MAX_STATE_BYTES:
-        raise HandlerFailed(f"the call has more than {MAX_STATE_BYTES} bytes to remember between its rounds")
+        raise HandlerFailed(f"the state of the call between its rounds is larger than {MAX_STATE_BYTES} bytes")
     asked = {key: request_of(question) for key, question in raised.questions.items()}
     return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
 

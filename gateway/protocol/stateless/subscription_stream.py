@@ -86,7 +86,7 @@ class SubscriptionStreams:
         Raises:
             MCPError: the request has no id.
             LimitExceeded: too many streams are open.
-            Unavailable: this replica is about to end.
+            Unavailable: this replica is shutting down.
         """
         if ctx.request_id is None:
             raise MCPError(INVALID_REQUEST, "subscriptions/listen needs a request id")

@@ -188,10 +188,10 @@ class SubscriptionHub:
 
         Raises:
             LimitExceeded: the tenant or the key has reached its cap of open streams.
-            Unavailable: this replica is about to end.
+            Unavailable: this replica is shutting down.
         """
         if self._is_closing:
-            raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
+            raise Unavailable("this replica is shutting down", retry_after_s=_RETRY_S)
         principal = registry.principal
         # each URI may have to be matched with every template
         many = len(filters.resource_subscriptions or ()) > _URIS_PER_BATCH

@@ -40,7 +40,7 @@ def parse_line(line: bytes | Oversized) -> Message:
         Refused: it is too long, no JSON or no single JSON-RPC message.
     """
     if isinstance(line, Oversized):
-        raise Refused(INVALID_REQUEST, f"a message has at most {MOST_BYTES} bytes", DocumentTooLarge.code)
+        raise Refused(INVALID_REQUEST, f"the message is larger than {MOST_BYTES} bytes", DocumentTooLarge.code)
     try:
         refuse_many_values(line, values=MOST_VALUES, containers=MOST_CONTAINERS)  # guard: stdio-values
         message = load_json(line)
@@ -72,7 +72,7 @@ def refuse_more(message: Message) -> Refused:
 
 def refuse_twin(message: Message) -> Refused:
     """The refusal of a request with the id of a request that still runs."""
-    return Refused(INVALID_REQUEST, "a request with this id still runs", BadInput.code, id_of(message))
+    return Refused(INVALID_REQUEST, "a request with this id is running", BadInput.code, id_of(message))
 
 
 def error_response(code: int, text: str, kind: str, request_id: str | int | None) -> bytes:

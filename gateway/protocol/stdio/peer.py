@@ -58,7 +58,7 @@ class StdioPeer:
             require_capability(question, self.can)
         with anyio.move_on_after(ANSWER_TIMEOUT_S):
             return {key: await self._ask(question) for key, question in questions.items()}
-        raise ClientSilent("the client gave no answer in time")
+        raise ClientSilent("the client did not answer in time")
 
     def recall(self, key: str) -> Any:
         """Return a value that `remember` stored; a call has a single round."""

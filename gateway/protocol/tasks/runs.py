@@ -127,7 +127,7 @@ class TaskRun:
         if self.raised is not None:
             raise self.raised
         if self.members is None:
-            raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
+            raise Unavailable("this replica is shutting down", retry_after_s=_RETRY_S)
         return self.members
 
 
@@ -274,7 +274,7 @@ class TaskRunner:
         registry = await self._connections.attach(principal, owner.profile)
         bound = await registry.tool(task.tool)
         if bound is None or principal.profile not in {None, owner.profile}:
-            raise NotFound("the tool of this task does not exist any more")
+            raise NotFound("the tool of this task no longer exists")
         peer = StatelessPeer(
             None, RoundState(answers=task.rounds.answers, memory=task.rounds.memory), {}, {}, spawn=self._tasks.spawn
         )
@@ -320,7 +320,7 @@ class TaskRunner:
             run.raised = error
         except Exception:
             log.exception("task_failed", correlation_id=run.correlation_id)
-            run.raised = HandlerFailed("the call failed; the gateway's log has the reason under the correlation id")
+            run.raised = HandlerFailed("the call failed; the gateway's log has the reason with the correlation id")
         finally:
             run.done.set()
 

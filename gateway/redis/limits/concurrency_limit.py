@@ -205,4 +205,6 @@ class ConcurrencyLease:
 
 
 def _exceeded(limit: int) -> LimitExceeded:
-    return LimitExceeded(f"{limit} calls of the tenant are running, the most that may", retry_after_s=_RETRY_S)
+    return LimitExceeded(
+        f"too many concurrent calls of the tenant (limit {limit}); retry later", retry_after_s=_RETRY_S
+    )

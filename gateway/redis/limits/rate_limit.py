@@ -190,4 +190,4 @@ class _LocalBucket:
 
 
 def _exceeded(wait_s: float) -> LimitExceeded:
-    return LimitExceeded("the tenant's rate of calls is used up", retry_after_s=max(0.001, wait_s))
+    return LimitExceeded("the tenant exceeds its rate of calls; retry later", retry_after_s=max(0.001, wait_s))

@@ -86,7 +86,7 @@ class StreamLimiter:
         self._held.setdefault((tenant, key), set()).add(slot)
         try:
             if not await self._is_free(tenant, key, slot, cap):  # guard: listen-limit
-                message = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
+                message = f"too many open streams (limit {cap} per tenant, {streams_of_key(cap)} per key); close one"
                 raise LimitExceeded(message, retry_after_s=_RETRY_S)
         except BaseException:
             await self.release(tenant, key, slot)

@@ -193,7 +193,7 @@ class Sessions:
         if answer == -2:
             raise Conflict("the session id is in use")
         if answer >= 0:
-            message = f"as many sessions are open as may be (tenant {cap}, each subject {share_of(cap)})"
+            message = f"too many open sessions (limit {cap} per tenant, {share_of(cap)} per subject); end one"
             raise LimitExceeded(message, retry_after_s=answer / 1000)
 
     async def replace(self, record: SessionRecord) -> bool:

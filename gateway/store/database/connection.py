@@ -101,9 +101,9 @@ async def connect_app(url: str) -> PostgresConnection:
     try:
         if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:  # guard: role-checked
             raise DatabaseUnavailable(
-                f"The connection is not held by the role {APP_ROLE}, or that role is a superuser or bypasses row-level "
-                f"security: run `alter role {APP_ROLE} nosuperuser nobypassrls` and connect without a pooler that "
-                "drops startup parameters."
+                f"The connection does not use the role {APP_ROLE}, or this role is a superuser or bypasses row-level "
+                f"security: run `alter role {APP_ROLE} nosuperuser nobypassrls`, and connect without a pooler that "
+                f"drops startup parameters."
             )
     except BaseException:
         connection.terminate()

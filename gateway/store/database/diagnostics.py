@@ -107,7 +107,7 @@ async def examine_database(url: str) -> DatabaseFacts:
     try:
         return await _read(connection)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-        raise DatabaseUnavailable(f"PostgreSQL went away while it was examined: {type(error).__name__}.") from None
+        raise DatabaseUnavailable(f"PostgreSQL disconnected during the check: {type(error).__name__}.") from None
     finally:
         connection.terminate()
 

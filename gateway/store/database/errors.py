@@ -36,13 +36,13 @@ def translate(error: Exception) -> GatewayError | None:
     if state == _UNIQUE:
         return NameTaken("The name is already in use.")
     if state == _FOREIGN_KEY:
-        return NotFound("What this belongs to does not exist.")
+        return NotFound("The parent of this object does not exist.")
     if state in _NOT_STORABLE:
-        return BadInput("The value has a character or a length that cannot be stored.")
+        return BadInput("The value has a character that PostgreSQL cannot store, or is too long.")
     if state == _CANCELLED:
-        return DatabaseUnavailable("PostgreSQL took too long.", retry_after_s=RETRY_S)
+        return DatabaseUnavailable("PostgreSQL did not finish in time; retry later.", retry_after_s=RETRY_S)
     if state is not None and state[:2] == _EXHAUSTED:
-        return DatabaseUnavailable("PostgreSQL has no disk, memory or connection left for this.", retry_after_s=RETRY_S)
+        return DatabaseUnavailable("PostgreSQL has no disk space, memory or connection left.", retry_after_s=RETRY_S)
     if state == _UNDEFINED_TABLE:
         return DatabaseUnavailable("The database is not migrated: run `gateway migrate`.")
     if state[:2] in _RETRY_CLASSES if state else isinstance(error, CONNECTION_ERRORS):
@@ -88,4 +88,4 @@ def _state(error: Exception) -> str | None:
 
 
 def _away() -> DatabaseUnavailable:
-    return DatabaseUnavailable("PostgreSQL does not answer.", retry_after_s=RETRY_S)
+    return DatabaseUnavailable("PostgreSQL does not respond.", retry_after_s=RETRY_S)

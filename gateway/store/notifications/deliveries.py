@@ -34,7 +34,7 @@ MOST_QUEUED = 10_000
 """Limit on the pending deliveries of one endpoint; later events are dropped."""
 LARGEST_PAYLOAD = 64 * 1024
 _ENDED = (DeliveryState.DELIVERED, DeliveryState.FAILED)
-_DROPPED = f"{MOST_QUEUED} deliveries wait (the limit), so later events were dropped"
+_DROPPED = f"too many deliveries wait (limit {MOST_QUEUED}), so later events were dropped"
 
 
 async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, object]) -> int:

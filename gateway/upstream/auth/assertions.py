@@ -68,11 +68,11 @@ def check_audience(audience: str, public_url: str | None) -> None:
         CredentialMissing: assertions cannot be made here, or the audience is of this gateway.
     """
     if public_url is None:
-        raise CredentialMissing("The gateway does not know its own URL: set GATEWAY_PUBLIC_URL for signed assertions.")
+        raise CredentialMissing("Signed assertions need the public URL of the gateway: set GATEWAY_PUBLIC_URL.")
     try:
         host = urlsplit(audience).netloc.lower()
     except ValueError:
-        raise CredentialMissing("The audience of a signed assertion looks like a URL, and is none.") from None
+        raise CredentialMissing("The audience of a signed assertion looks like a URL, but is not valid.") from None
     if host == urlsplit(public_url).netloc.lower():  # guard: assertion-audience
         raise CredentialMissing("The audience of a signed assertion must not be a URL of the gateway itself.")
 

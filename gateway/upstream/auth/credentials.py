@@ -153,5 +153,5 @@ def _with_query(request: UpstreamRequest, scheme: SchemePlan, value: str) -> Ups
 
 def _unusable(scheme: SchemePlan) -> CredentialMissing:
     return CredentialMissing(
-        f"The credential stored for {scheme.name!r} cannot be sent as this scheme wants it; store it again."
+        f"The credential stored for {scheme.name!r} cannot be sent in the form of this scheme; store it again."
     )

@@ -55,7 +55,8 @@ def _exchange(named: NamedCredential, terms: TokenExchange, principal: Principal
     if token is None:
         raise CredentialMissing(
             f"The credential {named.name!r} acts for the person who calls, so the call needs an access token of the"
-            f" issuer {terms.issuer_name!r}; a key, or a call that goes on without its person, has none."
+            f" issuer {terms.issuer_name!r}; a call with a key has none, nor does a call that continues after its "
+            f"person has left."
         )
     if token.issuer != terms.issuer:  # guard: exchange-issuer
         raise CredentialMissing(

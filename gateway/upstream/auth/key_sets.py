@@ -114,7 +114,7 @@ async def fetch_metadata(upstream: UpstreamClient, tenant: TenantId, issuer: str
             reasons.append(f"{url}: no JSON object arrived in time.")
             continue
         if found.get("issuer") != issuer:  # guard: issuer-metadata-own
-            raise FetchFailed(f"{url} is the metadata of another issuer; give the URL that its `issuer` names.")
+            raise FetchFailed(f"{url} is the metadata of another issuer; give the URL in its member `issuer`.")
         return found
     raise FetchFailed("The issuer's metadata cannot be read: " + " ".join(reasons))
 
@@ -129,7 +129,7 @@ async def check_key_set(upstream: UpstreamClient, tenant: TenantId, url: str) ->
         with anyio.fail_after(_FETCH_S):
             return len(read_keys(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant)))
     except TimeoutError:
-        raise FetchFailed(f"{url} did not answer in time.") from None
+        raise FetchFailed(f"{url} did not respond in time.") from None
 
 
 def read_keys(body: bytes) -> tuple[Jwk, ...]:
@@ -143,7 +143,7 @@ def read_keys(body: bytes) -> tuple[Jwk, ...]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         keys = None
     if not isinstance(keys, list):
-        raise FetchFailed("The document is no JWK set: it must be an object with `keys`.")
+        raise FetchFailed("The document is not a JWK set: it must be an object with `keys`.")
     several = cast("list[object]", keys)
     if len(several) > _MOST_KEYS:
         raise FetchFailed(f"The JWK set has more than {_MOST_KEYS} keys.")

@@ -152,14 +152,14 @@ def _read(wanted: TokenRequest, answer: UpstreamAnswer) -> TokenResponse:
         found = _error(answer)
         error = found if found in _NAMED else None  # guard: token-endpoint-errors
         why = f" ({error})" if error is not None else ""
-        refused = TokenRefused(f"The token endpoint of {wanted.label!r} answered with status {answer.status}{why}.")
+        refused = TokenRefused(f"The token endpoint of {wanted.label!r} responded with status {answer.status}{why}.")
         refused.error = error
         raise refused
     value, kind = members.get("access_token"), members.get("token_type", "bearer")
     if not isinstance(value, str) or not value or not is_header_value(value):
-        raise TokenRefused(f"The token endpoint of {wanted.label!r} answered without a token.")
+        raise TokenRefused(f"The token endpoint of {wanted.label!r} returned no token.")
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise TokenRefused(f"The token endpoint of {wanted.label!r} gave a token that is not a bearer token.")
+        raise TokenRefused(f"The token endpoint of {wanted.label!r} returned a token that is not a bearer token.")
     life_s = _life(members.get("expires_in"))
     scope = _text(members, "scope")
     return TokenResponse(

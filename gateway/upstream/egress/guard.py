@@ -35,7 +35,7 @@ class _Vetted(str):
 
 def denied() -> EgressDenied:
     """Return the refusal, identical for every reason: it must not reveal the addresses of an internal name."""
-    return EgressDenied("The upstream is not at an address and port that this gateway may dial.")
+    return EgressDenied("The gateway is not permitted to connect to the address and port of this upstream.")
 
 
 class Guard:

@@ -53,14 +53,14 @@ FAULTS = (TransportFault, OSError, RuntimeError, ValueError)
 
 _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (ConnectedLate, UpstreamTimeout, "The upstream did not accept a connection in time."),
-    (TimeoutError, UpstreamTimeout, "The upstream did not answer in time."),
+    (TimeoutError, UpstreamTimeout, "The upstream did not respond in time."),
     (NameUnknown, UpstreamUnreachable, "The upstream's name does not resolve to an address."),
     (DistrustedTls, UpstreamUnreachable, "The upstream's TLS handshake or certificate was not accepted."),
     (NotConnected, UpstreamUnreachable, "No connection to the upstream could be made."),
     (Torn, UpstreamUnreachable, "The connection to the upstream broke."),
-    (Disconnected, UpstreamUnreachable, "The upstream closed the connection without an answer."),
-    (BrokenOff, UpstreamUnreachable, "The upstream broke the connection inside its answer."),
-    (Malformed, UpstreamAnswerBroken, "The upstream's answer is not valid HTTP."),
+    (Disconnected, UpstreamUnreachable, "The upstream closed the connection without a response."),
+    (BrokenOff, UpstreamUnreachable, "The connection broke before the end of the response."),
+    (Malformed, UpstreamAnswerBroken, "The upstream's response is not valid HTTP."),
     (OSError, UpstreamUnreachable, "The connection to the upstream broke."),
     (ValueError, EgressDenied, "The gateway must not connect to the upstream's URL."),  # such as a host for TLS
 )

@@ -246,7 +246,7 @@ class ConnectionPool:
 
     def _busy(self) -> UpstreamBusy:
         return UpstreamBusy(
-            f"The tenant holds as many connections to upstreams as one tenant may (limit {self._share} per replica); "
-            "retry later or send fewer calls at once.",
+            f"The tenant has too many connections to upstreams (limit {self._share} per replica); retry later, or "
+            f"send fewer calls at once.",
             retry_after_s=_RETRY_S,
         )

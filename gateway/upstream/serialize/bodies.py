@@ -32,7 +32,7 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
     if make is None:
         raise NotYetSupported(f"Request bodies of type {plan.media_type!r} cannot be sent yet.")
     if not is_header_value(plan.media_type):
-        raise NotYetSupported("The media type of the request body is not one that a header can carry.")
+        raise NotYetSupported("The media type of the request body is not a valid header value.")
     return make(plan)
 
 
@@ -77,7 +77,7 @@ def _charset(media_type: str) -> str | None:
 
 
 def _unknown_charset() -> NotYetSupported:
-    return NotYetSupported("The charset of the request body is not one that this version writes.")
+    return NotYetSupported("The charset of the request body is not supported.")
 
 
 def _text(plan: BodyPlan) -> BodyWriter:

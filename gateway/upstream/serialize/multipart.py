@@ -74,9 +74,9 @@ def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[_P
 def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
     for header, value in field.headers:
         if not is_token(header) or not is_header_value(value):
-            raise NotYetSupported("A part of the request body has a header that cannot be sent.")
+            raise NotYetSupported("A part of the request body has an invalid header.")
     if field.media_type is not None and not is_header_value(field.media_type):
-        raise NotYetSupported("A part of the request body has a type that no header can carry.")
+        raise NotYetSupported("The media type of a part of the request body is not a valid header value.")
     if field.is_styled:
         return _styled_maker(field)
     name, media_type = field.name or None, _chosen(field.media_type, None)

@@ -24,18 +24,18 @@ def check_path_value(text: str) -> None:
     if _HARMLESS.fullmatch(text):
         return
     if not text:
-        raise Unwritable("it is empty, which would name another path")
+        raise Unwritable("it is empty, which would change the path")
     once = unquote(text)
     twice = unquote(once)
     for form in (text, once, twice):  # guard: path-decoded-twice
         if _FORBIDDEN.search(form):
             raise Unwritable("it has a backslash or a control character, which a path must not have")
         if _DOT_SEGMENT.search(form):  # guard: path-dot-segments
-            raise Unwritable("it has a '.' or '..' segment, which would name another path")
+            raise Unwritable("it has a '.' or '..' segment, which would change the path")
     if text.startswith("/"):
-        raise Unwritable("it starts with '/', which would name another path")
+        raise Unwritable("it starts with '/', which would change the path")
     if text.count("/") != once.count("/") or text.count("/") != twice.count("/"):
-        raise Unwritable("it has an encoded '/'; write the plain character, it is encoded for you")
+        raise Unwritable("it has an encoded '/'; send the plain character, which the gateway encodes")
 
 
 def has_dot_segment(path: str) -> bool:

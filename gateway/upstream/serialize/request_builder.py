@@ -93,7 +93,7 @@ class RequestBuilder:
             url += "".join([text if slot is None else _fill(slot, arguments) for text, slot in self._path])
             # guard: path-joined
             if has_dot_segment(url):  # the whole URL: a value may complete a dot segment that the fixed start begins
-                raise ArgumentsInvalid("These arguments would name another path than the operation's.")
+                raise ArgumentsInvalid("These arguments would change the path of the operation.")
         query = self._write_query(arguments)
         if query:
             url = f"{url}?{query}"
@@ -157,9 +157,9 @@ class RequestBuilder:
         if self._base_query:
             sample = f"{sample}?{self._base_query}"
         if not is_sendable_url(sample) or has_dot_segment(sample) or not is_token(self._method):
-            raise NotYetSupported("The method or URL of this operation is not one that can be sent.")
+            raise NotYetSupported("The method or URL of this operation is invalid.")
         if not all(is_header_value(value) for _, value in self.usual_headers):
-            raise NotYetSupported("The media types of this operation's responses cannot be sent in a header.")
+            raise NotYetSupported("A response media type of this operation is not a valid header value.")
 
 
 def _fill(slot: _Slot, arguments: Mapping[str, object]) -> str:
@@ -283,7 +283,7 @@ def _write_whole_query(parameter: ParameterPlan) -> Writer:
 
 def _write_header(parameter: ParameterPlan) -> Writer:
     if not is_token(parameter.name):
-        raise NotYetSupported("A header parameter of this operation has a name that no header can have.")
+        raise NotYetSupported("A header parameter of this operation has an invalid name.")
     if not is_argument_header(parameter.name):  # guard: header-identity
         return _refuse_header
     if parameter.media_type is None:
@@ -294,7 +294,7 @@ def _write_header(parameter: ParameterPlan) -> Writer:
     def checked(value: object) -> str:
         text = write(value)
         if not is_header_value(text):  # guard: header-injection
-            raise Unwritable("a header holds visible ASCII characters only, with no blanks at its ends")
+            raise Unwritable("a header must consist of visible ASCII characters, without blanks at its ends")
         return text
 
     return checked
@@ -306,7 +306,7 @@ def _refuse_header(_: object) -> str:
 
 def _write_cookie(parameter: ParameterPlan) -> Writer:
     if not is_token(parameter.name):
-        raise NotYetSupported("A cookie parameter of this operation has a name that no cookie can have.")
+        raise NotYetSupported("A cookie parameter of this operation has an invalid name.")
     if parameter.media_type is None:
         encode: Encode = reserved_cookie if parameter.allow_reserved else percent
         return cookie_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)

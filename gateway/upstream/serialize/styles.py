@@ -47,7 +47,7 @@ def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Wr
         else:
             parts = _joined(value, item, encoded, explode=explode)
         if parts in _NO_PATH:
-            raise Unwritable("it is empty, which would name another path")
+            raise Unwritable("it is empty, which would change the path")
         return parts
 
     return write
@@ -162,12 +162,14 @@ def _deep_texts(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 def _check_member(text: str, delimiter: str) -> None:
     if delimiter in text:
-        raise Unwritable(f"a member cannot contain {delimiter!r}, which separates members here")
+        raise Unwritable(f"a member cannot contain {delimiter!r}, which separates members")
 
 
 def _cookie_part(text: str) -> str:
     if not _COOKIE_TEXT.fullmatch(text):
-        raise Unwritable("a cookie of this style holds ASCII only, no blanks, quotes inside, semicolons or backslashes")
+        raise Unwritable(
+            "a cookie of this style must be ASCII, without blanks, inner quotes, semicolons and backslashes"
+        )
     return text
 
 

@@ -121,7 +121,7 @@ class _XmlWriter:
         if is_list(value):
             text = " ".join(_text(member) for member in value if member is not None)
         elif is_object(value):
-            raise Unwritable(f"{name!r} is an attribute here, which cannot be an object")
+            raise Unwritable(f"{name!r} is an XML attribute and cannot be an object")
         else:
             text = _text(value)
         if node.prefix is not None:
@@ -152,7 +152,7 @@ def _qualified(prefix: str | None, name: str) -> str:
 
 def _checked(name: str | None) -> str:
     if name is None or not _NAME.fullmatch(name):
-        raise Unwritable("it has a name that no XML element or attribute can have")
+        raise Unwritable("it has a member name that is not a valid XML name")
     return name
 
 

@@ -29,7 +29,7 @@ _SIGN_IN = Markup("""{alert}<form method="post" action="/approvals/sign-in">
 <p><a href="{next}">I have signed in already</a></p>""")
 _LIST = Markup("""<section aria-labelledby="waiting"><h2 id="waiting">Waiting for a decision</h2>
 {waiting}</section>
-<section aria-labelledby="decided"><h2 id="decided">Lately</h2>
+<section aria-labelledby="decided"><h2 id="decided">Recently decided</h2>
 {lately}</section>""")
 _TABLE = Markup("""<table aria-labelledby="{id}"><thead><tr><th scope="col">Call</th><th scope="col">Requested by</th>
 <th scope="col">Requested</th><th scope="col">Expires</th><th scope="col">State</th></tr></thead>
@@ -37,12 +37,12 @@ _TABLE = Markup("""<table aria-labelledby="{id}"><thead><tr><th scope="col">Call
 _ROW = Markup("""<tr><th scope="row"><a href="/approvals/{id}"><bdi>{tool}</bdi></a></th><td><bdi>{subject}</bdi></td>
 <td>{created}</td><td>{expires}</td><td>{state}</td></tr>
 """)
-_APPROVAL = Markup("""{alert}<section aria-labelledby="warnings"><h2 id="warnings">What it does</h2>
+_APPROVAL = Markup("""{alert}<section aria-labelledby="warnings"><h2 id="warnings">Effects</h2>
 {warnings}</section>
 <section aria-labelledby="facts"><h2 id="facts">Who and when</h2>
 <dl>{facts}</dl></section>
 <section aria-labelledby="request"><h2 id="request">Request</h2>
-<p>Exactly this is sent, with credentials added. Unprintable characters are escaped.</p>
+<p>This request is sent unchanged, with credentials added. Unprintable characters are escaped.</p>
 <pre tabindex="0" aria-labelledby="request">{request}</pre></section>
 <section aria-labelledby="difference"><h2 id="difference">Difference to the last approved call of this tool</h2>
 {difference}</section>
@@ -51,7 +51,7 @@ _APPROVAL = Markup("""{alert}<section aria-labelledby="warnings"><h2 id="warning
 _FORM = Markup("""<form method="post" action="/approvals/{id}">
 <input type="hidden" name="token" value="{token}">
 <input type="hidden" name="tag" value="{tag}">
-<p><label for="comment">Comment (the requester reads the one of a denial)</label><br>
+<p><label for="comment">Comment (the requester sees the comment of a denial)</label><br>
 <textarea id="comment" name="comment" rows="3" maxlength="{longest}"></textarea></p>
 <p><button name="verdict" value="approve" class="approve">Approve</button>
 <button name="verdict" value="deny" class="deny">Deny</button></p>
@@ -168,7 +168,7 @@ def _table(label: str, found: Sequence[Approval]) -> Markup:
 
 def _items(texts: Sequence[str]) -> Markup:
     if not texts:
-        return Markup("<p>Nothing more is known than the request below.</p>")
+        return Markup("<p>No effects are known besides the request below.</p>")
     return Markup("<ul>{}</ul>").format(
         Markup("").join(Markup("<li><bdi>{}</bdi></li>\n").format(text) for text in texts)
     )

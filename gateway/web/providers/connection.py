@@ -73,7 +73,7 @@ class ProviderConnection:
         self._unsent += len(text)
         if self._unsent > _OUTBOX_BYTES:  # guard: provider-outbox
             self._outbox.clear()
-            self.close(CloseCode.TIMEOUT, "the messages were not read in time")
+            self.close(CloseCode.TIMEOUT, "the program did not read its messages in time")
         self._woken.set()
 
     def close(self, code: int, reason: str) -> None:
@@ -136,7 +136,7 @@ class ProviderConnection:
                 self._woken.clear()
                 await self._woken.wait()
         except TimeoutError:
-            self.close(CloseCode.TIMEOUT, "the messages were not read in time")
+            self.close(CloseCode.TIMEOUT, "the program did not read its messages in time")
         except (OSError, RuntimeError):  # how servers report a connection that is gone or that they have closed
             return
 

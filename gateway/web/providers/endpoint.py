@@ -155,7 +155,7 @@ class ProvideEndpoint:
         if attached is None or not is_resumed:
             source = await self._sources.claim(principal, hello.source)
             if attached is not None:
-                attached.end(CloseCode.REPLACED, "a newer connection of the same subject took the source over")
+                attached.end(CloseCode.REPLACED, "a newer connection of the same subject has taken over the source")
                 await attached.is_over.wait()
             attached = await self._open_attachment(principal, source, hello)
         elif attached.connection is not None:

@@ -14,7 +14,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.web.providers.attachments import OpenAttachment
 from gateway.web.providers.connection import CloseCode, ProviderConnection
 
-STOPPING: Final = "this replica is about to end"
+STOPPING: Final = "this replica is shutting down"
 _RECHECK_S: Final = 60.0
 _DRAIN_S: Final = 4.0
 

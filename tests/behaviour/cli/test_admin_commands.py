@@ -108,9 +108,9 @@ async def test_a_document_is_tried_imported_reported_updated_and_deleted(termina
     for ended in (tried, added, report):
         assert "4 operations: 4 ok, 0 degraded, 0 skipped" in ended.out
         assert "tokens (estimate: bytes / 4)" in ended.out
-    assert "would be imported" in tried.out
+    assert "nothing was stored" in tried.out
     assert "Waiting while the gateway imports" in added.err
-    assert "DEAREST TOOLS" in report.out
+    assert "LARGEST TOOLS" in report.out
     assert "/pets/{id}" in report.out
     assert updated["prefix"] == replaced["prefix"] == "my_"
     assert all(operation["tool"].startswith("my_") for operation in replaced["report"]["operations"])

@@ -40,9 +40,9 @@ async def test_what_cannot_be_set_is_said(terminal: Terminal, pets_file: Path) -
     await _import(terminal, pets_file)
     for arguments, said in (
         ([], "nothing to set"),
-        (["--hint", "safe=yes"], "is no hint"),
+        (["--hint", "safe=yes"], "is not a hint"),
         (["--unpin", "id"], "'id' is not pinned"),
-        (["--title", "x", "--default", "title"], "cannot be combined with"),
+        (["--title", "x", "--default", "title"], "cannot be combined"),
         (["--reset", "--title", "x"], "give it without other options"),
         (["--reset", "--show"], "give it without other options"),
     ):

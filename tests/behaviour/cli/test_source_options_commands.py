@@ -54,9 +54,9 @@ async def test_a_dry_run_shows_the_whole_table_and_the_changes(acme: Terminal, p
 
     table = report.out[: report.out.index("tokens (estimate: bytes / 4)")]
     assert table in tried.out
-    assert "DEAREST TOOLS" in table
+    assert "LARGEST TOOLS" in table
     assert [line.split()[0] for line in table.splitlines()[:5]] == ["STATUS", "ok", "ok", "ok", "ok"]
-    assert "pets would be imported so; nothing was stored" in tried.out
+    assert "dry run of pets; nothing was stored" in tried.out
     changes = [line.split() for line in update.out[update.out.index("CHANGE") :].splitlines()]
     assert changes[1] == ["removed", "breaking", "POST", "/pets", "create_pet", "0"]
     assert ["added", "breaking,", "widening", "GET", "/toys", "list_toys"] in changes  # at another host

@@ -70,7 +70,7 @@ async def test_a_screen_reader_has_names_for_everything(browser: Browser, desk: 
         ("heading", "Call of delete_pet"),
         ("heading", "Request"),
         ("region", "Decision"),
-        ("textbox", "Comment (the requester reads the one of a denial)"),
+        ("textbox", "Comment (the requester sees the comment of a denial)"),
         ("button", "Approve"),
         ("button", "Deny"),
     ]:

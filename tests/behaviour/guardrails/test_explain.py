@@ -95,7 +95,7 @@ async def test_an_explanation_says_why_a_tool_is_hidden(tenant: Guarded) -> None
         ("off", {}, "it is disabled"),
         ("delete_pet", {}, "an override hides it"),
         ("get_pet", {"profile": "readers"}, "the profile readers does not contain it"),
-        ("q_get_pet", {}, "only the query tools"),
+        ("q_get_pet", {}, "only through the query tools"),
     ]
     for name, client, reason in asked:
         found = await tenant.explain(name, {"id": 7}, **client)

@@ -213,7 +213,7 @@ async def test_a_stricter_level_of_the_document_is_what_policy_judges(desk: Desk
     assert refused["isError"] is True
     assert len(desk.upstream.seen) == 1
     assert shown["safety"] == "dangerous"
-    assert shown["safety_reasons"] == ["its document asks for this level"]
+    assert shown["safety_reasons"] == ["its document declares this level"]
     assert shown["definition"]["annotations"]["readOnlyHint"] is False
 
 

@@ -58,7 +58,7 @@ async def test_an_id_in_use_elsewhere_is_refused_before_there_is_a_stream(talk: 
 
     assert [refused.status_code for refused in (silent, telling)] == [400, 400]
     assert silent.json()["error"]["code"] == telling.json()["error"]["code"] == -32600
-    assert silent.json()["error"]["message"] == "a request of this id is running"
+    assert silent.json()["error"]["message"] == "a request with this id is running"
     assert elsewhere.status_code == 200
     assert answer.json()["result"]["content"][0]["text"] == "done"
     assert again.status_code == 200

@@ -286,4 +286,4 @@ async def test_whoever_takes_no_stream_gets_its_answer_as_json(talk: Talk) -> No
 
     assert counted.headers["content-type"] == "application/json"
     assert counted.json()["result"]["content"][0]["text"] == "done"
-    assert "takes no stream" in asked.text
+    assert "accepts no stream" in asked.text

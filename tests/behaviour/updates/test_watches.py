@@ -61,7 +61,7 @@ async def test_a_failing_look_is_shown_and_no_update(notes: Notes) -> None:
 
     await _failed(notes, watch)
     state = await _state(notes, watch)
-    assert (state["fault"], state["changed_at"]) == ("the URL answered with status 500", None)
+    assert (state["fault"], state["changed_at"]) == ("the URL responded with status 500", None)
 
 
 async def test_a_stored_credential_goes_along(notes: Notes) -> None:

@@ -77,7 +77,7 @@ async def test_a_request_whose_replica_died_runs_again_and_the_slow_one_changes_
     async with catalog.store.transaction(tenant) as db:
         await records.lease(tenant, db, slow, until=datetime.now(UTC) - timedelta(seconds=1))
     second = await _reserve(changes, request)
-    with pytest.raises(Conflict, match="begun again"):
+    with pytest.raises(Conflict, match="another replica repeated it"):
         await keys.create_key(tenant, catalog, DRAFT, by=replace(BY, attempt=slow))
     await release(tenant, catalog, slow)
     await keys.create_key(tenant, catalog, DRAFT, by=replace(BY, attempt=second))
@@ -100,7 +100,7 @@ async def test_records_are_bounded_and_the_operator_has_room_of_its_own(
     )
     for number in range(2):
         await _reserve(changes, _request(f"k{number}", caller=replace(mine, key=KeyId(f"key_{number}"))))
-    with pytest.raises(LimitExceeded, match="2 requests with an Idempotency-Key"):
+    with pytest.raises(LimitExceeded, match="limit 2 per tenant"):
         await reserve(changes.tenant.id, changes.catalog, _request("k3", caller=mine))
 
     await _reserve(changes, _request("k4"))

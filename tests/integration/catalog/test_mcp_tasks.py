@@ -173,7 +173,7 @@ async def test_open_tasks_of_a_subject_are_bounded(desk: Desk) -> None:
     """Ours: one subject's flood ends with a clear refusal, and leaves room for others (TEN-3)."""
     last = [await desk.create() for _ in range(MOST_OPEN_EACH)][-1]
 
-    with pytest.raises(LimitExceeded, match=f"{MOST_OPEN_EACH} tasks of this subject"):
+    with pytest.raises(LimitExceeded, match=rf"open tasks of this subject \(limit {MOST_OPEN_EACH}\)"):
         await desk.create()
     await desk.create(owner=replace(desk.owner, subject="eve"))
     await desk.records.cancel(desk.owner, last.id)
@@ -196,7 +196,7 @@ async def test_stored_tasks_are_bounded(desk: Desk, column: str, value: str, sta
         task.id,
     )
 
-    with pytest.raises(LimitExceeded, match="use all space"):
+    with pytest.raises(LimitExceeded, match="too many stored tasks"):
         await desk.create()
 
 

@@ -337,7 +337,7 @@ async def test_messages_of_a_wrong_shape_from_the_upstream(place: Place, said: b
     place.house.has_prompt("asks", place.handler())
     place.api.body = b'{"messages":' + said + b"}"
 
-    with pytest.raises(HandlerFailed, match="a form that the protocol does not have"):
+    with pytest.raises(HandlerFailed, match="the form that the protocol requires"):
         await place.house.get("asks")
 
 

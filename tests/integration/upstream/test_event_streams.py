@@ -46,7 +46,7 @@ async def test_an_endless_stream_gives_what_came_in_time() -> None:
             await server.hung_up.wait()
 
     assert (answer.status, answer.body) == (200, b"data: 1\n\ndata: 2\n\n")
-    assert answer.cut == "the stream of events did not end within 0.3 seconds; 2 whole events had come"
+    assert answer.cut == "the stream of events did not end within 0.3 seconds; 2 complete events arrived"
 
 
 async def test_a_flood_of_events_ends_early() -> None:

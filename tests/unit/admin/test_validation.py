@@ -239,7 +239,7 @@ async def test_a_document_is_cut_out_where_it_is() -> None:
         ('{"document":LARGE,"name":NaN}', InvalidBody, "malformed: invalid character"),
         ('{"document":LARGE,\n"name":}', InvalidBody, r"line 2, column 8\)"),
         ('{"document":LARGE', InvalidBody, "line 1, column"),
-        ('{"document":LARGE,"name":"\\ud800"}', InvalidBody, "half of a surrogate pair"),
+        ('{"document":LARGE,"name":"\\ud800"}', InvalidBody, "an unpaired surrogate"),
         ('{"document":{"x":' + "[" * 2_000_000, InvalidBody, "nested"),
         ('{"document":' + '{"a":' * 300_000, InvalidBody, "nested"),
         ("[LARGE]", InvalidBody, "must be a JSON object"),

@@ -342,7 +342,7 @@ def test_branches_are_bounded_in_depth_and_in_all() -> None:
     wide: dict[str, Any] = {"if": {"when": "a", "then": [{"sleep": 0}] * 50, "else": [{"sleep": 0}] * 50}}
 
     assert any("nested more than 8" in reason for _, reason in refusal(steps(deep)))
-    assert any("more than 100 steps in all" in reason for _, reason in refusal(steps(wide)))
+    assert any("more than 100 steps in total" in reason for _, reason in refusal(steps(wide)))
 
 
 def test_pointers_begin_where_the_caller_says() -> None:

@@ -17,7 +17,7 @@ def http(method: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("raw", "level", "reasons"),
     [
-        ({"kind": "static", "content": []}, Safety.SAFE, ["answers the same always"]),
+        ({"kind": "static", "content": []}, Safety.SAFE, ["always returns the same content"]),
         ({"kind": "template", "text": "a"}, Safety.SAFE, ["only fills a template"]),
         ({"kind": "http", **http("GET")}, Safety.SAFE, ["sends GET to https://h"]),
         ({"kind": "http", **http("QUERY")}, Safety.SAFE, ["sends QUERY to https://h"]),
@@ -62,7 +62,7 @@ def test_what_is_called_counts_with_its_own_level() -> None:
         Safety.DANGEROUS,
         ("calls read, which is safe", "calls wipe, which is dangerous"),
     )
-    assert assess(unknown, known.get) == (Safety.MODERATE, ("calls gone, of which nothing is known",))
+    assert assess(unknown, known.get) == (Safety.MODERATE, ("calls gone, which is unknown",))
     assert assess(operation, known.get) == (Safety.DANGEROUS, ("runs the operation wipe, which is dangerous",))
     assert assess(spec) == (Safety.SAFE, ())
     assert assess(operation) == (Safety.SAFE, ())

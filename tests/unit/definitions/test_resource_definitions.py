@@ -115,8 +115,8 @@ def test_a_broken_resource_is_refused_where_it_is_broken(raw: object, pointer: s
         (template(uriTemplate="notes://{a"), "/uriTemplate", "missing"),
         (template(uriTemplate="{scheme}://x"), "/uriTemplate", "literal scheme"),
         (template(uriTemplate="notes{x}"), "/uriTemplate", "literal scheme"),
-        (template(size=5), "/size", "not a field"),
-        (template(uri="a:b"), "/uri", "not a field"),
+        (template(size=5), "/size", "not a known field"),
+        (template(uri="a:b"), "/uri", "not a known field"),
     ],
 )
 def test_a_broken_template_is_refused_with_the_reason(raw: object, pointer: str, reason: str) -> None:

@@ -315,7 +315,7 @@ async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, 
         arguments=[{"name": "a"}],
     )
 
-    with pytest.raises(GatewayError, match="not a list of values"):
+    with pytest.raises(GatewayError, match="did not return a list of values"):
         await house.complete("prompt", "a", "")
 
 
@@ -333,7 +333,7 @@ async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, 
         Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(returned)), arguments=arguments
     )
 
-    with pytest.raises(HandlerFailed, match="a form that the protocol does not have"):
+    with pytest.raises(HandlerFailed, match="the form that the protocol requires"):
         await house.complete("prompt", "a", "")
 
 

@@ -252,7 +252,7 @@ async def test_steps_that_call_themselves_come_to_an_end(house: Household) -> No
     with anyio.fail_after(10):
         result = await house.call("recurses")
 
-    assert "inside each other" in str(result)
+    assert "nested more than" in str(result)
     assert house.desk.inside == 0
 
 
@@ -283,7 +283,7 @@ async def test_what_steps_keep_is_bounded(house: Household) -> None:
     result = await house.call("keeps")
 
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
-    assert "keep more than" in result["content"][0]["text"]
+    assert "larger than" in result["content"][0]["text"]
 
 
 ASKING = _steps(

@@ -38,7 +38,7 @@ class Keys:
         self.asked += 1
         self.last = frozenset(wanted)
         if self.is_away:
-            raise DatabaseUnavailable("PostgreSQL does not answer")
+            raise DatabaseUnavailable("PostgreSQL does not respond")
         return {key: self.stored[key] for key in wanted if key in self.stored}
 
     def add(

@@ -185,7 +185,7 @@ async def test_a_cancelled_lookup_is_made_by_the_next_caller() -> None:
 
 async def test_a_lookup_that_fails_fails_for_all_and_the_next_one_is_made() -> None:
     """Ours: a database that is away is not remembered."""
-    failures = [DatabaseUnavailable("PostgreSQL does not answer")]
+    failures = [DatabaseUnavailable("PostgreSQL does not respond")]
 
     async def find(_: Collection[KeyId]) -> Found:
         if failures:

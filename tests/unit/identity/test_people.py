@@ -58,7 +58,7 @@ class Stored(Keys):
 
     async def enter(self, person: Key) -> Key:
         if self.is_away:
-            raise DatabaseUnavailable("PostgreSQL does not answer")
+            raise DatabaseUnavailable("PostgreSQL does not respond")
         return self.stored.setdefault(person.id, (person, "acme"))[0]
 
 

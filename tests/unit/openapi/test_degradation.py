@@ -134,7 +134,7 @@ def test_the_tools_of_a_document_are_limited_together(monkeypatch: pytest.Monkey
     result = compile_it(document({f"/{n}": {"get": {}} for n in range(10)}))
 
     assert 0 < len(result.operations) < 10
-    assert "no more are made" in result.report.operations[-1].reasons[0]
+    assert "(the limit)" in result.report.operations[-1].reasons[0]
 
 
 def test_warnings_and_reasons_are_limited() -> None:

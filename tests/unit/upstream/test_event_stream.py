@@ -33,7 +33,7 @@ def test_what_was_begun_ends_with_a_whole_event(end: str, size: int) -> None:
     assert events.begun() == whole
     assert events.whole() == raw
     assert not events.is_full
-    assert events.describe(20.0) == "the stream of events did not end within 20 seconds; 2 whole events had come"
+    assert events.describe(20.0) == "the stream of events did not end within 20 seconds; 2 complete events arrived"
 
 
 def test_one_event_without_end_is_kept_as_far_as_it_came() -> None:

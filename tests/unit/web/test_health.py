@@ -16,7 +16,7 @@ async def _good() -> None: ...
 
 
 async def _away() -> None:
-    raise DatabaseUnavailable("PostgreSQL does not answer")
+    raise DatabaseUnavailable("PostgreSQL does not respond")
 
 
 async def _broken() -> None:
@@ -60,7 +60,7 @@ async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert response.json() == {
         "status": "unready",
         "failing": [
-            {"part": "database", "reason": "PostgreSQL does not answer"},
+            {"part": "database", "reason": "PostgreSQL does not respond"},
             {"part": "odd", "reason": "failed; see the log"},
             {"part": "redis", "reason": "no answer within 0.05 seconds"},
             {"part": "audit", "reason": "no answer within 0.05 seconds"},
@@ -90,7 +90,7 @@ async def test_what_fails_is_logged_when_it_changes() -> None:
             await readiness.failing()
 
     assert [line["event"] for line in lines] == ["readiness_lost", "readiness_regained"]
-    assert lines[0]["failing"] == [{"part": "database", "reason": "PostgreSQL does not answer"}]
+    assert lines[0]["failing"] == [{"part": "database", "reason": "PostgreSQL does not respond"}]
 
 
 async def test_checks_run_side_by_side() -> None:

@@ -22,7 +22,7 @@ _NOUN = Noun(one="key", path="/tenants/{t}/keys", key="id", shown=KeyShown, show
 
 
 async def create_key(admin: AdminDependencies, call: AdminRequest[KeyCreate, NoQuery]) -> AdminResponse:
-    """Create a key; its text is in this answer only."""
+    """Create a key; only this response contains its text."""
     body = call.body
     draft = KeyDraft(
         name=body.name,
@@ -46,9 +46,8 @@ async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQ
 
 
 async def rotate_key(admin: AdminDependencies, call: AdminRequest[KeyRotate, NoQuery]) -> AdminResponse:
-    """Give a key a new secret; the old one ends now or later, id and subject stay. The text is in this answer only.
-
-    A key has at most two secrets; a rotation with an overlap that would make a third is refused.
+    """Rotate a key: it gets a new secret and keeps its id and subject; the old secret ends now or later. Only this
+    response contains the new text. A key has at most two secrets; a rotation that would create a third one is refused.
     """
     rotate = partial(keys.rotate_key, call.tenant, admin.catalog, KeyId(call.path["id"]))
     overlap = timedelta(seconds=call.body.overlap_s)
@@ -56,13 +55,13 @@ async def rotate_key(admin: AdminDependencies, call: AdminRequest[KeyRotate, NoQ
 
 
 async def end_old_secret(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """End the old secret of a key now, everywhere within five seconds."""
+    """End the old secret of a key now, on all replicas within five seconds."""
     end = partial(keys.end_old_secret, call.tenant, admin.catalog, KeyId(call.path["id"]))
     return await _NOUN.answer(admin, call, await end(by=call.by, expected=call.expected))
 
 
 async def revoke_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """End a key everywhere within five seconds; it stays in the list."""
+    """Revoke a key, on all replicas within five seconds; it stays in the list."""
     revoke = partial(keys.revoke_key, call.tenant, admin.catalog, KeyId(call.path["id"]))
     return await _NOUN.answer(admin, call, await revoke(by=call.by, expected=call.expected))
 
@@ -82,7 +81,7 @@ ENDPOINTS = (
     _NOUN.creates(create_key, KeyCreate, answers={201: KeyMinted}, problems={422}),
     _NOUN.shows("Show a key, without its secret.", keys.get_key),
     _NOUN.updates(update_key, KeyUpdate),
-    _NOUN.deletes("End a key and forget it.", keys.delete_key),
+    _NOUN.deletes("Revoke and delete a key.", keys.delete_key),
     endpoint(
         "POST",
         f"{_NOUN.item}/rotate",

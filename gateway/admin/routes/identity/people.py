@@ -13,13 +13,13 @@ _NOUN = Noun(one="person", path="/tenants/{t}/people", key="id", shown=PersonSho
 
 
 async def deny_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Refuse a person from now on, with every token and every key of the same subject."""
+    """Deny a person: every token of the person and every key of the same subject is refused."""
     deny = partial(people.deny_person, call.tenant, admin.catalog, call.path["id"])
     return await _NOUN.answer(admin, call, await deny(by=call.by, expected=call.expected))
 
 
 async def allow_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Admit a denied person again, and the keys of the same subject."""
+    """Allow a denied person again, with the keys of the same subject."""
     allow = partial(people.allow_person, call.tenant, admin.catalog, call.path["id"])
     return await _NOUN.answer(admin, call, await allow(by=call.by, expected=call.expected))
 

@@ -81,7 +81,7 @@ class ResourceWatcher:
             except Failure as failure:
                 if not self._has_received or failure.exit_code is not ExitCode.BUSY:
                     raise
-            self._report("listening again; what changed in between may have been missed")
+            self._report("reconnected; changes in between may have been missed")
             time.sleep(pause)  # no event announces that the gateway is back
             pause = min(pause * 2, _PAUSES_S[1])
 
@@ -98,7 +98,7 @@ class ResourceWatcher:
                     self._check(message)
                     yield message
         if not self._has_received:
-            raise Failure(f"{self._url} ended the stream before it confirmed the subscriptions")
+            raise Failure(f"{self._url} closed the stream before it confirmed the subscriptions")
 
     def _check(self, message: JsonObject) -> None:
         if "error" in message:
@@ -108,7 +108,7 @@ class ResourceWatcher:
         granted = as_list(pick(message, "params", "notifications", "resourceSubscriptions"))
         missing = [uri for uri in self._uris if uri not in granted]
         if missing:
-            raise Failure(f"this key can read no resource {missing[0]!r}", ExitCode.NOT_FOUND)
+            raise Failure(f"this key cannot read a resource {missing[0]!r}", ExitCode.NOT_FOUND)
         self._has_received = True
         self._report(f"following {', '.join(self._uris)}")
 
@@ -124,5 +124,5 @@ def _refused(answer: httpx.Response) -> Failure:
     problem = _read(answer.text)
     text = text_at(problem, "error", "message") or text_at(problem, "detail")
     if answer.is_success:
-        return Failure(text or f"{answer.url} did not answer as an MCP server")
+        return Failure(text or f"{answer.url} did not respond as an MCP server")
     return Failure(text or f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))

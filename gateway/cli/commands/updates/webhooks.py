@@ -77,7 +77,7 @@ def rotate_webhook(context: AdminContext, name: str) -> None:
 def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None) -> None:
     """Send a signed delivery that reports a change of URI, as the tenant's own system would."""
     if not secret or not secret.startswith(PREFIX):
-        message = f"no secret: set GATEWAY_WEBHOOK_SECRET to the {PREFIX}… that was shown once"
+        message = f"no secret: set GATEWAY_WEBHOOK_SECRET to the secret ({PREFIX}…) that was returned at creation"
         raise Failure(message, ExitCode.USAGE)
     path = text_at(context.admin.get(context.tenant_path(_NOUN, name)), "path")
     delivery = f"test_{secrets.token_hex(12)}"
@@ -99,7 +99,7 @@ def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
     try:
         signature = sign(secret, delivery=delivery, at=at, body=body)
     except ValueError:
-        raise Failure("the secret is not base64 behind its prefix", ExitCode.USAGE) from None
+        raise Failure("the secret is not base64 after its prefix", ExitCode.USAGE) from None
     headers = {
         "content-type": "application/json",
         "webhook-id": delivery,

@@ -326,7 +326,7 @@ class AgentAttachment:
             del self._calls[call_id]
             self._signal()
             if not is_done:
-                over = {"requestId": call_id, "reason": "the client cancelled the call, or it took too long"}
+                over = {"requestId": call_id, "reason": "the call was cancelled by the client, or took too long"}
                 call.wire.send(jsonrpc.request("notifications/cancelled", over))
         return _result_of(message)
 

@@ -92,7 +92,7 @@ class McpAttachment:
             await self._link.unsubscribe(uri, limit)
             return {}
         if len(self._followed) >= MOST_FOLLOWED and uri not in self._followed:  # guard: live-followed-count
-            raise LiveSourceFailed(f"the live source follows {MOST_FOLLOWED:,} resources already")
+            raise LiveSourceFailed(f"too many resource subscriptions (limit {MOST_FOLLOWED:,} per live source)")
         self._follow()
         await self._link.subscribe(uri, limit)
         self._followed.add(uri)

@@ -73,7 +73,7 @@ class Conversation:
             for task in self._asking:
                 task.cancel()
             await asyncio.gather(*self._asking, return_exceptions=True)
-        raise LiveSourceDetached("the server ended its answer before the result")
+        raise LiveSourceDetached("the server ended the response before the result")
 
     async def _next(self) -> Message | None:
         """Read the next message; meanwhile the client answers questions."""
@@ -109,7 +109,9 @@ class Conversation:
             raise LiveSourceFailed("the server sent a request with an invalid id")
         self._asked += 1
         if self._asked > MOST_QUESTIONS:  # guard: live-question-count
-            raise LiveSourceFailed(f"the server asked more than {MOST_QUESTIONS} questions in one request")
+            raise LiveSourceFailed(
+                f"the server sent more than {MOST_QUESTIONS} requests to the client during one request"
+            )
         if method == "ping":
             await self._reply({"id": identifier, "result": {}})
         elif self._client is None or method not in QUESTIONS:

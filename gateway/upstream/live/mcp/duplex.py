@@ -238,7 +238,7 @@ class DuplexSession:
             is_single = len(self._running) == 1 and not self._abandoned
             number = next(iter(self._running)) if is_single else None  # guard: live-question-of-one
             if number is None and "id" in message:
-                refusal = {"code": METHOD_UNKNOWN, "message": "no single request runs to which this could belong"}
+                refusal = {"code": METHOD_UNKNOWN, "message": "the message cannot be assigned to one running request"}
                 self._spawn(self._reply({"id": message["id"], "error": refusal}))
         else:
             self._report(message)

@@ -66,7 +66,7 @@ class HttpRefusal(LiveSourceFailed):
             more = "; redirects are not followed"
         elif status in {_UNAUTHENTICATED, _FORBIDDEN}:
             more = "; check the credential of the live source"
-        super().__init__(f"the server answered with HTTP status {status}{more}")
+        super().__init__(f"the server responded with HTTP status {status}{more}")
 
 
 class AuthorizedEndpoint:

@@ -35,7 +35,7 @@ class SseChannel:
         channel = cls(endpoint, stream)
         try:
             if not is_event_stream(stream.field(b"content-type") or ""):
-                raise LiveSourceFailed("the server answered without a stream of events")
+                raise LiveSourceFailed("the server responded without a stream of events")
             first = await channel._next()
             if first is None or first.kind != "endpoint" or not 0 < len(first.data) <= _LONGEST_URL:
                 raise LiveSourceFailed("the server's stream does not begin with its endpoint")

@@ -77,7 +77,7 @@ class HandshakeLink:
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run a client's request in a session of the pool; in a new one if the server has forgotten the session."""
+        """Run a client's request in a session of the pool; in a new one if the server has ended the session."""
         if client is None or self._home.is_shared:
             return await self._home.request(method, params, client, limit)
         capabilities = frozenset(name for name in CAPABILITIES if client.can(name))

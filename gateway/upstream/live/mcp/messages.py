@@ -35,7 +35,7 @@ class RemoteRefusal(LiveSourceFailed):
         self.number = number if isinstance(number, int) else INTERNAL
         self.words = words if isinstance(words, str) else ""
         self.details: object = error.get("data")
-        super().__init__(f"the server refused the request with error {self.number}; its words: {quote(self.words)}")
+        super().__init__(f"the server refused the request with error {self.number}; its message: {quote(self.words)}")
 
 
 def write_message(**members: object) -> bytes:
@@ -63,7 +63,7 @@ def read_message(raw: bytes) -> Message:
     except InvalidBody as error:
         raise LiveSourceFailed(f"the server sent no valid message: {show(error.message)}") from None
     if not is_object(message) or message.get("jsonrpc") != "2.0":
-        raise LiveSourceFailed("the server sent something else than a JSON-RPC message")
+        raise LiveSourceFailed("the server sent a message that is not JSON-RPC")
     return message
 
 
@@ -113,7 +113,9 @@ def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
     """
     is_named = method in {"tools/call", "prompts/get", "resources/read"}
     if is_named and (refusal.number == _RESOURCE_UNKNOWN or _UNKNOWN.search(refusal.words[:_SHOWN])):
-        raise NotFound(f"the live source has nothing of this name; its words: {quote(refusal.words)}") from refusal
+        raise NotFound(
+            f"the live source has no primitive of this name; its message: {quote(refusal.words)}"
+        ) from refusal
     raise refusal
 
 

@@ -54,15 +54,15 @@ async def pages(lister: Lister, method: str, limit: TimeLimit) -> AsyncGenerator
         result = await lister.call(method, {} if cursor is None else {"cursor": cursor}, None, limit)
         entries, following = result.get(_MEMBERS[method]), result.get("nextCursor")
         if not isinstance(entries, list):
-            raise LiveSourceFailed(f"the server answered {method} without a list")
+            raise LiveSourceFailed(f"the server's response to {method} has no list")
         yield [entry for entry in cast("list[object]", entries) if is_object(entry)]
         if following is None:
             return
         cursor = following if isinstance(following, str) else None
         if cursor is None or len(cursor) > _LONGEST_CURSOR or cursor in seen:  # guard: live-repeated-cursor
-            raise LiveSourceFailed(f"the server answered {method} with a cursor that is invalid or repeated")
+            raise LiveSourceFailed(f"the server's response to {method} has an invalid or repeated cursor")
         seen.add(cursor)
-    raise LiveSourceFailed(f"the server's answers to {method} have more than {MOST_PAGES} pages")
+    raise LiveSourceFailed(f"the list of {method} has more than {MOST_PAGES} pages")
 
 
 async def discover(lister: Lister, limit: TimeLimit) -> Discovery:
@@ -107,7 +107,7 @@ class _Reading:
             name = entry.get(named)
             self._counts[method] += 1
             if self._counts[method] > MOST_OF_A_FAMILY:  # guard: live-discovery-count
-                self.notices[f"{method} has more than {MOST_OF_A_FAMILY} entries; the others are left out"] = None
+                self.notices[f"{method} has more than {MOST_OF_A_FAMILY} entries; further entries were skipped"] = None
             elif isinstance(name, str):
                 self.found.append(DiscoveredPrimitive(family=family, name=name, definition=entry))
             else:

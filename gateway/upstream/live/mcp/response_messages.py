@@ -42,7 +42,7 @@ class ResponseMessages:
             self._parser = EventParser()
         elif not kind.lower().startswith(_JSON):
             stream.__exit__(LiveSourceFailed, None, None)
-            raise LiveSourceFailed("the server answered with neither JSON nor a stream of events")
+            raise LiveSourceFailed("the server's response is neither JSON nor a stream of events")
 
     def __enter__(self) -> Self:
         return self

@@ -152,7 +152,7 @@ class StreamableSession:
         identifier = stream.field(b"mcp-session-id")
         if identifier is not None:
             if not _SESSION_ID.fullmatch(identifier):  # guard: live-session-id
-                raise LiveSourceFailed("the server gave the session an id that cannot be sent")
+                raise LiveSourceFailed("the server's session id is not a valid header value")
             headers.append(("Mcp-Session-Id", identifier))
         self._is_shared = identifier is None
         self._headers = tuple(headers)
@@ -230,7 +230,7 @@ class StreamableSession:
         """Raise SessionExpired if a refusal of this status shows that the server forgot the session."""
         self._has_ended |= status in _GONE and self._completed > 0 and not self._is_shared
         if self._has_ended:
-            raise SessionExpired("the server has forgotten the session")
+            raise SessionExpired("the server has ended the session")
 
     async def _reply(self, endpoint: AuthorizedEndpoint, members: Mapping[str, object]) -> None:
         await self._post(endpoint, write_message(**members))
@@ -247,7 +247,7 @@ async def resume(endpoint: AuthorizedEndpoint, headers: tuple[tuple[str, str], .
         LiveSourceFailed: the server's event id cannot be sent, or the stream is gone.
     """
     if not is_header_value(last_id):
-        raise LiveSourceFailed("the server gave an event an id that cannot be sent")
+        raise LiveSourceFailed("the server's event id is not a valid header value")
     return await endpoint.open("GET", (*headers, ("Last-Event-ID", last_id)))
 
 

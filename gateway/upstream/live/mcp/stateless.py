@@ -101,11 +101,13 @@ class StatelessLink:
                     questions = _read_questions(result)
                     asked += len(questions)
                     if asked > MOST_QUESTIONS:  # guard: live-question-rounds
-                        raise LiveSourceFailed(f"the server asked more than {MOST_QUESTIONS} questions in one request")
+                        raise LiveSourceFailed(
+                            f"the server sent more than {MOST_QUESTIONS} requests to the client during one request"
+                        )
                     plain = {name: value for name, value in params.items() if name != "_meta"}
                     plain |= await _answer(questions, result, client, limit)
                 case _:
-                    raise LiveSourceFailed("the server answered with a kind of result that is not supported")
+                    raise LiveSourceFailed("the server responded with an unsupported kind of result")
         raise LiveSourceFailed(f"the server required input in more than {_ROUNDS} rounds")
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
@@ -306,7 +308,7 @@ class StatelessLink:
 
 
 async def _refuse_reply(members: Mapping[str, object]) -> None:
-    raise LiveSourceFailed("the server sent a request, which this protocol revision does not have")
+    raise LiveSourceFailed("the server sent a request, which this protocol revision does not permit")
 
 
 def _read_questions(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

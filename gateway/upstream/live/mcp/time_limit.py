@@ -26,7 +26,7 @@ class TimeLimit:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError:
             raise LiveSourceFailed(
-                f"the server did not answer within {self._seconds:g} seconds (`timeout_s` of the live source)"
+                f"the server did not respond within {self._seconds:g} seconds (`timeout_s` of the live source)"
             ) from None
 
     def pause(self) -> None:

@@ -225,7 +225,7 @@ class NeovimAttachment:
                 return await running
         except TimeoutError:
             raise LiveSourceFailed(
-                f"The editor did not answer within {self._timeout_s:g} s. It may wait for a key, or run another tool."
+                f"The editor did not respond within {self._timeout_s:g} s. It may wait for a key, or run another tool."
             ) from None
 
 
@@ -287,4 +287,4 @@ def _has_inexact(value: object) -> bool:
 
 
 def _invalid() -> LiveSourceFailed:
-    return LiveSourceFailed("The editor sent a result that is not one of the protocol.")
+    return LiveSourceFailed("The editor sent a result that does not have the form that the protocol requires.")

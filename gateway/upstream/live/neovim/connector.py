@@ -98,5 +98,7 @@ async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
     if (fault := found.get(b"missing")) is not None:
         return {b"missing": text_of(fault)}
     if found.get(b"protocol") != _PROTOCOL or not isinstance(found.get(b"channel"), int):
-        raise LiveSourceFailed("The editor's plugin is of another version than the gateway; install the gateway's.")
+        raise LiveSourceFailed(
+            "The editor's plugin has another version than the gateway; install the matching version."
+        )
     return {b"channel": found[b"channel"], b"title": bounded(found.get(b"title"))}

@@ -344,7 +344,7 @@ async def test_a_refused_rate_gives_the_slot_back(replicas: tuple[CallLimiter, C
     for _ in range(20):
         await count.call(replicas[0], limits)
 
-    assert {error.message for error in count.refused} == {"the tenant's rate of calls is used up"}
+    assert {error.message for error in count.refused} == {"the tenant exceeds its rate of calls; retry later"}
 
 
 async def test_waiting_for_redis_can_be_cancelled(replicas: tuple[CallLimiter, CallLimiter]) -> None:

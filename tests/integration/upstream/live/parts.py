@@ -63,7 +63,7 @@ class Client:
         if kind not in self.abilities:
             raise CapabilityMissing(f"the client did not declare {kind}", capability=kind)
         if method not in self.answers:
-            raise ClientSilent("the client gave no answer in time")
+            raise ClientSilent("the client did not answer in time")
         return self.answers[method]
 
 

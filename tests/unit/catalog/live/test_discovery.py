@@ -219,7 +219,7 @@ def test_number_size_and_notices_are_bounded() -> None:
     endless = _read(*(offered_tool(f"t{number}") for number in range(5_000)))
 
     assert len(many.primitives) == MOST
-    assert many.notices == [f"1 or fewer primitives were left out: a live source may have {MOST}"]
+    assert many.notices == [f"up to 1 primitives were skipped: the limit per live source is {MOST}"]
     assert not none.primitives
     assert not over.primitives
     assert "the tenant's limit" in none.notices[0]
@@ -290,4 +290,4 @@ def test_the_processor_time_of_a_reading_is_bounded() -> None:
     )
 
     assert reading.primitives == []
-    assert reading.notices == ["the rest was left out, from a: the schemas take too long to check"]
+    assert reading.notices == ["up to 2 primitives were skipped, from a on: their schemas take too long to check"]

@@ -110,7 +110,7 @@ def test_a_safety_level_is_declared_and_says_what_it_would_be() -> None:
     overlaid = overlay(_tool(), OverrideFields(safety=Safety.MODERATE))
 
     assert overlaid.safety is Safety.MODERATE
-    assert overlaid.safety_reasons == ("declared by an override; by its method, GET, it would be safe",)
+    assert overlaid.safety_reasons == ("declared by an override; its method GET implies safe",)
 
 
 def test_a_pinned_argument_is_no_argument() -> None:

@@ -58,7 +58,7 @@ def test_a_declared_level_counts_for_whoever_calls() -> None:
     """Ours: `safety` beside the definition overrides what would be found, for callers too (SAF-1)."""
     found = settle_levels([_tool("a", SAFE, "b"), _tool("b", DANGEROUS, override=SAFE)], {})
     assert [one.safety for one in found] == [SAFE, SAFE]
-    assert found[1].safety_reasons[0] == "declared beside the definition; by itself it would be dangerous"
+    assert found[1].safety_reasons[0] == "declared by the tenant; the assessed level is dangerous"
 
 
 def test_what_is_not_there_counts_as_moderate() -> None:

@@ -66,10 +66,10 @@ def test_a_name_is_one_segment_of_the_path_whatever_it_holds() -> None:
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_a_name_that_would_lead_up_the_path_is_sent_nowhere(name: str) -> None:
     """RFC 3986: dots are steps of a path, also percent-encoded; `tool delete ..` would delete the tenant."""
-    with pytest.raises(Failure, match="names nothing") as refused:
+    with pytest.raises(Failure, match="invalid name") as refused:
         path_of("tenants", "acme", "tools", name)
     assert refused.value.exit_code is ExitCode.USAGE
-    with pytest.raises(Failure, match="names nothing"):
+    with pytest.raises(Failure, match="invalid name"):
         mcp_url(_URL, name)
 
 

@@ -87,11 +87,11 @@ def test_a_call_that_asks_for_input_is_refused_with_words() -> None:
             200,
             {"error": {"code": 42900, "message": "slow", "data": {"retry_after_s": 2}}},
             ExitCode.BUSY,
-            "again in 2 s",
+            "retry in 2 s",
         ),
         (401, {"detail": "who are you"}, ExitCode.DENIED, "who are you"),
         (404, {}, ExitCode.NOT_FOUND, "HTTP 404"),
-        (200, {"hello": 1}, ExitCode.FAILED, "did not answer as an MCP server"),
+        (200, {"hello": 1}, ExitCode.FAILED, "did not respond as an MCP server"),
     ],
 )
 def test_each_refusal_has_its_exit_code(status: int, body: dict[str, object], code: ExitCode, message: str) -> None:

@@ -33,14 +33,14 @@ def test_what_is_no_mcp_server_is_asked_once() -> None:
         asked.append(request)
         return httpx.Response(200, html="<h1>hello</h1>")
 
-    with pytest.raises(Failure, match="did not answer as an MCP server"):
+    with pytest.raises(Failure, match="did not respond as an MCP server"):
         _first(answer)
     assert len(asked) == 1
 
 
 def test_a_stream_that_ends_before_it_began_is_given_up() -> None:
     """Ours: nothing is followed before the gateway has said so (CLI-1)."""
-    with pytest.raises(Failure, match="ended the stream"):
+    with pytest.raises(Failure, match="closed the stream"):
         _first(lambda _: httpx.Response(200, text=": hello\n\n", headers=_STREAM))
 
 
@@ -56,6 +56,6 @@ def test_a_resource_that_is_not_granted_is_not_there() -> None:
     """Ours: the exit code of what does not exist (CLI-1)."""
     granted = _event("notifications/subscriptions/acknowledged", {"notifications": {"resourceSubscriptions": []}})
 
-    with pytest.raises(Failure, match="can read no resource") as refused:
+    with pytest.raises(Failure, match="cannot read a resource") as refused:
         _first(lambda _: httpx.Response(200, text=granted, headers=_STREAM))
     assert refused.value.exit_code is ExitCode.NOT_FOUND

@@ -197,13 +197,16 @@ def test_a_broken_template_is_refused_with_its_line(source: str, line: int) -> N
         ("{% for x in list %}{{ x }}{% endfor %}", "no loops"),
         ("{% break %}", "no loops"),
         ("{% continue %}", "no loops"),
-        ("{%- assign x = 1 -%}", "no variables of their own"),
-        ("{% capture x %}a{% endcapture %}", "no variables of their own"),
+        ("{%- assign x = 1 -%}", "cannot define variables"),
+        ("{% capture x %}a{% endcapture %}", "cannot define variables"),
         ("{% case x %}{% when 1 %}{% endcase %}", "use 'if' and 'elsif'"),
         ("{% unless x %}a{% endunless %}", "use 'if' with 'else'"),
         ("{% echo x %}", "use {{ … }}"),
         ("{% # a remark %}", "'comment'"),
-        *((f"{{{{ list | {name} }}}}", "do not shape lists") for name in ("map: 'a'", "sort", "uniq", "split: ','")),
+        *(
+            (f"{{{{ list | {name} }}}}", "have no filters for lists")
+            for name in ("map: 'a'", "sort", "uniq", "split: ','")
+        ),
     ],
 )
 def test_what_templates_had_once_is_refused_with_what_to_write_instead(source: str, instead: str) -> None:

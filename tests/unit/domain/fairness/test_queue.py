@@ -24,7 +24,7 @@ def test_a_tenant_fills_a_quarter() -> None:
     queue = FairQueue[int]("entries", size=8)
     queue.put("a", 1)
     queue.put("a", 2)
-    with pytest.raises(LimitExceeded, match=r"too many entries wait \(2 of a tenant\)"):
+    with pytest.raises(LimitExceeded, match=r"too many entries are queued \(limit 2 per tenant\)"):
         queue.put("a", 3)
     for tenant in "bcd":
         queue.put(tenant, 1)

@@ -137,7 +137,7 @@ def test_the_nearest_wish_decides(root: Any, item: Any, own: Any, refused_by: st
     """Ours: an author's hint at operation, path item or document counts where the tenant says nothing (OAS-3)."""
     report = levelled(root, item, own, key)
 
-    reasons = () if refused_by is None else (f"not selected: {key} of {refused_by} does not want it",)
+    reasons = () if refused_by is None else (f"not selected: {key} of {refused_by} excludes it",)
     assert report.reasons == reasons
     assert (report.status is Status.SKIPPED) == (refused_by is not None)
 
@@ -179,7 +179,7 @@ def test_a_wish_for_a_name_does_not_rename_a_tool_unseen() -> None:
 
     kept = compile_it(raw, known_names={"GET /x": "op"})
     assert [made.tool for made in kept.operations] == ["op"]
-    assert kept.report.warnings == ("GET /x: its tool keeps the name op; the document asks for 'fresh'",)
+    assert kept.report.warnings == ("GET /x: its tool keeps the name op; the document declares 'fresh'",)
     assert compile_it(raw, known_names={"GET /x": "fresh"}).report.warnings == ()
 
 

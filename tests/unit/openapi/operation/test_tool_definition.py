@@ -113,6 +113,6 @@ def test_json_is_asked_for_where_there_is_any(types: list[str], accept: str) -> 
 
 def test_a_method_that_cannot_be_sent_as_it_is_written_is_told() -> None:
     """OpenAPI 3.2: methods are sent as the document spells them; ours go out in capitals, and the report says so."""
-    for method, reasons in (("COPY", ()), ("Copy", ("its method is sent in capitals",))):
+    for method, reasons in (("COPY", ()), ("Copy", ("its method is sent in upper case",))):
         written = document({"/x": {"additionalOperations": {method: {"operationId": "op"}}}}, version="3.2.0")
         assert fate(written).reasons == reasons

@@ -47,7 +47,7 @@ def test_a_schema_is_translated(schema: object, listed: object) -> None:
     [
         ({"type": "integer", "default": "10"}, {"type": "integer"}, "`default`"),
         ({"type": "string", "enum": ["a"], "default": "b"}, {"type": "string", "enum": ["a"]}, "`default`"),
-        ({"type": "string", "enum": ["a", 1, None]}, {"type": "string", "enum": ["a"]}, "wrong type"),
+        ({"type": "string", "enum": ["a", 1, None]}, {"type": "string", "enum": ["a"]}, "another type"),
         ({"type": "string", "enum": []}, {"type": "string"}, "`enum`"),
         ({"type": "boolean", "enum": [0, 1]}, {"type": "boolean"}, "`enum`"),
         ({"type": "any"}, {}, "`type`"),
@@ -274,7 +274,7 @@ def test_shared_schemas_beyond_the_limit_lose_descriptions_first() -> None:
     raw = with_body(every, **components(**named))
 
     assert fate(raw).status is Status.DEGRADED
-    assert "descriptions are left out" in fate(raw).reasons[0]
+    assert "descriptions are dropped" in fate(raw).reasons[0]
     assert input_of(raw)["$defs"]["S7"] == {"type": "object", "properties": {"p7": {"type": "string"}}}
 
 
@@ -316,7 +316,7 @@ def test_a_chain_of_references_without_end_is_a_reason() -> None:
     raw = document({"/x": {"get": {"parameters": [{"$ref": "#/components/parameters/P"}]}}}, **parts)
 
     assert fate(raw).status is Status.SKIPPED
-    assert "without an end" in fate(raw).reasons[0]
+    assert "is a circular reference" in fate(raw).reasons[0]
 
 
 def test_a_schema_that_is_its_own_reference_is_listed_as_it_is() -> None:

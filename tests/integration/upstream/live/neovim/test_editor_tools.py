@@ -253,7 +253,7 @@ async def test_a_tool_that_never_returns_ends_in_time(tmp_path: Path) -> None:
         running_editor(tmp_path, setup(f"{NEVER}, {EVAL}")) as editor,
         attached(editor.address, timeout_s=0.3) as one,
     ):
-        with pytest.raises(LiveSourceFailed, match="did not answer within"):
+        with pytest.raises(LiveSourceFailed, match="did not respond within"):
             await one.call("never")
         await until(one, "vim.g.stopped == true")
 
@@ -293,7 +293,7 @@ async def test_a_blocked_editor_costs_its_own_calls_only(tmp_path: Path) -> None
     ):
         call = asyncio.create_task(blocked.call("busy"))
         assert await free.text("whoami") == "NAME"
-        with pytest.raises(LiveSourceFailed, match="did not answer"):
+        with pytest.raises(LiveSourceFailed, match="did not respond"):
             await call
         async with asyncio.timeout(10):
             while True:
