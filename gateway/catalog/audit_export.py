@@ -1,7 +1,7 @@
 """Exports of audit trails: signed lines that can be verified without the gateway and without its secret keys.
 
-A whole trail is verified while it is exported, as `audit verify` does, and the result is part of what is signed. With a
-filter, each exported entry is verified by its own MAC; the signature then states that no other entry matched.
+A whole trail is verified during the export, as by `audit verify`, and the signature covers the result. With a filter,
+each exported entry is verified by its own MAC; the signature then confirms that no other entry matched.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class TrailExporter:
-    """Exports audit trails, at most four at once; each holds one part of 500 entries in memory."""
+    """Exports audit trails, at most four at once; each one holds a part of 500 entries in memory."""
 
     def __init__(self, store: Store, sealer: EnvelopeCipher) -> None:
         self._store = store
@@ -51,14 +51,15 @@ class TrailExporter:
         return self.places, self.followers
 
     async def public_keys(self, tenant: TenantId) -> Sequence[VerifyKey]:
-        """The keys whose signatures are valid; the first signs new exports."""
+        """The keys whose signatures are valid; the first one signs new exports."""
         async with self._store.transaction(tenant) as db:
             return await export_keys.verify_keys(tenant, db, self._sealer)
 
     async def export(self, tenant: TenantId, wanted: AuditFilter = _NO_FILTER) -> AsyncGenerator[bytes]:
-        """Yield the export in chunks of whole lines. A seal follows each part, so a fault shows in the part it is in.
+        """Yield the export in chunks of whole lines.
 
-        Each part is read in a transaction of its own: a slow reader keeps none open.
+        A seal follows each part, so a fault can be located in its part. Each part is read in a separate transaction, so
+        a slow reader keeps none open.
 
         Raises:
             LimitExceeded: too many audit trails are being exported.
@@ -71,10 +72,10 @@ class TrailExporter:
                 yield text.add(part) + text.seal()
 
     async def follow(self, tenant: TenantId, since: datetime | None, *, for_s: int) -> AsyncGenerator[bytes]:
-        """Yield entries as they are committed, for these seconds: with `since`, first those that are not older.
+        """Yield entries as they are committed, for `for_s` seconds; with `since`, first the entries since that time.
 
-        It ends so that a revoked key does not read on; a slow reader goes on at the time of the last entry. An empty
-        line is the first, and follows each pause of 15 s.
+        The time is limited so that a revoked key cannot continue; the reader then reconnects with the time of its last
+        entry. An empty line comes first, and after each idle period of 15 s.
 
         Raises:
             LimitExceeded: too many audit trails are being followed.
@@ -151,7 +152,7 @@ class TrailExporter:
     async def _parts(
         self, tenant: TenantId, wanted: AuditFilter
     ) -> AsyncGenerator[Sequence[tuple[Link, bytes | None]]]:
-        """The entries that match, in parts, each with the MAC before it."""
+        """The matching entries, in parts, each with the MAC of its predecessor."""
         after = ""
         while True:
             async with self._store.transaction(tenant) as db:
@@ -163,7 +164,7 @@ class TrailExporter:
                 return
 
     async def _signatures(self, tenant: TenantId, signers: Mapping[str, int]) -> AsyncGenerator[Sequence[Signature]]:
-        """The signatures up to these numbers, in parts; later ones belong to a later export."""
+        """The signatures up to these numbers, in parts; later signatures belong to a later export."""
         last: Signature | None = None
         while True:
             async with self._store.transaction(tenant) as db:

@@ -1,8 +1,9 @@
 """Retention of a tenant's audit trail: its setting, and the job that cuts old entries off the chains.
 
-A cut removes entries from the beginning of each chain: older than the retention by the clock of the database, delivered
-to every enabled sink, and verified. The removal, the signed cut records and the entry `audit.cut` commit together, in
-batches. So a replica that dies leaves a trail that `audit verify` accepts, and the next one continues.
+A cut removes entries from the beginning of each chain: those that are older than the retention (by the clock of the
+database), delivered to every enabled sink, and verified. The removal, the signed cut records and the entry `audit.cut`
+commit together, in batches. So a replica that dies leaves a trail that `audit verify` accepts, and the next one
+continues.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -48,7 +49,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class _NothingToCut(Exception):
-    """No entry may be removed; rolls the change back."""
+    """No entry is removable; rolls the change back."""
 
 
 async def get_retention(tenant: TenantId, catalog: CatalogContext, days: int | None = None) -> RetentionStatus:
@@ -72,7 +73,7 @@ async def get_retention(tenant: TenantId, catalog: CatalogContext, days: int | N
 async def replace_retention(
     tenant: TenantId, catalog: CatalogContext, days: int | None, *, by: Author, expected: Expected = None
 ) -> RetentionStatus:
-    """Keep entries for these days; None: forever.
+    """Set the retention in days; None keeps entries forever.
 
     Raises:
         InvalidBody: the installation requires more days.
@@ -159,7 +160,7 @@ class CutBatch:
         return self._removed >= self.most or len(self.made) >= _MOST_CHAINS
 
     async def fill(self, db: Db, days: int) -> None:
-        """Remove what may go; a chain with a fault keeps everything."""
+        """Remove the removable entries; a chain with a fault keeps all its entries."""
         before, writers = await retention.old_chains(self.tenant, db, days=days)
         self._days, self._before_us = days, (before - _EPOCH) // _MICROSECOND
         anchor = await anchors.find(self.tenant, db)
@@ -197,7 +198,7 @@ class CutBatch:
         self._removed += expected
 
     async def _walk(self, db: Db, writer: str, bound: int, revision: int, anchor: str) -> CutRow | None:
-        """Verify the entries of one chain that may go; return their record, None if there is none or a fault."""
+        """Verify the removable entries of one chain; return their record, None if there are none or one has a fault."""
         before = await cuts.last(self.tenant, db, writer)
         if before is not None and not before.is_signed_by(self.verifiers):
             self._hold(writer, before.row.last)
@@ -240,19 +241,21 @@ class CutBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """The last numbers that may go: what every enabled sink has delivered, and never the last entry of a change."""
+    """The last removable numbers: entries that every enabled sink has delivered, except the last entry of a change."""
 
     last_change: int
     places: Mapping[str, Places]
     """The places of the enabled sinks, by name."""
 
     def of(self, writer: str) -> int:
-        """The last number of a chain that may go."""
+        """The last removable number of a chain."""
         # guard: cut-waits-for-sinks
         return min([self.of_trail(writer), *(place.get(writer, 0) for place in self.places.values())])
 
     def of_trail(self, writer: str) -> int:
-        """The last number that may go once the sinks have it; the next change follows the last entry of changes."""
+        """The last number that is removable after its delivery. The last entry of changes stays, because the next one
+        follows it.
+        """
         return self.last_change - 1 if writer == CATALOG else 2**62  # guard: cut-keeps-the-last-change
 
 
@@ -262,7 +265,7 @@ async def _read_bounds(tenant: TenantId, db: Db, *, last_change: int) -> _Bounds
 
 
 async def _count(tenant: TenantId, db: Db, days: int) -> Removable:
-    """Count what a cut would remove now, and name the sinks that hold older entries."""
+    """Count the entries that a cut would remove now, and name the sinks with undelivered older entries."""
     before, writers = await retention.old_chains(tenant, db, days=days)
     bounds = await _read_bounds(tenant, db, last_change=await tenants.revision(tenant, db) or 0)
     found, holders = list[OldEntries](), set[str]()

@@ -1,7 +1,7 @@
-"""Sinks of a tenant's audit trail: declared by its admins, worked off by one replica at a time.
+"""Sinks of a tenant's audit trail: declared by its admins, served by one replica at a time.
 
-The job of a sink is its lease: a replica moves the job into the future, delivers, and stores the place with a
-condition on the job. So what a slower replica sent is at worst sent twice, and a place never goes back.
+The job of a sink is its lease: a replica moves the job into the future, delivers, and stores the position with a
+condition on the job. So a slower replica can at worst send entries twice, and a position never moves back.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ SCHEMES = {"tcp": False, "tls": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkDraft:
-    """A requested sink; `is_whole` if it shall receive the whole trail."""
+    """A requested sink; `is_whole` is True if it receives the whole trail."""
 
     name: str
     kind: SinkKind
@@ -56,7 +56,7 @@ class SinkDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkDelivery:
-    """The right to deliver to a sink until `until`, and the place from which to go on."""
+    """The lease of a sink until `until`, and the position from which delivery continues."""
 
     tenant: TenantId
     sink: TrailSink
@@ -114,7 +114,7 @@ async def update_sink(
     by: Author,
     expected: Expected = None,
 ) -> TrailSink:
-    """Replace target, credential and state of a sink; its place stays.
+    """Replace target, credential and state of a sink; its position is kept.
 
     Raises:
         NotFound: the tenant has no such sink.
@@ -206,7 +206,7 @@ async def read_behind(catalog: CatalogContext, delivery: SinkDelivery, *, limit:
 async def note_delivered(
     catalog: CatalogContext, delivery: SinkDelivery, links: Sequence[Link], *, lease: timedelta
 ) -> SinkDelivery | None:
-    """Store the place behind delivered entries, and renew the lease; None if the lease was lost."""
+    """Store the position after delivered entries, and renew the lease; None if the lease was lost."""
     tenant, sink, now = delivery.tenant, delivery.sink.id, datetime.now(UTC)
     moved, until = places.after(delivery.places, links), now + lease
     async with catalog.store.upkeep(tenant) as db:
@@ -224,7 +224,7 @@ async def end_delivery(catalog: CatalogContext, delivery: SinkDelivery, *, again
 
 
 async def note_failed(catalog: CatalogContext, delivery: SinkDelivery, fault: str) -> int:
-    """Store the fault of a failed delivery; return the number of failures in a row."""
+    """Store the fault of a failed delivery; return the number of consecutive failures."""
     async with catalog.store.upkeep(delivery.tenant) as db:
         return await sinks.note_failure(delivery.tenant, db, delivery.sink.id, fault)
 

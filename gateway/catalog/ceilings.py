@@ -56,7 +56,7 @@ async def policy_in_force(tenant: TenantId, db: Db, defaults: Limits) -> Policy:
 
 
 def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, given: Collection[str]) -> Ceilings | None:
-    """The tenant's ceilings after a change of limits by the operator; None if the change leaves them as they are.
+    """The tenant's ceilings after a change of limits by the operator; None if the change does not affect them.
 
     A limit that the operator sets above a default ceiling becomes the tenant's ceiling. Ceilings that were set
     explicitly stay unchanged.

@@ -1,4 +1,4 @@
-"""Credentials that handlers and watches refer to by name: written whole, listed without their secrets.
+"""Credentials to which handlers and watches refer by name: replaced as a whole, listed without their secrets.
 
 The allowed origins are written together with the secret. A caller that may change a credential but does not know its
 secret cannot redirect it to another origin.
@@ -207,10 +207,10 @@ async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredenti
 async def find_obstacle(
     tenant: TenantId, db: Db, name: str, origin: str | None, *, of_caller: bool = False
 ) -> str | None:
-    """Return the reason why requests to an origin cannot have this credential; None if they can.
+    """Return the reason that requests to an origin cannot use this credential; None if they can.
 
-    With `of_caller`, they are requests of calls, and the credential must name the caller. Otherwise they are the
-    gateway's own, and it must not.
+    With `of_caller`, these are requests of calls, and the credential must name the caller. Otherwise they are requests
+    of the gateway, and it must not.
     """
     found = await credentials.get(tenant, db, name)
     if found is None:
@@ -274,7 +274,7 @@ async def _exchange(tenant: TenantId, catalog: CatalogContext, draft: Credential
 
 
 def _check_members(draft: CredentialDraft) -> None:
-    """Refuse members that another kind has, and places where a token cannot be."""
+    """Refuse members of other kinds, and locations that are not possible for a token."""
     wanted, possible = _MEMBERS_OF[draft.kind]
     wanted = tuple(name for name in wanted if name != "value" or draft.reference is None)
     for name in ("audience", "issuer", "client_id", "scopes"):

@@ -95,7 +95,7 @@ async def require_tls(tenant: TenantId, catalog: CatalogContext, url: str, point
     """Refuse a URL without TLS, unless the operator's or the tenant's list has its host and port.
 
     Raises:
-        InvalidBody: it is no absolute URL, or neither https nor permitted; the fault has this pointer.
+        InvalidBody: it is not an absolute URL, or neither https nor permitted; the fault has this pointer.
     """
     if find_origin(url) is None:
         raise refusal(pointer, "must be an absolute https URL")

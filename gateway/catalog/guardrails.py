@@ -26,7 +26,7 @@ from gateway.store.calls import guardrails, policies
 from gateway.store.engine import Db
 
 MOST_GUARDRAILS = 20
-"""Limit on the guardrails of one tenant, because each of them can add to the time of a call."""
+"""Limit on the guardrails of one tenant, because each one can delay every call."""
 
 
 async def create_guardrail(
@@ -142,7 +142,7 @@ def _faults(rule: GuardrailRule) -> Iterator[Fault]:
 
 
 async def _check_hook(tenant: TenantId, catalog: CatalogContext, db: Db, hook: HookSettings) -> None:
-    """Refuse a hook that could never be asked: a disallowed URL, or a credential that cannot sign for it."""
+    """Refuse a hook that could never be called: a disallowed URL, or a credential that cannot sign for it."""
     origin = find_origin(hook.url)
     if origin is None:
         message = "must be an absolute http or https URL"

@@ -16,7 +16,7 @@ from gateway.store.identity import keys
 MOST_PROFILES = 200
 """Limit on the profiles of one tenant."""
 DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="All primitives of the tenant.")
-"""The profile that every tenant has. It is not stored."""
+"""The profile that every tenant has; it is not stored."""
 _RESERVED = {DEFAULT_PROFILE: "builtin", "hooks": "reserved for the path of webhooks"}
 
 

@@ -41,7 +41,7 @@ class Author:
     caller: Caller
     correlation_id: str
     attempt: Attempt | None = None
-    """Set for a request with an `Idempotency-Key`: its changes commit only while this attempt holds the record."""
+    """The attempt of a request with an `Idempotency-Key`: its changes commit only while it holds the record."""
 
 
 async def _refuse_records(_: CallRecord) -> None:
@@ -66,7 +66,7 @@ class CatalogContext:
     ceilings: Limits = DEFAULT_CEILINGS
     """Default ceilings, for limits whose ceiling the operator has not set."""
     audit: Callable[[CallRecord], Awaitable[None]] = _refuse_records
-    """Stores an entry that is not a change of the catalog, such as a decision; returns when it is stored."""
+    """Stores an audit entry that is not a change of the catalog, such as a decision; returns when it is stored."""
     tenant_policy: Policy = PROTECTING
     """The policy of new tenants."""
     public_url: str | None = None
@@ -76,7 +76,7 @@ class CatalogContext:
     secret_stores: SecretStores = field(default_factory=SecretStores)
     """Outside stores to which credentials may refer."""
     retention_min_days: int = 30
-    """Days for which a tenant has to keep its audit entries, at least."""
+    """Minimum retention of audit entries in days."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,7 +132,7 @@ async def announce(catalog: CatalogContext, event: Event) -> None:
     """Publish an event to all replicas; a failure is only logged.
 
     A lost event about the catalog only delays the replicas, which also compare revisions with PostgreSQL. A lost event
-    about the content of a resource is not made up for.
+    about the content of a resource is not repeated.
     """
     try:
         with anyio.fail_after(_PUBLISH_S):

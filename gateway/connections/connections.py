@@ -37,7 +37,7 @@ async def _always(_: Principal) -> bool:
 
 
 def _no_listener(_: Principal) -> None:
-    """Do nothing: the default of `dismissed`."""
+    """The default of `dismissed`; it does nothing."""
 
 
 class _Connection:
@@ -126,7 +126,7 @@ class Connections:
         """Follow the catalog of the registry's tenant; the returned function ends that, and may be called repeatedly.
 
         The listener is called with the previous and the new registry each time a newer registry is adopted, including
-        one that exists already. It is called with None instead of a new registry when the tenant is gone or the
+        one that exists already. It is called with None instead of a new registry when the tenant was removed or the
         principal's key is no longer valid.
         """
         tenant = shown.principal.tenant
@@ -155,7 +155,7 @@ class Connections:
         self._bring_up(tenant, subscribers)
 
     def renew(self, code: int) -> None:
-        """Let every subscriber of every tenant adopt this generation of the Python primitives."""
+        """Make every subscriber of every tenant adopt this generation of the Python primitives."""
         for tenant in self._subscribers:
             subscribers = self._subscribers.find(tenant)
             if subscribers is not None:
@@ -163,7 +163,7 @@ class Connections:
                 self._bring_up(tenant, subscribers)
 
     def forget(self, tenant: TenantId) -> None:
-        """Notify and remove the subscribers of a tenant that is gone."""
+        """Notify and remove the subscribers of a removed tenant."""
         subscribers = self._subscribers.remove(tenant)
         if subscribers is not None:
             for subscriber in tuple(subscribers.by_token.values()):

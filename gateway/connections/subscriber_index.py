@@ -14,7 +14,7 @@ from gateway.registry.views import SnapshotView
 log = structlog.get_logger(__name__)
 
 Listener = Callable[[Registry, Registry | None], None]
-"""Called with the previous and the new registry; the new one is None if the tenant is gone or the key invalid."""
+"""Called with the previous and the new registry; the new one is None after removal of the tenant or key."""
 
 
 class Subscriber:
@@ -34,7 +34,7 @@ class Subscriber:
             self._notify(old, self.registry)
 
     def end(self) -> None:
-        """Call the listener with None, because the tenant is gone or the key is not valid."""
+        """Call the listener with None, because the tenant was removed or the key is not valid."""
         self._notify(self.registry, None)
 
     def _notify(self, old: Registry, new: Registry | None) -> None:

@@ -1,4 +1,4 @@
-"""Names under which credentials are sent: of headers, of parameters and of members of JSON."""
+"""Names of headers, parameters and JSON members under which credentials are sent."""
 
 import re
 

@@ -190,7 +190,7 @@ class FieldReader:
         return ()
 
     def texts(self, name: str, *, most: int, longest: int, least: int = 0) -> tuple[str, ...]:
-        """Read a list of texts; other elements are faults and are left out."""
+        """Read a list of texts; other elements are faults and are dropped."""
         found: list[str] = []
         for index, element in enumerate(self.items(name, most=most, least=least)):
             if isinstance(element, str) and len(element) <= longest and not _UNPRINTABLE.search(element):

@@ -16,7 +16,7 @@ SIGN_IN = "sign-in"
 
 
 class CountedRefusal(NamedTuple):
-    """A refusal that is counted: equal ones of a minute become one entry of the audit trail."""
+    """A counted refusal: equal refusals within a minute become one entry of the audit trail."""
 
     principal: str
     action: str
@@ -123,7 +123,7 @@ class Chain:
     fault: ChainFault | None = None
     """The first fault found."""
     cut: int = 0
-    """The number of the last entry that retention removed; the chain begins behind it."""
+    """The number of the last entry that retention removed; the chain begins after it."""
 
     @property
     def is_whole(self) -> bool:
@@ -261,12 +261,12 @@ class TrailSink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRetention:
-    """Days for which a tenant's audit entries are kept; None: forever."""
+    """Retention of a tenant's audit entries in days; None keeps them forever."""
 
     days: int | None = None
     version: int = 1
     fault: str | None = None
-    """The reason for which the last cut left a chain alone."""
+    """The reason that the last cut skipped a chain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +284,7 @@ class Removable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionStatus:
-    """A tenant's retention, what was removed, and what a cut would remove now."""
+    """A tenant's retention, the number of removed entries, and the entries that a cut would remove now."""
 
     retention: AuditRetention
     minimum_days: int

@@ -20,7 +20,7 @@ class CredentialLocation(StrEnum):
 
 
 class CredentialKind(StrEnum):
-    """Kind of the identity that an upstream gets: one for all callers, or the caller's, by exchange or assertion."""
+    """Kind of the identity that an upstream sees: one for all callers, or the caller's, by exchange or assertion."""
 
     SHARED = "shared"
     EXCHANGE = "exchange"
@@ -28,13 +28,13 @@ class CredentialKind(StrEnum):
 
 
 class SignedAssertion(msgspec.Struct, frozen=True, kw_only=True, tag="assertion"):
-    """Each request has a JWT of the gateway (RFC 7519) for this audience, which names tenant, subject and tool."""
+    """Each request carries a JWT of the gateway (RFC 7519) for this audience, with tenant, subject and tool."""
 
     audience: str
 
 
 class TokenExchange(msgspec.Struct, frozen=True, kw_only=True, tag="exchange"):
-    """Each request has a token for which the caller's access token was exchanged at its own issuer (RFC 8693).
+    """Each request carries a token that the issuer of the caller's access token returned in exchange for it (RFC 8693).
 
     `token_url` is the token endpoint in that issuer's metadata. The secret of the client is the credential's value.
     """

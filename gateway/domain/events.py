@@ -23,7 +23,7 @@ class KeyChanged:
     is_ended: bool = False
     """True if the key was revoked or deleted, so that no client can use it again."""
     kept: tuple[int, ...] = ()
-    """The numbers of the key's secrets that are still valid; replicas of an earlier release name none."""
+    """The numbers of the key's valid secrets; empty in events of an earlier release."""
 
     def ends(self, principal: Principal) -> bool:
         """True if streams of this principal have to end."""
@@ -73,7 +73,7 @@ class TemplateChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveSourceChanged:
-    """A live source was created, changed or removed, or has to be attached again."""
+    """A live source was created, changed or removed, or has to be reattached."""
 
     tenant: TenantId
     source: LiveSourceId

@@ -29,12 +29,12 @@ def fine(check: str, detail: str) -> Finding:
 
 
 def warning(check: str, detail: str, remedy: str) -> Finding:
-    """A finding that an operator should look at."""
+    """A finding that an operator should examine."""
     return Finding(check=check, status=Verdict.WARNING, detail=detail, mend=remedy)
 
 
 def failure(check: str, detail: str, remedy: str) -> Finding:
-    """A finding on something that does not work, or is not safe."""
+    """A finding on a fault, or on an unsafe configuration."""
     return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=remedy)
 
 

@@ -21,7 +21,7 @@ class LiveKind(StrEnum):
     AGENT = "agent"
     """A program that connects to the gateway with a key of the scope `provide`."""
     COMMAND = "command"
-    """A program that the operator lets the gateway start, speaking MCP on its standard streams."""
+    """A program that the gateway starts with the operator's permission; it speaks MCP on its standard streams."""
 
 
 class AttachmentState(StrEnum):
@@ -45,7 +45,9 @@ class DiscoveredPrimitive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """The offer of a live source at one time. It is untrusted: the catalog validates each primitive by itself."""
+    """The primitives that a live source lists at one time. They are untrusted; the catalog validates each one
+    separately.
+    """
 
     primitives: Sequence[DiscoveredPrimitive] = ()
     title: str = ""
@@ -77,7 +79,7 @@ class LivePrimitive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberedPrimitive:
-    """A primitive as discovered last, and its accepted definition. It remains while its source is detached.
+    """A primitive as discovered last, and its accepted definition. It is kept while its source is detached.
 
     `accepted_digest` is None until the definition is accepted for the first time. `accepted_definition` is the accepted
     definition while another one is held.
@@ -90,17 +92,17 @@ class RememberedPrimitive:
 
     @property
     def is_offered(self) -> bool:
-        """True if clients see it, unless its name is taken."""
+        """True if clients see the primitive, provided that its name is free."""
         return self.is_present and not self.primitive.is_held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveStatus:
-    """The attachment of a live source: its state, and what was discovered last."""
+    """The attachment of a live source: its state, and the facts of the last discovery."""
 
     state: AttachmentState = AttachmentState.DETACHED
     attachment: str = ""
-    """Identifier of the present attachment; each attachment has another one."""
+    """Identifier of the current attachment; every attachment has a new one."""
     replica: str = ""
     """The replica that holds the attachment."""
     title: str = ""
@@ -110,13 +112,13 @@ class LiveStatus:
     failures: int = 0
     retry_at: datetime | None = None
     notices: tuple[str, ...] = ()
-    """Reasons for which primitives are missing, for the source's author."""
+    """Reasons that primitives are missing, for the source's author."""
     can_subscribe: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachmentEnd:
-    """The end of an attachment, or a failed attempt to attach; without a fault, the program left by itself."""
+    """The end of an attachment, or a failed attempt to attach; without a fault, the program disconnected."""
 
     fault: str | None = None
     failures: int = 0
@@ -140,9 +142,9 @@ class LiveSource:
     prefix: str = ""
     credential: str | None = None
     caller_credential: str | None = None
-    """The credential that names the caller, of requests on behalf of one; None: `credential`."""
+    """The credential that names the caller, for requests on behalf of a caller; None means `credential`."""
     include: tuple[str, ...] = ()
-    """Shell patterns of remote names; empty: all."""
+    """Shell patterns of remote names; an empty tuple means all."""
     exclude: tuple[str, ...] = ()
     safety: Mapping[str, Safety] = field(default_factory=dict[str, Safety])
     accepts_changes: bool = False

@@ -5,8 +5,8 @@ BadInput
 └── SignInExpired           a sign-in that this browser did not begin, or that has ended or was used
 Conflict
 ├── RequestInProgress       the request with this Idempotency-Key is running
-├── AnswerNotKept           the request was done, and its response cannot be repeated
-└── RemovalsRefused         a change that would remove tools, without the permission to
+├── AnswerNotKept           the request was executed, and its response is not stored
+└── RemovalsRefused         a change that would remove tools, without permission to do so
 Forbidden
 ├── ScopeMissing            the access token is valid, but no rule of its issuer admits the person here
 └── SignInRefused           a person who has signed in at the provider may not use the tenant
@@ -39,7 +39,7 @@ class RequestInProgress(Conflict):
 
 
 class AnswerNotKept(Conflict):
-    """The request was done, but its response was too large to store, or was lost with its replica."""
+    """The request was executed, but its response was too large to store, or was lost with its replica."""
 
     code = "idempotency.answer_not_kept"
 
@@ -103,7 +103,7 @@ class LiveSourceDetached(LiveSourceFailed):
 
 
 class ScopeMissing(Forbidden):
-    """The access token is valid, but does not permit this; `scopes` are those that would."""
+    """The access token is valid, but does not permit this; `scopes` would permit it."""
 
     code = "auth.scope_missing"
 

@@ -1,7 +1,7 @@
-"""Background tasks with an owner: they start while its block is open, and end with it.
+"""Background tasks with an owner: they start while the owner's block is open, and end with it.
 
-`app` owns the supervisor of work that outlives a request. A part with loops of its own owns another one, so that the
-parts close one after the other.
+`app` owns the supervisor of work that outlives a request. A part with its own loops owns another supervisor, so that
+parts close in order.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ Spawn = Callable[..., object]
 class TaskSupervisor:
     """The background tasks of one owner, each named after its function. The failure of a task is only logged.
 
-    A loop that fails is started again, because a replica without its heartbeat or its repairs is wrong unnoticed.
-    A task group waits for a cancelled task without a bound; closing a supervisor takes at most 5 s.
+    A failed loop is restarted, because a replica without its heartbeat or repairs would not be noticed. Unlike a task
+    group, which waits without limit for cancelled tasks, closing a supervisor takes at most 5 s.
     """
 
     def __init__(self) -> None:

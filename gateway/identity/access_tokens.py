@@ -3,8 +3,8 @@
 Access tokens are for one resource (RFC 9068), ID tokens for the gateway's client at the issuer (OpenID Connect Core 1.0
 section 3.1.3.7).
 
-PyJWT verifies signature and registered claims. What is decided here: which issuer, which algorithms and keys, which
-audience, how long, and who the person is.
+PyJWT verifies signature and registered claims. This module selects issuer, algorithms, keys and audience, limits the
+lifetime, and identifies the person.
 """
 
 import time
@@ -20,10 +20,10 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, TenantIssuers
 
 CLOCK_SKEW_S = 60
-"""Seconds by which an issuer's clock may differ from ours."""
+"""Permitted clock difference between issuer and gateway, in seconds."""
 LONGEST_SUBJECT = 200
 _MAX_HEADER = 8192
-"""Bytes; access tokens with many groups have several thousand."""
+"""Limit in bytes; access tokens with many groups have several thousand."""
 _MOST_GROUPS = 1000
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _ID_TOKEN_TYPES = frozenset({"jwt", "id_token+jwt", "application/id_token+jwt"})

@@ -2,9 +2,9 @@
 
 Well-formed keys are refused with the same message after the same work, so a refusal does not reveal if a key is
 unknown, wrong, expired or revoked. A positive result is cached for three seconds under a keyed digest, never under the
-key. While the database is unavailable, the result is used for up to a minute; without a database, it can change
-nothing. Lookups are single-flight per key, and a few run at a time. A lookup also renews results that are in use and
-expire soon, so a hundred busy keys cost a few queries a second, not thirty.
+key. While the database is unavailable, the result is used for up to a minute; meanwhile the caller cannot change
+anything. Lookups are single-flight per key, and few run concurrently. A lookup also renews results that are in use and
+expire soon, so a hundred busy keys cost a few queries a second instead of thirty.
 """
 
 import hashlib
@@ -55,11 +55,12 @@ REFUSED = (
 """The message of every `Unauthenticated` error."""
 
 _REMEMBERED_S = 3.0
-"""Seconds of normal use, from the start of the lookup: a revoked key must be refused within five, even after a slow
-lookup."""
+"""Seconds of normal use from the start of the lookup. A revoked key must be refused within five, even after a slow
+lookup.
+"""
 
 _TAKEN_ALONG_S = _REMEMBERED_S / 2
-"""The age from which a cached result is renewed together with another one."""
+"""The age from which a cached result is renewed by the lookup of another one."""
 
 _MAX_REMEMBERED = 20_000
 _MOST_ALONG = 256
@@ -70,7 +71,7 @@ class KeyFinder(Protocol):
     """The store of API keys."""
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return the keys that exist, each with its tenant's slug; a `hurried` caller has a cached result instead."""
+        """Return the existing keys, each with its tenant's slug; a `hurried` caller can use a cached result instead."""
         ...
 
 
@@ -112,7 +113,7 @@ class Authenticator:
         self._changes = 0
         self._refusals = refusals
         self.people = people
-        """The sign-in with access tokens; None: only keys are accepted."""
+        """The sign-in with access tokens; None means that only keys are accepted."""
 
     @property
     def remembered(self) -> int:
@@ -124,7 +125,7 @@ class Authenticator:
     ) -> Caller:
         """Return the caller that the header identifies; `address` is the client's.
 
-        Access tokens are accepted for the resource at `target` only, without one not at all.
+        Access tokens are accepted only for the resource at `target`, and not without a target.
 
         Raises:
             Unauthenticated: the credential is missing or invalid; the error does not reveal which.
@@ -156,19 +157,19 @@ class Authenticator:
         return token is not None and self._is_operator_key(token)
 
     def is_suspect(self, address: str) -> str | None:
-        """Return the client at an address if it has failed too often, so that its lookups wait for a batch."""
+        """Return the client at an address if it is suspect after many failures; its lookups wait for a batch."""
         client = client_network(address)
         return client if self._failures.is_suspect(client) else None
 
     def count_failure(self, address: str) -> None:
-        """Count a request of this address that asked for something that does not exist."""
+        """Count a request of this address for a missing object."""
         self._failures.count(client_network(address))
 
     def _resource_of(self, target: Target) -> Resource | None:
         return None if self.people is None else self.people.resource_of(target)
 
     async def _check(self, token: bytes | None, resource: Resource | None, suspect: str | None) -> Caller:
-        """Return the caller of a token without a fresh result; `suspect` is the client if it uses batches."""
+        """Return the caller of a token without a fresh result; `suspect` is the client if its lookups use batches."""
         if token is not None:
             mark = self._mark_of(token, resource)
             if self._is_operator_key(token):
@@ -213,7 +214,8 @@ class Authenticator:
         return principal
 
     def _mark_of(self, token: bytes, resource: Resource | None = None) -> bytes:
-        """The cache key of a token; not of the header, whose many spellings would fill the cache.
+        """The cache key of a token. It is not derived from the header, because the header's many spellings would fill
+        the cache.
 
         An access token is valid for one resource, so the resource is part of its cache key.
         """
@@ -326,16 +328,17 @@ class Authenticator:
             self._refusals.count(caller.tenant, CountedRefusal(caller.name, action, error.code))
 
     def _count(self, found: tuple[Key, str] | None, reason: str) -> None:
-        """Count a failed sign-in of a known key; an unknown key costs the same, and is dropped."""
+        """Count a failed sign-in of a known key. For an unknown key, the same work is done and dropped."""
         if self._refusals is not None:
             tenant, key = (TenantId(""), "") if found is None else (found[0].tenant, found[0].id)
             self._refusals.count(tenant, CountedRefusal(f"key:{key}", SIGN_IN, f"{Unauthenticated.code}.{reason}"))
 
     def _take_along(self, now: float) -> dict[bytes, KeyId]:
-        """Return results in use that expire soon or have expired, by mark: the current lookup renews them as well.
+        """Return results in use that expire soon or have expired, by mark, so that the current lookup renews them as
+        well.
 
-        Each result is returned once, whatever the outcome of the lookup. Results that were read together expire
-        together; therefore expired results are included.
+        Each result is returned once, regardless of the outcome of the lookup. Results that were read together expire
+        together, so expired results are included.
         """
         along: dict[bytes, KeyId] = {}
         while self._renewable and self._renewable[0][0] <= now - _TAKEN_ALONG_S and len(along) < _MOST_ALONG:

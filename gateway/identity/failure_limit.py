@@ -1,9 +1,9 @@
 """Failed authentications: a limit per client address, and a bounded cost of checking credentials beyond it.
 
-Credentials are checked even after many failures, so that an address with many invalid credentials can still use a
-valid one. After a few failures, credentials without a cached result are checked in batches: many ids in one query, one
-query per interval. Callers wait for their batch; a full batch refuses further callers, in all and per address. Beyond
-the limit, the response to a failure is 429 instead of 401. Each replica counts alone.
+Credentials are checked even after many failures, so that an address with many invalid credentials can still use a valid
+one. After a few failures, credentials without a cached result are checked in batches: many ids in one query, one query
+per interval. Callers wait for their batch; a full batch refuses further callers. A batch is limited in total and per
+address. Beyond the limit, the response to a failure is 429 instead of 401. Each replica counts alone.
 """
 
 import time
@@ -28,7 +28,7 @@ INTERVAL_S = 1.0
 _BURST_S = 20
 """The burst of failures, in seconds of the rate."""
 _SUSPECT = 0.05
-"""The fraction of a burst after which an address is suspect: its single lookups would slow other clients."""
+"""The fraction of a burst after which an address is suspect, because its single lookups would slow other clients."""
 _ALL = 3
 """The rate limit of all addresses together, as a multiple of one address's; beyond it, every address is suspect."""
 _LOG_EVERY_S = 10.0
@@ -47,7 +47,7 @@ class RefusalCounter(Protocol):
 
 
 class FailureLimit:
-    """Counts failed authentications by client address and in all."""
+    """Counts failed authentications by client address and in total."""
 
     def __init__(
         self, rate: float = DEFAULT_RATE, *, burst: float | None = None, interval_s: float = INTERVAL_S
@@ -148,7 +148,7 @@ class BatchedLookups(Generic[_Id, _Item]):
             self._free += 1
 
     def _join(self, wanted: _Id | None, address: str) -> _Batch[_Id, _Item] | None:
-        """Add the id to the open batch and return the batch; None if it is full, in all or for this address."""
+        """Add the id to the open batch and return the batch; None if it is full, in total or for this address."""
         batch = self._open
         if batch is None:
             batch = self._open = _Batch[_Id, _Item](time.monotonic() + self._interval_s)

@@ -1,7 +1,6 @@
-"""Digests of API keys under all secret keys: the check of a key's text, and the digest that its store should have.
-
-A digest needs the secret key under which it was made. So a checked text is digested again under the current secret
-key, and the use log stores the new digest. A key that is not used keeps its digest.
+"""Digests of API keys under all secret keys: verification of a key's text, and renewal of its stored digest.
+Verification needs the secret key of the digest. So after verification, the text is digested again under the current
+secret key, and the use log stores the new digest. An unused key keeps its digest.
 """
 
 import hmac
@@ -18,9 +17,8 @@ _MOST_SECRETS = 2
 
 
 class KeyDigests:
-    """Checks the texts of keys; `peppers` are by the name of the secret key, the current one first.
-
-    `note` receives each use of a key: the key, its secret, and the secret in a new form that has to be stored.
+    """Verifies the texts of keys; `peppers` maps names of secret keys to peppers, the current one first. `note`
+    receives each use of a key: the key, its secret, and the renewed secret to store, if any.
     """
 
     def __init__(self, peppers: Mapping[str, bytes], note: NoteUse | None = None) -> None:
@@ -29,7 +27,7 @@ class KeyDigests:
         self._peppers = dict(peppers)
         self._note = note
         self.replaces_older = False
-        """True once every replica has the current secret key: digests under an older one are replaced."""
+        """True once every replica has the current secret key, so that digests under an older one are replaced."""
 
     def match(self, text: str, key: Key | None) -> KeySecret | None:
         """Return the secret of the key that has this text; None if it has none, after the same work."""
@@ -43,12 +41,12 @@ class KeyDigests:
         return None if found is _NO_SECRET else found
 
     def note_use(self, key: Key, secret: KeySecret, text: str | None = None) -> None:
-        """Note a use of a key; `text` is its text if the key was checked just now."""
+        """Record a use of a key; `text` is its text if it was verified just now."""
         if self._note is not None and key.issuer is None:
             self._note(key, secret, None if text is None else self._renew(text, secret))
 
     def _renew(self, text: str, secret: KeySecret) -> KeySecret | None:
-        """Return the secret with the digest and the name that it should have; None if it has them.
+        """Return the secret with renewed digest and key name; None if both are current.
 
         Without `replaces_older`, only a missing name is filled in.
         """

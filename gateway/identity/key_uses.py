@@ -1,7 +1,7 @@
 """Uses of API keys: the hour of the last use and renewed digests, collected in memory and stored once a minute.
 
-A call never waits for this. A key is noted when it is looked up, which follows its use within seconds. A replica that
-ends without its shutdown loses the uses of a minute.
+No call waits for the storage. A use is recorded when the key is looked up, within seconds of the use. A replica that
+crashes loses the uses of up to a minute.
 """
 
 from collections import defaultdict
@@ -47,7 +47,7 @@ class KeyUseLog:
             await self.store()
 
     def note(self, key: Key, secret: KeySecret, renewed: KeySecret | None) -> None:
-        """Note the use of a key's secret, and the form in which the secret has to be stored."""
+        """Record the use of a key's secret, and the renewed secret to store, if any."""
         hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
         if renewed is None and key.last_used_at is not None and key.last_used_at >= hour:
             return
@@ -56,7 +56,7 @@ class KeyUseLog:
             self._waiting[place] = key.tenant, KeyUse(key=key.id, hour=hour, secret=secret, renewed=renewed)
 
     async def store(self) -> None:
-        """Store the noted uses; those of a tenant that cannot be stored now are kept."""
+        """Store the recorded uses; if those of a tenant cannot be stored now, they are kept."""
         by_tenant = defaultdict[TenantId, list[KeyUse]](list)
         for tenant, use in self._waiting.values():
             by_tenant[tenant].append(use)

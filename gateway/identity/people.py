@@ -22,13 +22,13 @@ from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
 from gateway.identity.single_flight import SingleFlight
 
 _FRESH_S = 1.5
-"""Seconds for which issuers are cached. Callers are cached for three: a change is in force within five."""
+"""Seconds for which issuers are cached. Callers are cached for three, so that a change applies within five."""
 _CACHED_SLUGS = 10_000
 KEPT = timedelta(days=1)
-"""Time for which a person's tasks and approved calls may outlast the person's last token."""
+"""Time for which a person's tasks and approved calls continue after the person's last token."""
 _LABEL = "[a-z0-9-]{1,63}"
 _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?)/(?P<door>mcp|sse|messages)")
-"""Paths of resources. They become parts of a header, so no other character is admitted. `messages` belongs to `sse`."""
+"""Paths of resources. They become parts of a header, so other characters are refused. `messages` belongs to `sse`."""
 
 FindIssuers = Callable[[Collection[str]], Awaitable[Mapping[str, TenantIssuers]]]
 
@@ -62,7 +62,7 @@ class PersonStore(Protocol):
     """The stored people."""
 
     async def enter(self, person: Key) -> Key:
-        """Return the stored person, after storing one who is new or whose end is later.
+        """Return the stored person. A new person, or one whose end has moved, is stored first.
 
         Raises:
             LimitExceeded: the tenant has too many people.
@@ -83,9 +83,9 @@ class IssuerDirectory:
         self._changes = 0
 
     async def issuers_of(self, slug: str, suspect: str | None = None) -> TenantIssuers | None:
-        """Return the enabled issuers of the tenant of this slug; None if it has none, or does not exist.
+        """Return the enabled issuers of the tenant with this slug; None if it has none, or does not exist.
 
-        `suspect` is the client if it has failed too often: its lookups wait for a batch.
+        `suspect` is the client if it is suspect after many failures, so that its lookups wait for a batch.
 
         Raises:
             LimitExceeded: the batch is full.
@@ -135,7 +135,7 @@ class People:
         self._refusals = refusals
 
     def resource_of(self, target: Target) -> Resource | None:
-        """Return the protected resource at a URL; None if the URL has another credential, or none."""
+        """Return the protected resource at a URL; None if no access token is accepted there."""
         named = _PATH.fullmatch(target.path)  # guard: resource-path
         if named is None:
             return None
@@ -155,7 +155,7 @@ class People:
         """Return the person whom a token names.
 
         Raises:
-            Unauthenticated: the token is not valid here, or the person is denied.
+            Unauthenticated: the token is not valid for this resource, or the person is denied.
             ScopeMissing: the token is valid, but no rule of its issuer admits the person.
             LimitExceeded: too many credentials of this address wait, or the tenant has too many people.
             Unavailable: it cannot be checked now.
@@ -199,7 +199,9 @@ class People:
 
 
 def _check_rules(token: VerifiedToken, profile: str) -> None:
-    """Refuse a person whom no rule of the issuer admits; scopes that a rule wants are named, so that clients ask."""
+    """Refuse a person whom no rule of the issuer admits. The error names scopes of the rules, so that clients can
+    request them.
+    """
     if not token.issuer.admits(token.person, profile):
         wanted = token.issuer.scopes_for(token.person, profile)
         refused = "no rule of the issuer admits this person; ask the administrator of the tenant"

@@ -1,4 +1,4 @@
-"""Principals of stored keys and people, and how long they remain valid."""
+"""Principals of stored keys and people, and their remaining validity."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,11 +9,11 @@ from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.domain.tenancy.principals import Caller, Principal
 
 STALE_S = 60.0
-"""Seconds for which a result is used at most, while the database is unavailable."""
+"""Maximum age of a result in seconds while the database is unavailable."""
 
 
 def principal_of(key: Key, slug: str, secret: KeySecret | None = None) -> Principal:
-    """Return the principal of a stored key or person, without the token's profile and end.
+    """Return the principal of a stored key or person, without profile and expiry of an access token.
 
     `secret` is the secret that identified the caller; by default the newest.
     """

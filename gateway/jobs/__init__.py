@@ -1,1 +1,1 @@
-"""Background jobs: every replica looks for due jobs every second, and each job runs on one replica."""
+"""Background jobs: every replica polls for due jobs every second, and each job runs on one replica."""

@@ -40,7 +40,7 @@ LEASE = timedelta(seconds=60)
 _SEND_S = 20.0
 """Deadline of a batch; shorter than the lease."""
 _ROUND_S = 20.0
-"""After this time the sink's place in the scheduler goes to another one."""
+"""Time after which the sink releases its slot in the scheduler."""
 _BATCH = 500
 _BATCH_BYTES = 1024 * 1024
 _PAUSE_S = 2.0
@@ -59,25 +59,25 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(slots=True, kw_only=True)
 class AuditDelivery:
-    """Delivers to the sinks that are due."""
+    """Delivers audit entries to the sinks that are due."""
 
     catalog: CatalogContext
     upstream: UpstreamClient
     named: Named
     folder: Path | None = None
-    """The folder of sinks that are files; None: this replica writes none."""
+    """The folder of sinks that are files; without it, this replica writes none."""
     delivered: int = 0
     failures: int = 0
     lags: BoundedCache[AuditSinkId, float] = field(default_factory=lambda: BoundedCache(10_000))
-    """Age in seconds of the oldest entry of the last batch, of the sinks of this replica that are behind."""
+    """Lag of this replica's sinks: the age in seconds of the oldest entry in the last batch."""
 
     @property
     def lag_s(self) -> float:
-        """The largest lag of the sinks that this replica works off."""
+        """The largest lag of this replica's sinks."""
         return max(self.lags.values(), default=0.0)
 
     async def perform(self, due: Job) -> None:
-        """Deliver what waits for one sink, unless another replica does.
+        """Deliver the waiting entries of one sink, unless another replica does.
 
         Raises:
             Unavailable: a part of the gateway is unavailable; the job is due again when the lease ends.
@@ -164,7 +164,9 @@ class AuditDelivery:
             if writer.can_write_eof():
                 writer.write_eof()
                 with anyio.move_on_after(_CLOSE_S):
-                    while await reader.read(_ANSWER_BYTES):  # a reset is a failure
+                    while await reader.read(
+                        _ANSWER_BYTES
+                    ):  # a connection reset counts as a failure, so the batch is repeated
                         pass
         finally:
             writer.close()

@@ -1,4 +1,4 @@
-"""Scheduler of background jobs: every replica looks for due jobs every second, and the first to take a job runs it.
+"""Scheduler of background jobs: every replica polls for due jobs every second, and the first to lease a job runs it.
 
 Each replica runs at most 32 jobs at a time, 4 of one tenant. So the slow upstreams of one tenant leave capacity for the
 jobs of others.
@@ -26,7 +26,9 @@ AT_ONCE_EACH = 4
 _PAUSE_S = 1.0
 _SEEN_AT_ONCE = 1000
 _SEEN_OF_EACH = 2 * AT_ONCE_EACH
-"""Twice the bound: a job that takes longer than planned is due again while it runs, and must not hide later jobs."""
+"""Jobs per query; twice the limit of running jobs. A slow job becomes due again while it runs, and must not hide later
+jobs.
+"""
 
 Perform = Callable[[Job], Awaitable[None]]
 """Runs one job, unless another replica has taken it, and sets the time at which it is due again, if ever."""

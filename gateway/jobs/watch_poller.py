@@ -1,7 +1,7 @@
 """One poll of a watched URL: the request, the comparison with the previous body, and the time of the next poll.
 
-Only a different body counts as a change; `ETag` and `Last-Modified` avoid the transfer of an unchanged body. The
-followers of the resource are notified before the result is stored, so a poll interrupted in between is repeated.
+Only a different body counts as a change; `ETag` and `Last-Modified` avoid the transfer of an unchanged body.
+Subscribers of the resource are notified before the result is stored, so an interrupted poll is repeated.
 """
 
 import hashlib

@@ -21,6 +21,6 @@ class Warnings:
             self._left_out += 1
 
     def texts(self) -> tuple[str, ...]:
-        """Return the warnings; if some were left out, a last text with their number."""
+        """Return the warnings; if some were dropped, the last text has their number."""
         rest = (f"{self._left_out} further warnings are omitted",) if self._left_out else ()
         return (*self._texts, *rest)

@@ -1,7 +1,7 @@
 """The worker process that reads and compiles one document, then exits: `python -I -m gateway.openapi.worker`.
 
 The process reads a task and the document from standard input, and writes the result to standard output. Its limits of
-memory and CPU time bound a hostile document. The parent may kill the process at any time: it shares no state.
+memory and CPU time bound a hostile document. The parent can kill the process at any time, because it shares no state.
 """
 
 import binascii
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def serve(source: BinaryIO, sink: BinaryIO, reply: Callable[[Task, bytes], Iterator[Message]]) -> None:
-    """Read one task and its input, and write the messages of `reply`, then `Closing`. Limits the process first."""
+    """Limit the process, read one task and its input, and write the messages of `reply`, then `Closing`."""
     isolate()
     length = int.from_bytes(source.read(LENGTH_BYTES), "big")
     task = decode_task(source.read(length))

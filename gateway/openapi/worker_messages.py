@@ -71,7 +71,7 @@ class OperationReports(msgspec.Struct, frozen=True, tag=True):
 
 
 class OutlinePart(msgspec.Struct, frozen=True, tag=True):
-    """The next part of the document that was made of an archive or of a JSON string."""
+    """The next part of the document from an archive or a JSON string."""
 
     content: bytes
 
@@ -198,7 +198,7 @@ class WorkerAnswer:
 
     @property
     def document(self) -> bytes | None:
-        """The document that was made of an archive or of a JSON string; None if it is the input."""
+        """The document from an archive or a JSON string; None if it is the input itself."""
         return b"".join(self._parts) if self._parts else None
 
     def compilation(self) -> Compilation | None:

@@ -35,7 +35,7 @@ class BindingCache(Generic[_Item, _Bound]):
         return found[1]
 
     def take(self, older: "BindingCache[_Item, _Bound]", present: Mapping[str, _Item], *, with_code: bool) -> None:
-        """Copy the bound primitives that run unchanged in this snapshot; those of code only `with_code`."""
+        """Copy the bound primitives that run unchanged in this snapshot; `with_code` includes Python primitives."""
         for name, (item, bound) in older.kept.items():
             if present.get(name) == item and _lasts(item, with_code=with_code):
                 self.kept[name] = (item, bound)
@@ -75,7 +75,7 @@ def _is_alike(then: Snapshot, now: Snapshot) -> bool:
 
 
 def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:
-    """True if an unchanged item runs as before: code may be new, and a reference may now name another operation."""
+    """True if an unchanged item runs as before. Otherwise its code is new, or a reference names another operation."""
     if item.origin is PrimitiveOrigin.CODE:
         return with_code
     return kind_of(item) != _REFERRING

@@ -1,6 +1,6 @@
 """Opaque positions in a list: the last name of a page, signed for one tenant, profile and list.
 
-A cursor is keyset-based, so it stays valid when the catalog changes. A client cannot make a cursor, or use it for
+A cursor is keyset-based, so it stays valid when the catalog changes. A client can neither forge a cursor nor use it for
 another list (REQUIREMENTS RES-3).
 """
 

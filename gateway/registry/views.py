@@ -1,6 +1,6 @@
 """Views of snapshots; a registry is a view bound to a principal and a profile.
 
-A view contains everything compiled from its snapshot, and all registries of the snapshot share it.
+A view contains everything compiled from its snapshot; all registries of the snapshot share it.
 """
 
 from typing import Any

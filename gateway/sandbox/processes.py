@@ -1,6 +1,6 @@
 """Child processes of this replica: started without its environment, killed with their process group.
 
-The caller bounds the wall time. The child first closes inherited files, and bounds its memory and CPU time
+The caller limits the wall time. The child first closes inherited files, and limits its memory and CPU time
 (`gateway.sandbox.rlimits`).
 """
 

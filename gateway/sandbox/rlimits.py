@@ -10,13 +10,13 @@ _FIRST_OTHER = 3
 
 
 def isolate() -> None:
-    """Close files that the parent's event loop may have passed on, and stop collecting cycles: parsed JSON has none."""
+    """Close inherited files, and stop the garbage collector, because parsed JSON has no cycles."""
     gc.disable()
     os.closerange(_FIRST_OTHER, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def limit(*, memory_bytes: int, cpu_s: int) -> None:
-    """Bound the address space and the CPU time of this process, where the system supports it; disable core dumps."""
+    """Limit the address space and the CPU time of this process, where the system supports it; disable core dumps."""
     wanted = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CPU: cpu_s, resource.RLIMIT_CORE: 0}
     for kind, value in wanted.items():
         _, most = resource.getrlimit(kind)

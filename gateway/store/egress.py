@@ -1,4 +1,4 @@
-"""Stored allow-lists: the private upstreams that the operator lets each tenant reach."""
+"""Stored allow-lists: the private upstreams that the operator permits for each tenant."""
 
 from dataclasses import replace
 

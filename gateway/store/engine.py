@@ -106,7 +106,7 @@ class Store:
         return self._transaction(tenant, party=None)
 
     def unscoped(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
-        """One transaction that sees no tenant, for the SQL functions that see past row-level security.
+        """One transaction that sees no tenant, for the SQL functions that bypass row-level security.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not respond in time, no connection is free, or the breaker is open.

@@ -78,7 +78,7 @@ async def known_names(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str
 
 
 async def rename(tenant: TenantId, db: Db, operation: OperationId, tool: str) -> None:
-    """Give an operation's tool another name.
+    """Rename an operation's tool.
 
     Raises:
         NotFound: the tenant has no such operation.

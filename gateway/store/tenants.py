@@ -41,13 +41,13 @@ async def get(tenant: TenantId, db: Db) -> Tenant | None:
 
 
 async def find(db: Db, slug: str) -> Tenant | None:
-    """The tenant of this slug; sees past row-level security."""
+    """The tenant of this slug; bypasses row-level security."""
     found = await _list(db, slug, None, 1)
     return found[0] if found else None
 
 
 async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Tenant]:
-    """One page of all tenants, by default in order of slugs; sees past row-level security."""
+    """One page of all tenants, by default in order of slugs; bypasses row-level security."""
     if order == KEYED:
         return await _list(db, None, after, limit)
     columns = _function(None, None, None)
@@ -56,7 +56,7 @@ async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -
 
 
 async def rename(tenant: TenantId, db: Db, name: str) -> None:
-    """Give the tenant another display name.
+    """Change the display name of the tenant.
 
     Raises:
         NotFound: there is no such tenant.
@@ -105,7 +105,7 @@ async def revision(tenant: TenantId, db: Db) -> int | None:
 
 
 async def revisions(db: Db, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
-    """The current revisions of the tenants in `wanted` that exist; sees past row-level security."""
+    """The current revisions of the tenants in `wanted` that exist; bypasses row-level security."""
     rows = await db.execute(_REVISIONS, {"wanted": list(wanted)})
     return {TenantId(row["id"]): row["revision"] for row in rows.mappings()}
 

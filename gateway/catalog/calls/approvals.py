@@ -56,7 +56,7 @@ _BEFORE = {
 }
 _SWEPT_AT_ONCE = 200
 _RETRY_S = 60.0
-"""A task that finds no room tries again after this time; persons decide no faster."""
+"""Pause of a task before it retries a full queue; people decide no faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ async def open_approval(
 ) -> Approval:
     """Return the open approval of an equal call, or create one; `show` is awaited only for a new one.
 
-    An open approval of the same call whose tool, policy or credential has changed is superseded by the new one.
+    A new approval supersedes an open one of the same call if its tool, policy or credential has changed.
 
     Raises:
         Forbidden: the key of the call has no scope `mcp`, or is not valid any more.
@@ -176,7 +176,7 @@ async def decide_approval(
     Raises:
         NotFound: the tenant has no such approval.
         Forbidden: the author lacks the scope `approve`, or has the subject of the requester.
-        Conflict: the approval is not pending any more.
+        Conflict: the approval is no longer pending.
         PreconditionFailed: the current version matches no expected tag.
         AuditUnavailable: the decision could not be recorded, so it was not made.
     """
@@ -245,7 +245,7 @@ async def renew_claims(tenant: TenantId, catalog: CatalogContext, claims: Sequen
 
 
 async def park_approval(tenant: TenantId, catalog: CatalogContext, approval: ApprovalId, claim: str) -> bool:
-    """Keep a run for the next round of its call; False if its lease was past."""
+    """Keep a run for the next round of its call; False if its lease has expired."""
     async with catalog.store.transaction(tenant) as db:
         return await approvals.park(tenant, db, approval, claim, lease=ROUND_LEASE)
 
@@ -253,7 +253,7 @@ async def park_approval(tenant: TenantId, catalog: CatalogContext, approval: App
 async def finish_approval(
     tenant: TenantId, catalog: CatalogContext, approval: ApprovalId, claim: str, *, outcome: str
 ) -> bool:
-    """Store the outcome of a run; False if its lease was past, so that the outcome stays unknown."""
+    """Store the outcome of a run; False if its lease has expired, so that the outcome stays unknown."""
     async with catalog.store.transaction(tenant) as db:
         is_stored = await approvals.finish(tenant, db, approval, claim, outcome=outcome)
         changes = ApprovalChanges(tenant, catalog)
@@ -282,7 +282,7 @@ async def sweep(catalog: CatalogContext, due: Job) -> None:
 async def _attach(
     tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, changes: ApprovalChanges
 ) -> Approval | None:
-    """Return the open approval of an equal call, unless it has to be asked again."""
+    """Return the open approval of an equal call, unless a new one is required."""
     for ended in await approvals.end_overdue(tenant, db, limit=1, fingerprint=call.fingerprint):
         await changes.note(db, ended)
     attached = await approvals.get_attached(tenant, db, catalog.sealer, call.fingerprint, denied_for=DENIED_FOR)
@@ -329,7 +329,7 @@ async def _insert(tenant: TenantId, catalog: CatalogContext, db: Db, call: CallT
 
 
 async def _hasten(tenant: TenantId, db: Db, within: timedelta) -> None:
-    """Make the sweep due when the time of this change is past, unless it is due earlier."""
+    """Make the sweep due at the deadline of this change, unless it is due earlier."""
     await jobs.hasten(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=datetime.now(UTC) + within))
 
 
@@ -344,7 +344,9 @@ async def _check_room(tenant: TenantId, db: Db, subject: str) -> None:
 
 
 async def _may_call(tenant: TenantId, db: Db, key: KeyId) -> bool:
-    """True for the operator, and for a valid key with `mcp`; an owner could create a key without it, which tries."""
+    """True for the operator, and for a valid key with `mcp`. Without this check, an owner could try calls with a new
+    key.
+    """
     found = None if key == OPERATOR else await keys.get(tenant, db, key)
     if found is None or Scope.MCP not in found.scopes:  # guard: approval-key-calls
         return key == OPERATOR

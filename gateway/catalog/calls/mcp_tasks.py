@@ -1,4 +1,4 @@
-"""Durable tasks: created before the client learns of them, leased by the replica that runs them, and sealed.
+"""Durable tasks: stored before the client receives their id, leased to the replica that runs them, and encrypted.
 
 Every read of a client names the owner: tenant, subject and profile. An unknown task, a task of another owner and an
 expired task are the same error. A task whose replica ended before an intent was recorded has changed nothing; another
@@ -61,7 +61,7 @@ IsAnswer = Callable[[AskedKind, object], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task that does not exist yet; `has_begun` is True if an intent of its running call was recorded."""
+    """A task to create; `has_begun` is True if an intent of its running call was recorded."""
 
     owner: TaskOwner
     key: KeyId
@@ -136,11 +136,12 @@ class TaskRecords:
     async def answer(
         self, owner: TaskOwner, task: str, answers: Mapping[str, object], *, is_answer: IsAnswer, holder: str
     ) -> McpTask | None:
-        """Store answers to open questions. Return the task for its next round, leased; None unless it can go on.
+        """Store answers to open questions. Return the task with a lease for its next round; None if questions are still
+        open.
 
         Raises:
             NotFound: it is unknown, expired, or belongs to another owner.
-            BadInput: an answer has not the form of its question, or all answers are too large.
+            BadInput: an answer does not match its question, or the answers are too large together.
         """
         tenant = owner.tenant
         async with self._store.transaction(tenant) as db:
@@ -182,7 +183,7 @@ class TaskRecords:
         return is_done
 
     async def begin(self, tenant: TenantId, task: TaskId, *, holder: str) -> bool:
-        """Record that the call may have effects from now on; False if the holder has no lease any more."""
+        """Record that the call may have effects from now on; False if the holder has lost the lease."""
         async with self._store.transaction(tenant) as db:
             return await mcp_tasks.begin(tenant, db, task, holder=holder)
 
@@ -195,7 +196,7 @@ class TaskRecords:
         return until is not None
 
     async def postpone(self, tenant: TenantId, task: TaskId, *, holder: str, seconds: float) -> None:
-        """Give up the holder's lease: a replica takes the task after this time."""
+        """Release the holder's lease; a replica takes the task after this time."""
         async with self._store.upkeep(tenant) as db:
             due = await mcp_tasks.postpone(tenant, db, task, holder=holder, to=timedelta(seconds=seconds))
             if due is not None:
@@ -277,7 +278,9 @@ class TaskRecords:
         return is_done
 
     async def _announce(self, tenant: TenantId, task: TaskId) -> None:
-        """Publish the change. If the event is lost, clients poll, and the holder learns it when it renews its lease."""
+        """Publish the change. If the event is lost, clients find the change by polling, and the holder when it renews
+        its lease.
+        """
         try:
             await self._publish(TaskChanged(tenant=tenant, task=task))
         except RedisUnavailable:

@@ -90,7 +90,7 @@ class Doctor:
             return None
 
     async def _judge_code(self) -> Finding:
-        """Finding on Python primitives that a name in a tenant's catalog hides."""
+        """Finding on Python primitives that are hidden by a name in a tenant's catalog."""
         code = self._installation.code
         try:
             with anyio.fail_after(_PATIENCE_S):
@@ -153,7 +153,7 @@ class Doctor:
 
 
 async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
-    """The facts of an examination, or the error that ended it."""
+    """The facts from an examination, or the error that ended it."""
     try:
         with anyio.fail_after(_PATIENCE_S):
             return await examine()

@@ -18,9 +18,9 @@ from gateway.upstream.secret_stores.stores import SecretStores
 
 _MIB = 1 << 20
 _LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
-"""Free bytes below which embedded servers run short of disk space (warning), and out of it (failure)."""
+"""Thresholds of free bytes with embedded servers, for a warning and for a failure."""
 _LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS = 16 * _MIB, _MIB
-"""The same limits if the servers are not embedded: the data folder then contains at most two keys."""
+"""The same thresholds without embedded servers; the data folder then contains at most two keys."""
 _SMALL_SKEW_S = 1.0
 _LARGE_SKEW_S = 5.0
 _SHORTEST_KEY = 32

@@ -1,6 +1,7 @@
-"""Doctor check for stored handlers that can return no valid result; a new handler of this kind is refused.
+"""Doctor check for stored handlers that can never return a valid result.
 
-An older gateway stored such a handler. Each call of it fails with an error until its tenant replaces the handler.
+An older gateway stored them; this version refuses such a handler. Each call fails until the tenant replaces the
+handler.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from gateway.store.live import live_sources
 _PATIENCE_S = 15.0
 _MOST_NAMED = 5
 _FAILURES = 3
-"""Failed attempts in a row from which a live source counts as failing; a restart of its program takes fewer."""
+"""Number of consecutive failures after which a live source is reported; a restart of its program causes fewer."""
 _REMEDY = (
     "`gateway --tenant SLUG source status` shows each fault; disable or remove live sources that are no longer used"
 )

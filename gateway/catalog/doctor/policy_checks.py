@@ -1,4 +1,4 @@
-"""Doctor checks of the tenants' policies: weaker than that of new tenants, or in need of a key that can approve."""
+"""Doctor checks of policies: those weaker than the default, and tenants without a key that can approve."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade ne
 
 
 async def judge_policies(url: str) -> Sequence[Finding]:
-    """Findings on the decisions by level of all tenants, and on tenants in which no key can approve a call.
+    """Findings on the decisions by level of all tenants, and on tenants without a key that can approve a call.
 
     After 15 s the remaining tenants are skipped, and the findings report this. Rules are not examined.
     """

@@ -1,4 +1,4 @@
-"""Doctor checks of PostgreSQL and Redis: turn the facts that were read from each server into findings."""
+"""Doctor checks of PostgreSQL and Redis: convert the facts of each server into findings."""
 
 from collections.abc import Iterable
 from functools import partial

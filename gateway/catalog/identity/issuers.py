@@ -1,7 +1,7 @@
 """Issuers of a tenant: creation, changes and removal.
 
-When an issuer is created, enabled, or gets another URL of its keys, metadata and keys are fetched: a typing error is
-found at once, and not at the first sign-in. A disabled issuer is not fetched.
+When an issuer is created or enabled, or its key URL changes, metadata and keys are fetched. So a typing error is found
+at once instead of at the first sign-in. A disabled issuer is not fetched.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,12 +40,14 @@ from gateway.upstream.auth.key_sets import check_key_set, discover
 MOST_ISSUERS = 10
 """Limit on the issuers of one tenant."""
 _MOST_ANNOUNCED = 1000
-"""People whose sessions end at once when their issuer is changed or removed; those of others end within seconds."""
+"""Number of people whose sessions end at once when their issuer is changed or removed; others' sessions end within
+seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuerDraft:
-    """A requested issuer; without `jwks_url`, the issuer's metadata names the place of its keys."""
+    """A requested issuer; without `jwks_url`, the issuer's metadata contains the URL of its keys."""
 
     name: str
     url: str
@@ -102,7 +104,7 @@ async def update_issuer(
 ) -> Issuer:
     """Replace an issuer with the one that `revise` returns, with the same name and URL; read its metadata again.
 
-    The sessions and streams of its people end; they are admitted again by the new rules.
+    The sessions and streams of its people end; the new rules apply to their next request.
 
     Raises:
         NotFound: the tenant has no such issuer.
@@ -190,7 +192,7 @@ async def _find(tenant: TenantId, db: Db, name: str, *, locked: bool = False) ->
 
 
 def _check_author(by: Author, audiences: Sequence[str] | frozenset[str]) -> None:
-    """Only the operator names audiences: tokens of another resource would be valid here, and could be of others."""
+    """Only the operator may name audiences, because tokens of other resources become valid here."""
     caller = by.caller
     if not isinstance(caller, Principal):
         return

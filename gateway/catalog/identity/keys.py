@@ -142,11 +142,12 @@ async def rotate_key(
     by: Author,
     expected: Expected = None,
 ) -> tuple[Key, MintedKey]:
-    """Give a key a new secret; its id and subject stay. The old secret ends after the overlap, by default at once.
+    """Rotate a key: it gets a new secret and keeps its id and subject. The old secret ends after the overlap, by
+    default at once.
 
     Raises:
         NotFound: the tenant has no key of this id.
-        Conflict: the key was revoked, or has two secrets already and would get a third.
+        Conflict: the key is revoked, or has two secrets already and would get a third one.
         Forbidden: the key has a scope that the author may not grant.
         PreconditionFailed: the current version matches no expected tag.
     """
@@ -187,7 +188,7 @@ async def end_old_secret(
 async def revoke_key(
     tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
 ) -> Key:
-    """Revoke a key for good. A second revocation keeps the time of the first.
+    """Revoke a key permanently. A second revocation keeps the time of the first.
 
     Raises:
         NotFound: the tenant has no key of this id.

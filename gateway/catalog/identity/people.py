@@ -20,7 +20,7 @@ _SPARE = timedelta(hours=12)
 
 
 async def enter_person(store: Store, person: Key) -> Key:
-    """Return the stored person, after storing one who is new or whose end is half a day later.
+    """Return the stored person. A new person, or one whose end moves by half a day, is stored first.
 
     Raises:
         LimitExceeded: the tenant has reached its limit of people.
@@ -59,7 +59,7 @@ async def page_people(
 async def deny_person(
     tenant: TenantId, catalog: CatalogContext, person: str, *, by: Author, expected: Expected = None
 ) -> Key:
-    """Refuse a person from now on, with every token, and every key of the same subject.
+    """Deny a person: every token of the person and every key of the same subject is refused.
 
     Raises:
         NotFound: the tenant has no such person.

@@ -1,1 +1,1 @@
-"""Live sources of a tenant: declared, attached, and what was discovered at them."""
+"""Live sources of a tenant: declarations, attachments, and discovered primitives."""

@@ -49,7 +49,9 @@ _Key = tuple[Family, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """Held definitions to accept: those of these names, or all. `digests` are those that the admin has read."""
+    """Held definitions to accept: those of these names, or all. `digests` identify the definitions that the admin
+    reviewed.
+    """
 
     names: Sequence[str] | None = None
     digests: Collection[str] | None = None
@@ -88,10 +90,10 @@ async def record_attached(
     replica: str | None,
     discovery: Discovery,
 ) -> bool:
-    """Store what was discovered at an attached live source; it replaces the last discovery.
+    """Store the discovery of an attached live source; it replaces the last one.
 
-    Without `replica` it is a further discovery of an attachment that is recorded. False if the source was changed,
-    disabled or removed since `source` was read, or another attachment is recorded; nothing is stored then.
+    Without `replica`, it is a later discovery of a recorded attachment. False if the source was changed, disabled or
+    removed since `source` was read, or another attachment is recorded; nothing is stored then.
     """
     async with catalog.store.transaction(tenant) as db:
         known = await live_primitives.of_source(tenant, db, source.id)

@@ -1,4 +1,5 @@
-"""Reads what a live source offers: each primitive is validated by itself, and a refused one costs only itself.
+"""Reads the primitives of a live source; each one is validated separately, so that a refused one does not affect the
+others.
 
 The offer is untrusted. Number, sizes and notices are bounded. The functions have no side effects and may take long, so
 callers run them in a thread.
@@ -39,7 +40,7 @@ LONGEST_NOTICE = 300
 LONGEST_REMOTE = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
 _MOST_READ = 4 * MOST
 PATIENCE_S = 5.0
-"""Processor time of one reading. 500 plain tools take 0.3 s; schemas made to be costly took a minute."""
+"""CPU time of one reading. 500 plain tools take 0.3 s; schemas that are deliberately expensive took a minute."""
 
 _FIELDS: Mapping[Family, Sequence[str]] = {
     Family.TOOL: ("title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta"),
@@ -55,7 +56,7 @@ _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
     Family.PROMPT: validate_prompt_definition,
 }
 _DECORATIONS = frozenset(("title", "icons", "_meta", "annotations", "mimeType", "size"))
-"""Members that are left out if they are invalid; any other invalid member costs the primitive."""
+"""Members that are dropped if they are invalid; with any other invalid member, the primitive is refused."""
 _TEXTS = frozenset(("title", "description"))
 _READ_ONLY = "MCP defines resources and prompts as read-only"
 _LONGEST_TITLE = 200
@@ -67,7 +68,7 @@ Place = tuple[Family, str]
 class Reading:
     """The valid primitives of a discovery, each with a name that is unique in its family, and the notices.
 
-    `faults` contains the reasons for which primitives were refused; those that were not reached are missing there.
+    `faults` contains the reasons of refused primitives; primitives that were not reached have none.
     """
 
     primitives: Sequence[LivePrimitive]
@@ -76,7 +77,7 @@ class Reading:
 
 
 class _Refused(Exception):
-    """The reason for which one primitive is left out."""
+    """The reason that one primitive is skipped."""
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ def read_discovery(
     """Validate and name the primitives of a discovery.
 
     A primitive that is in `known` keeps its name. `room` is the number of primitives that the tenant may still have.
-    After `patience_s` of processor time the rest is left out.
+    After `patience_s` of CPU time the rest is skipped.
     """
     began = time.thread_time()
     notices = _Notices()
@@ -146,7 +147,7 @@ def read_discovery(
 
 
 def digest_of(family: Family, raw: Mapping[str, object]) -> str:
-    """Digest of a definition as its source sent it; sizes and times of resources, which change often, do not count."""
+    """Digest of a definition as its source sent it, without sizes and times of resources, which change often."""
     facts = {name: raw[name] for name in _FIELDS[family] if raw.get(name) is not None and name != "size"}
     if family is not Family.TOOL and "annotations" in facts:
         hints = as_object(facts["annotations"]) or {}
@@ -157,7 +158,7 @@ def digest_of(family: Family, raw: Mapping[str, object]) -> str:
 def _select(
     source: LiveSource, offered: Sequence[DiscoveredPrimitive], notices: _Notices
 ) -> Iterator[tuple[Place, Mapping[str, object]]]:
-    """The primitives that the source's patterns select, without impossible and repeated names."""
+    """The primitives that the source's patterns select, without invalid and repeated names."""
     include, exclude = _compile(source.include), _compile(source.exclude)
     seen: set[Place] = set()
     for one in offered[:_MOST_READ]:
@@ -189,7 +190,7 @@ def _matches(patterns: Sequence[re.Pattern[str]], name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RemoteName:
-    """A name at a live source, as `name_tools` takes it."""
+    """A name at a live source, in the form that `name_tools` accepts."""
 
     identity: str
     method: str
@@ -206,7 +207,7 @@ class _RemoteName:
 def _name_all(
     source: LiveSource, selected: Sequence[tuple[Place, object]], known: Sequence[RememberedPrimitive]
 ) -> Mapping[Place, str]:
-    """Names of tools and prompts by the rules of generated tools; resources and templates keep their URIs."""
+    """Names of tools and prompts, by the same rules as for imported tools; resources and templates keep their URIs."""
     named = {place: place[1] for place, _ in selected}
     for family in (Family.TOOL, Family.PROMPT):
         remotes = [remote for (of, remote), _ in selected if of is family]

@@ -49,7 +49,7 @@ class LiveSourceDraft:
     exclude: tuple[str, ...] = ()
     safety: Mapping[str, Safety] = field(default_factory=dict[str, Safety])
     accepts_changes: bool | None = None
-    """None: so for the kinds whose definitions the tenant's own people write."""
+    """None: True for the kinds whose definitions the tenant's own programs provide."""
     expose: Exposure = Exposure.TOOLS
     enabled: bool = True
 
@@ -99,7 +99,7 @@ async def update_live_source(
     Raises:
         NotFound: the tenant has no such live source.
         PreconditionFailed: the current version matches no expected tag.
-        DefinitionInvalid, Forbidden, ReferenceMissing: as for a new one; or the kind would change.
+        DefinitionInvalid, Forbidden, ReferenceMissing: as for a new one, or the kind would change.
     """
     entry = CatalogChange(action="live_source.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -161,7 +161,7 @@ async def remove_live_source(
 
 
 async def reattach_live_source(tenant: TenantId, catalog: CatalogContext, name: str) -> LiveSource:
-    """Make replicas attach a live source again now, without waiting for its next attempt.
+    """Make replicas reattach a live source now, before its next scheduled attempt.
 
     Raises:
         NotFound: the tenant has none.

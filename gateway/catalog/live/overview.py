@@ -32,12 +32,12 @@ class LivePrimitiveState(StrEnum):
     HIDDEN = "hidden"
     """Another primitive of the tenant has its name."""
     ABSENT = "absent"
-    """The source does not offer it now; its accepted definition is remembered."""
+    """The source does not list it now; its accepted definition is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePrimitiveView:
-    """One primitive of a live source, and its state. `owner` is the live source that has its name, if one has."""
+    """One primitive of a live source, and its state. `owner` is the live source that has the name, if any."""
 
     remembered: RememberedPrimitive
     state: LivePrimitiveState
@@ -56,7 +56,7 @@ class LivePrimitiveView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOverview:
-    """A live source, the number of its primitives that clients see, by family, and those that wait for an admin."""
+    """A live source, the number of its visible primitives by family, and those that wait for an admin."""
 
     source: LiveSource
     counts: Mapping[Family, int]

@@ -21,7 +21,7 @@ _OTHERS = (Family.RESOURCE, Family.TEMPLATE, Family.PROMPT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveView:
-    """The live sources of a tenant with all that they offer: primitives that clients see, and hidden ones."""
+    """The live sources of a tenant with all their primitives: visible and hidden ones."""
 
     offer: LiveOffer = NO_OFFER
     shown: Sequence[Primitive] = ()
@@ -29,7 +29,7 @@ class LiveView:
 
 
 async def visible_live(tenant: TenantId, db: Db, code: Sequence[Primitive]) -> Sequence[Primitive]:
-    """The primitives of live sources whose names are free, as snapshots contain them; `code` has the Python ones."""
+    """The primitives of live sources with free names, in the form of snapshots; `code` has the Python primitives."""
     return (await view_live(tenant, db, code)).shown
 
 

@@ -1,8 +1,8 @@
 """Deliveries of outbound webhooks: the log, replays and tests, and the state of an endpoint between attempts.
 
 `gateway.jobs` makes the attempts. It leases deliveries with `begin_deliveries`, reports each outcome to `end_delivery`,
-and returns the rest to `leave_deliveries`. A lease that its replica does not end lapses, and another replica repeats
-the attempt: a delivery is made at least once.
+and returns the rest to `leave_deliveries`. A lease that its replica does not end expires, and another replica repeats
+the attempt, so a delivery is made at least once.
 
 After a failure, an endpoint is held: no attempt is made for a pause that doubles up to 5 minutes. A failure also ends
 its batch. So an endpoint that is down costs few attempts, however many deliveries wait. Each delivery has its own
@@ -52,7 +52,7 @@ GATEWAY = Operator(name="gateway")
 class LeasedDeliveries:
     """Deliveries of one endpoint that this replica attempts now, as they were before the lease.
 
-    `refusal` is the reason why nothing can be sent to the endpoint now; None if it can.
+    `refusal` is the reason that nothing can be sent to the endpoint now; None otherwise.
     """
 
     tenant: TenantId
@@ -64,7 +64,7 @@ class LeasedDeliveries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptOutcome:
-    """The outcome of one attempt: the HTTP status, if one arrived, and the error; no error means delivered."""
+    """The outcome of one attempt: the HTTP status, if any, and the error; None means delivered."""
 
     status: int | None = None
     error: str | None = None
@@ -96,7 +96,7 @@ async def get_delivery(tenant: TenantId, catalog: CatalogContext, name: str, del
 async def replay_delivery(
     tenant: TenantId, catalog: CatalogContext, name: str, delivery: str, *, by: Author
 ) -> OutboundDelivery:
-    """Make a delivery due at once and for another 24 hours, under its own id.
+    """Make a delivery due at once, under its own id; it expires after another 24 hours.
 
     Raises:
         NotFound: the tenant has no such endpoint, or the endpoint no such delivery.
@@ -240,7 +240,7 @@ def _reason_to_disable(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, no
 
 
 async def _disable(catalog: CatalogContext, leased: LeasedDeliveries, seen: OutboundDelivery, reason: str) -> None:
-    """Disable the endpoint as a change of its own, which is audited."""
+    """Disable the endpoint in a separate change, which is audited."""
     by = Author(caller=GATEWAY, correlation_id=seen.id)
     entry = CatalogChange(action="webhook_endpoint.disable", target=leased.endpoint.name)
     async with change(leased.tenant, catalog, entry, by=by) as db:
@@ -255,7 +255,7 @@ async def _disable(catalog: CatalogContext, leased: LeasedDeliveries, seen: Outb
 async def _open(
     tenant: TenantId, catalog: CatalogContext, db: Db, endpoint: OutboundWebhook, *, now: datetime
 ) -> tuple[SigningSecrets | None, str | None]:
-    """The secrets that sign now, or the reason why nothing can be sent."""
+    """The secrets that sign now, or the reason that nothing can be sent."""
     if not await is_allowed_origin(tenant, db, endpoint.url):  # guard: webhook-endpoint-origin
         return None, "The tenant's policy does not allow requests to this origin."
     try:

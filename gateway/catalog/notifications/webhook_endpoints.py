@@ -1,7 +1,7 @@
 """Outbound webhook endpoints: creation, rotation, changes, and removal.
 
-A URL must be https, unless the operator permits its host and port (`gateway.upstream.egress`). A disabled endpoint gets
-no new events; a delivery that waits goes on when the endpoint is enabled in time.
+A URL must be https, unless the operator permits its host and port (`gateway.upstream.egress`). A disabled endpoint
+receives no new events; a waiting delivery continues if the endpoint is enabled in time.
 """
 
 from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ async def update_endpoint(
     by: Author,
     expected: Expected = None,
 ) -> OutboundWebhook:
-    """Replace an endpoint with the one that `revise` returns. Its failures and its notice are forgotten.
+    """Replace an endpoint with the one that `revise` returns, and reset its failures and its notice.
 
     Raises:
         NotFound: the tenant has no such endpoint.
@@ -130,7 +130,8 @@ async def update_endpoint(
 async def rotate_endpoint(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> tuple[OutboundWebhook, str]:
-    """Give an endpoint a new secret, and return both. For a day, deliveries are signed with both secrets.
+    """Rotate the secret of an endpoint; return the endpoint and the new secret. For a day, deliveries are signed with
+    both secrets.
 
     A previous secret that no configured key opens is dropped.
 

@@ -88,7 +88,7 @@ async def reset_tool(
     Raises:
         NotFound: there is no such imported tool, or it has no override.
         PreconditionFailed: the current version matches no expected tag.
-        NameTaken: another tool has the document's name by now.
+        NameTaken: another tool now has the name from the document.
     """
     entry = CatalogChange(action=_RESET, target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -133,7 +133,7 @@ async def remove_override(
     Raises:
         NotFound: the tenant has no such source, or the source has no override of this id.
         PreconditionFailed: the current version matches no expected tag.
-        NameTaken: another tool has the document's name by now.
+        NameTaken: another tool now has the name from the document.
     """
     entry = CatalogChange(action=_RESET, target=override)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -183,7 +183,9 @@ async def _refuse_too_many(tenant: TenantId, catalog: CatalogContext, db: Db) ->
 
 
 async def _find(tenant: TenantId, db: Db, name: str) -> LoadedOperation | None:
-    """The operation of this name or id; None if one of the tenant's own tools has the name, and so precedence."""
+    """The operation of this name or id; None if one of the tenant's own tools has the name, because it takes
+    precedence.
+    """
     if await primitives.get(tenant, db, Family.TOOL, name) is not None:
         return None
     return await operations.find_named(tenant, db, name)

@@ -1,4 +1,4 @@
-"""Validation of overrides: each member by itself, and pinned arguments against the operation's input schema."""
+"""Validation of overrides: each member separately, and pinned arguments against the operation's input schema."""
 
 import re
 from collections.abc import Mapping, Sequence

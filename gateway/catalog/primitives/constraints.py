@@ -76,7 +76,7 @@ async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, na
     """Refuse a tool name that is taken.
 
     Raises:
-        NameTaken: a tool has the name, enabled or not; or an override or the gateway reserves it.
+        NameTaken: a tool has the name, enabled or not, or an override or the gateway reserves it.
     """
     owner = await _tool_owner(tenant, db, name)
     if owner is None and any(
@@ -203,7 +203,7 @@ def _judge_operation(reference: PinnedOperation, known: _TenantNames) -> Sequenc
 
 
 def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
-    """Faults for filled-in names that are no arguments of the operation, if the operation refuses unknown arguments."""
+    """Faults for names that are not arguments of the operation, if the operation refuses unknown arguments."""
     taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
     known = as_object(taken.get("properties")) or {}
     if taken.get("additionalProperties") is not False:

@@ -1,4 +1,4 @@
-"""Reasons for which clients do not see a tool: it is disabled, held for review, detached, or not there at all."""
+"""Reasons that clients do not see a tool: it is disabled, held for review, detached, or does not exist."""
 
 from gateway.catalog.primitives.queries import get_listed
 from gateway.catalog.snapshots.snapshots import load_offer
@@ -9,7 +9,7 @@ from gateway.errors import NotFound
 
 
 async def explain_absence(tenant: TenantId, catalog: CatalogContext, name: str) -> str:
-    """The reason for which no snapshot of the tenant contains a tool of this name.
+    """The reason that the tenant's snapshot contains no tool of this name.
 
     Raises:
         NotFound: the tenant has no such tool at all.

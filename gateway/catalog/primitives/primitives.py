@@ -152,9 +152,9 @@ async def remove_primitive(
 
 
 async def _publish(tenant: TenantId, catalog: CatalogContext, family: Family, names: Iterable[str]) -> None:
-    """Announce that these resources or templates were created, changed or removed; other families need no event.
+    """Publish the creation, change or removal of these resources or templates; other families need no event.
 
-    A removal is announced because a template may then provide the content of the removed URI.
+    A removal is published because a template may then provide the content of the removed URI.
     """
     for name in dict.fromkeys(names):
         if family is Family.RESOURCE:
@@ -237,7 +237,7 @@ def _succeed(current: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive
 
 
 def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive | None) -> Primitive:
-    """The primitive with the draft's members, and with the prepared definition and handler if they are new."""
+    """The primitive with the members of the draft, and with the prepared definition and handler if they changed."""
     if ready is not None:
         primitive = replace(
             primitive,

@@ -51,7 +51,7 @@ class Listed:
 
     @property
     def id(self) -> str:
-        """The id. The id of a Python primitive is made of its name; a built-in tool has its name as id."""
+        """The id. The id of a Python primitive is derived from its name; a built-in tool has its name as id."""
         return self.item.id if isinstance(self.item, Primitive) else self.item.operation or self.item.name
 
     @property

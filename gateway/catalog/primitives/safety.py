@@ -50,7 +50,7 @@ def settle_levels(primitives: Iterable[Primitive], imported: Levels) -> Sequence
 
 
 def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safety]:
-    """The level of each tool: that of `_count` if a level is declared, otherwise the highest level its calls reach."""
+    """The level of each tool: from `_count` if one is declared, otherwise the highest level that its calls reach."""
     levels = {
         name: _alone(tool, tools, imported) if tool.override is None else _count(tool, tool.override, imported)
         for name, tool in tools.items()

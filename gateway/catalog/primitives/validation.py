@@ -1,4 +1,4 @@
-"""Validation of a primitive by itself: its definition, its handler, and their consistency.
+"""Validation of a primitive without its catalog: its definition, its handler, and their consistency.
 
 The functions have no side effects and may take long, so callers run them in a thread, before any transaction.
 """
@@ -46,7 +46,9 @@ class PrimitiveDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPrimitive:
-    """A primitive that is valid by itself. `level` is the level of its handler, without the primitives it calls."""
+    """A valid primitive, not yet checked against the catalog. `level` is the level of its handler, without the
+    primitives it calls.
+    """
 
     family: Family
     name: str

@@ -43,7 +43,7 @@ class Composition:
     unlisted: Mapping[str, Tool]
     """Imported tools by name that an override hides: handlers may call them, clients may not."""
     renamed: Mapping[str, Renamed]
-    """Imported tools by old name. A name that another tool has now is left out."""
+    """Imported tools by old name, without names that another tool has now."""
     hidden_live: Sequence[HiddenLivePrimitive] = ()
     """Primitives of live sources whose names are taken in the tenant."""
     queried_live: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
@@ -59,7 +59,8 @@ def compose(
     aliases: Sequence[Alias] = (),
     offer: LiveOffer = NO_OFFER,
 ) -> Composition:
-    """Compose the enabled primitives; `with_queries`, or a live source that is exposed so, adds the query tools.
+    """Compose the enabled primitives; `with_queries`, or a live source that is exposed to queries, adds the query
+    tools.
 
     A Python primitive is hidden if the tenant has a primitive of the same name, even a disabled one. A primitive of a
     live source is hidden by any other of the same name, and by an old name that can still be called.
@@ -143,7 +144,7 @@ def index_operations(
 ) -> Mapping[str, Mapping[str, Tool]]:
     """Operations by source name, then by operationId, identity, tool name and old name, in this order of precedence.
 
-    An operationId that a document contains twice is left out, because the choice would be arbitrary.
+    An operationId that a document contains twice is dropped, because the choice would be arbitrary.
     """
     found: dict[str, dict[str, Tool]] = {}
     for old, one in (renamed or {}).items():

@@ -103,7 +103,7 @@ async def _complete(_: TenantId, found: Mapping[str, Credential]) -> Mapping[str
 
 
 class _CachedCredential(Generic[_Name, _Value]):
-    """Values by tenant and name: fresh for `_FRESH_S`, and in use for `_STALE_S` while the database is unreachable."""
+    """Values by tenant and name: fresh for `_FRESH_S`, and usable for `_STALE_S` while the database is unreachable."""
 
     def __init__(
         self,
@@ -164,5 +164,5 @@ def _age(read: tuple[float, object]) -> float:
 
 
 def _hurry(kept: tuple[float, object] | None) -> float | None:
-    """Deadline in seconds for PostgreSQL if a cached value is there as a fallback; None (no deadline) otherwise."""
+    """Deadline in seconds for PostgreSQL if a cached value can be used instead; otherwise None."""
     return PROMPT_S if kept is not None and _age(kept) <= _STALE_S else None

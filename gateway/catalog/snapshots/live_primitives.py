@@ -1,7 +1,7 @@
-"""Primitives of live sources in a snapshot: those that are present, accepted, and whose names are free.
+"""Primitives of live sources in a snapshot: those that are listed now, accepted, and have a free name.
 
-A name belongs to the oldest live source that remembers an accepted primitive of that name, even while that source is
-detached. So calls of a name never move to another source because a program stops.
+A name belongs to the oldest live source with an accepted primitive of that name, even while that source is detached. So
+a stopped program never moves the calls of a name to another source.
 """
 
 import hashlib

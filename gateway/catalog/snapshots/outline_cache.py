@@ -20,10 +20,10 @@ from gateway.store.sources import versions
 _CACHE_BYTES = 64 * 1024 * 1024
 
 _COPIES = 3
-"""An estimate of what the index of a live source takes, in sizes of its definitions."""
+"""The estimated memory of the index of a live source, as a multiple of the size of its definitions."""
 
 _Key = tuple[TenantId, SourceId, int | Queried]
-"""Tenant, source, and the version of its document; of a live source, the tools that one view shows."""
+"""Tenant, source, and the version of its document; for a live source, the tools that one view shows."""
 
 
 @dataclass(slots=True)

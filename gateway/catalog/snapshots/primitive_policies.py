@@ -23,18 +23,18 @@ class _Runs(msgspec.Struct):
 
 
 _ARGUMENTS_OF_OPERATIONS = ("/arguments",)
-"""The argument of `call_endpoint` that has those of the operation."""
+"""The argument of `call_endpoint` that contains the arguments of the operation."""
 _decode_runs = msgspec.json.Decoder(_Runs).decode
 _decode_fixed = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def policy_of(snapshot: Snapshot, item: Tool | Primitive, profile: str, uri: str | None = None) -> PrimitivePolicy:
-    """Return the policy of a primitive in a profile; `uri` is the one of a template that is read."""
+    """Return the policy of a primitive in a profile; for a template, `uri` is the URI that is read."""
     return find_policy(snapshot.policy, subject_of(snapshot, item, uri), profile)
 
 
 def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = None) -> PolicySubject:
-    """Return the facts that rules test; without rules, only those that the level needs."""
+    """Return the facts that rules test; without rules, only the facts for the safety level."""
     counted = item.level  # guard: counted-level
     found = PolicySubject(names=(), source="", level=counted, basis=_basis(item))
     if not snapshot.policy.rules and not snapshot.policy.recorded_arguments:
@@ -84,7 +84,7 @@ def _operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
 
 
 def _names(snapshot: Snapshot, item: Tool | Primitive) -> tuple[str, ...]:
-    """The names that rules may use; an old name too while calls can use it."""
+    """The names that rules can use, including an old name while calls can use it."""
     names = (item.name, item.identity) if isinstance(item, Tool) and item.identity else (item.name,)
     return (*names, *_old_names(snapshot, item))  # guard: policy-renamed
 

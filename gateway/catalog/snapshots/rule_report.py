@@ -37,7 +37,7 @@ def report_rules(snapshot: Snapshot, rules: Sequence[PolicyRule]) -> Sequence[Ru
 
 
 def _items(snapshot: Snapshot) -> Iterator[Tool | Primitive]:
-    """Yield everything that can be called, query-only and hidden operations included, each once."""
+    """Yield each callable primitive once, including query-only and hidden operations."""
     operations = (tool for by_key in snapshot.operations.values() for tool in by_key.values())
     remote = (tool for by_key in snapshot.queried_live.values() for tool in by_key.values())
     tools = {tool.name: tool for tool in (*operations, *remote, *snapshot.unlisted.values(), *snapshot.tools)}
@@ -82,7 +82,7 @@ def _decides(earlier: PolicyRule, rule: PolicyRule, subject: PolicySubject) -> b
 
 
 def _has_argument(items: Sequence[Tool | Primitive], pointer: str) -> bool:
-    """True if one of the tools declares the argument, or if that is not known."""
+    """True if one of the tools declares the argument, or if its schema permits unknown arguments."""
     name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~")
     if len(items) > _MOST_SCHEMAS or any(isinstance(item, Primitive) for item in items):
         return True

@@ -38,11 +38,11 @@ class Snapshot:
     code: int = 0
     """Generation of the Python primitives."""
     http_origins: frozenset[str] | None = None
-    """The only origins that declared `http` handlers may call; None allows all origins that the gateway may dial."""
+    """The only origins that declared `http` handlers may call; None permits all origins that egress control permits."""
     guardrails: tuple[Guardrail, ...] = ()
-    """In their order, those that are switched off included."""
+    """The guardrails in order, including disabled ones."""
     egress: AllowList = NOTHING
-    """Private upstreams that the operator lets this tenant reach."""
+    """Private upstreams that the operator permits for this tenant."""
     operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
     """Enabled operations of all sources, query-only sources included, by source name, then by each of their names."""
 
@@ -57,7 +57,7 @@ class Snapshot:
     old_names: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict[tuple[str, str], Sequence[str]])
     """Old names of an imported tool, by its source's name and its own. Rules that name them still apply."""
     live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
-    """The enabled live sources as declared; of their status only `can_subscribe`."""
+    """The enabled live sources as declared; their status contains only `can_subscribe`."""
 
     @property
     def order(self) -> tuple[int, int]:

@@ -48,7 +48,7 @@ class SourceDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A document and its form, which a compiled one no longer has, and the URL it was fetched from."""
+    """The bytes of a document, their form before compilation, and the URL from which they were fetched."""
 
     document: bytes = b""
     form: DocumentForm = PLAIN
@@ -57,7 +57,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedImport:
-    """A compiled import. The transaction checks and stores it."""
+    """A compiled import, which the transaction checks and stores."""
 
     draft: SourceDraft
     content: Content

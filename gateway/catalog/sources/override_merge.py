@@ -19,10 +19,10 @@ _MOST_WARNINGS = 50
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
-    """Tool names that are taken for the compiler: names that operations keep, by identity, and names of overrides.
+    """Tool names that the compiler treats as taken: names that operations keep, by identity, and names of overrides.
 
-    A name of an override has a key that is no identity. So no new tool gets the name, even while the override's
-    operation is missing.
+    The key of an override's name is not an identity, so no new tool gets the name, even while the override's operation
+    is missing.
     """
     kept: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
     found = await overrides.of_source(tenant, db, source)
@@ -31,7 +31,7 @@ async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefi
 
 
 async def wanted_names(tenant: TenantId, db: Db, *, but: str) -> Mapping[str, str]:
-    """The owner of each name that an override gives its tool, without overrides of the source `but`."""
+    """The owner of each name that an override assigns, without overrides of the source `but`."""
     found = await overrides.names(tenant, db)
     return {name: f"source:{source}" for name, source in found.items() if source != but}
 

@@ -1,4 +1,4 @@
-"""Worker processes that read and compile documents: two at once per replica, with tenants taking turns.
+"""Worker processes that read and compile documents: two at once per replica, shared fairly between tenants.
 
 Documents are untrusted, so only workers parse them. A worker receives one task, and inherits neither the environment
 nor open files. It has limits on memory and CPU time. It is killed when its time is over or its caller is cancelled.
@@ -42,7 +42,7 @@ CONCURRENT_WORKERS = 2
 
 _LONGEST_QUEUE = 16
 _PATIENCE_S = 90.0
-"""Longest wait for a worker, because each of the documents ahead may take up to 30 s."""
+"""Longest wait for a worker; each of the documents before it may take up to 30 s."""
 
 _CPU_GRACE_S = 5
 
@@ -57,14 +57,14 @@ class WorkerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledDocument:
-    """A compilation, and the document that was made of an archive or of a JSON string; None if it is the input."""
+    """A compilation, and the document from an archive or a JSON string; None if it is the input itself."""
 
     compilation: Compilation
     document: bytes | None = None
 
 
 class WorkerPool:
-    """Runs worker processes, a limited number at once; tenants take turns."""
+    """Runs a limited number of worker processes at once, shared fairly between tenants."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Watches: tenants declare which URL the gateway polls for which resource.
+"""Watches: URLs that the gateway polls for resources, declared by tenants.
 
 `gateway.jobs` polls, and calls `begin_poll` and `end_poll`. A replica that begins a poll holds a lease until a
 deadline. So one replica makes each poll, and if that replica dies, another one repeats the poll.

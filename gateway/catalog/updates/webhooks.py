@@ -87,7 +87,7 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
 async def rotate_webhook(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> tuple[Webhook, str]:
-    """Give a webhook a new secret, and return both. The previous secret stays valid for a day.
+    """Rotate the secret of a webhook; return the webhook and the new secret. The previous secret stays valid for a day.
 
     Raises:
         NotFound: the tenant has no such webhook.

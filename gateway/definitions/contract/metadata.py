@@ -85,11 +85,11 @@ def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
 
 
 GUARDRAILS_META = "gateway/guardrails"
-"""The mark of a guardrail. It is accepted in contents, because a handler may pass on marked contents of a resource."""
+"""The mark of a guardrail. It is accepted in contents, because a handler may return marked contents of a resource."""
 
 
 def read_meta(form: FieldReader) -> Mapping[str, object] | None:
-    """Read `_meta`, at most 16 KiB of JSON. The prefixes of the protocol and our own `gateway` are refused in keys."""
+    """Read `_meta`, at most 16 KiB of JSON. Keys with the prefixes of the protocol or of the gateway are refused."""
     meta = form.members("_meta")
     for key in meta or {}:
         found = _META_KEY.fullmatch(key)

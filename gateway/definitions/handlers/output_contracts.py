@@ -1,7 +1,7 @@
 """Checks of a declared handler's answers against the output contract of its primitive, before any call.
 
-A text with placeholders is open: faults in it are ignored, and a `json` tree with open texts is not checked. An answer
-refused here could not be valid for any arguments. Answers of `http` and `openapi` handlers are not checked.
+A text with placeholders is open: faults in it are ignored, and a `json` tree with open texts is not checked. A refused
+answer is invalid for all arguments. Answers of `http` and `openapi` handlers are not checked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,9 @@ def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handle
 
 
 def with_text(block: Mapping[str, object]) -> dict[str, object]:
-    """Return the block with each `text` as a text, also in inner objects: a placeholder may yield another type."""
+    """Return the block with each `text` converted to a string, also in inner objects, because a placeholder can yield
+    another type.
+    """
     found = dict(block)
     if "text" in found and not isinstance(found["text"], str):
         found["text"] = write_out(found["text"], RenderingBudget())
@@ -119,7 +121,7 @@ def _untyped(definition: Definition, answer: TemplateSpec, where: str) -> Sequen
 
 
 def _promised(definition: Definition, is_error: bool) -> ToolDefinition | None:
-    """Return the tool if the answer has to match its output schema; None without a schema, and for error answers."""
+    """Return the tool if its output schema applies to the answer; None without a schema, and for error answers."""
     if not isinstance(definition, ToolDefinition) or definition.output_schema is None or is_error:
         return None
     return definition

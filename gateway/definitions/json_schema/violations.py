@@ -42,7 +42,9 @@ def summarize_violations(
 ) -> tuple[Fault, ...]:
     """Return missing and wrong declared arguments, at most ten.
 
-    At most 20 arguments are checked. Violations within an argument are collected only if `is_told_whole`."""
+    At most 20 arguments are checked. Violations within an argument are collected only if `is_explained_whole` returns
+    True for it.
+    """
     members = as_object(instance) or {}
     found = [*_missing(schema, members)][:MOST_FAULTS]
     for fault in _wrong(schema, members, is_explained_whole):

@@ -1,7 +1,8 @@
-"""Selection of the arguments of a call that the audit trail records: kept, hashed or dropped.
+"""Selection of a call's arguments for the audit trail: kept, hashed or dropped.
 
-Names of arguments that are hashed or dropped are compared without letter case and invisible characters, because many
-readers of JSON take such names for equal. Named arguments are read first, so that others cannot use up the limits.
+Names of hashed and dropped arguments are compared without letter case and invisible characters, because many JSON
+parsers treat such names as equal. Arguments that a rule names are read first, so that other arguments cannot exhaust
+the limits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +14,9 @@ from gateway.definitions.policy.conditions import fold
 from gateway.domain.tenancy.policy import RecordingRule
 
 MOST_READ = 500
-"""Values of one call that are looked at."""
+"""Maximum number of values that are read from one call."""
 LONGEST_NAME = 128
-"""Characters of a member name; a member with a longer one is cut."""
+"""Maximum length of a member name; a member with a longer name is cut."""
 _DEEPEST = 32
 _ANY = "*"
 
@@ -31,7 +32,7 @@ class Treatment(Enum):
 
 
 class Selected(NamedTuple):
-    """A value at a path of member names and indexes; one that is kept or hashed has no members or elements."""
+    """A value at a path of member names and indexes. A kept or hashed value is a scalar or an empty container."""
 
     path: tuple[str, ...]
     treatment: Treatment
@@ -44,11 +45,11 @@ class _NameToken(NamedTuple):
 
 
 _Patterns: TypeAlias = Sequence[tuple[Treatment, Sequence[_NameToken]]]
-"""The rest of each pointer below the current value."""
+"""The remaining tokens of each pointer below the current value."""
 
 
 class ArgumentSelection:
-    """A rule with its pointers split; `unrecorded` are further pointers whose values are never recorded."""
+    """A compiled rule; the values at the pointers `unrecorded` are dropped, too."""
 
     def __init__(self, rule: RecordingRule, *, unrecorded: Sequence[str] = ()) -> None:
         kinds = (
@@ -59,7 +60,9 @@ class ArgumentSelection:
         self._patterns = [(kind, _split(pointer)) for kind, pointers in kinds for pointer in pointers]
 
     def select(self, arguments: Mapping[str, object]) -> Iterator[Selected]:
-        """Yield what the rule names of these arguments; the last one is cut at the root if not everything was read."""
+        """Yield the values that the rule selects. If the limit of values is reached, the last item is a cut at the
+        root.
+        """
         for number, found in enumerate(_walk(arguments, (), self._patterns, None)):
             if number >= MOST_READ:  # guard: recorded-arguments-read
                 yield Selected((), Treatment.CUT, None)
@@ -76,7 +79,9 @@ def _split(pointer: str) -> Sequence[_NameToken]:
 def _walk(
     value: object, path: tuple[str, ...], patterns: _Patterns, above: Treatment | None
 ) -> Iterator[Selected | None]:
-    """Yield once or more for each value that is read; None for one that is not recorded itself."""
+    """Yield at least one item for each value that is read, so that the caller can count them; None if it is not
+    recorded.
+    """
     ended = {treatment for treatment, tokens in patterns if not tokens} | {above}
     if Treatment.DROPPED in ended:
         yield Selected(path, Treatment.DROPPED, None)
@@ -108,7 +113,7 @@ def _walk(
 
 
 def _children(value: object, patterns: _Patterns, *, has_all: bool) -> Iterator[tuple[str, object]] | None:
-    """Members or elements that a pattern can select, named ones first; None for other values."""
+    """The members or elements that a pattern can select, exact names first; None if the value is not a container."""
     wanted = [tokens[0].name for _, tokens in patterns if tokens]
     has_all = has_all or _ANY in wanted
     if isinstance(value, dict):
@@ -139,7 +144,7 @@ def _fits(token: _NameToken, name: str, folded: str, *, is_exact: bool) -> bool:
 
 
 def _is_credential(name: str, value: object) -> bool:
-    """True if a value is never recorded because of its name."""
+    """True if the name is that of a credential, so that the value is never recorded."""
     if value is None or isinstance(value, bool) or not is_credential_name(name):
         return False
     return not (isinstance(value, int | float) and is_count(name))

@@ -58,13 +58,13 @@ def find_faults(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] =
 
 
 def _fault_of_pointer(pointer: str) -> str:
-    """Return why the argument at the pointer can never be recorded; empty if it can."""
+    """Return the reason that the argument at the pointer can never be recorded; empty if it can."""
     named = [name for name in pointer.split("/") if is_credential_name(name) and not is_count(name)]
     return f"{named[0]!r} is the name of a credential; credentials are always dropped" if named else ""
 
 
 def _fault_of(condition: ArgumentCondition) -> str:
-    """Return what is wrong with the value of a condition; empty if it suits the operator."""
+    """Return the fault of a condition's value; empty if the value fits the operator."""
     value, operator = condition.value, condition.operator
     if operator is ConditionOperator.IN:
         if not isinstance(value, tuple) or not value:

@@ -1,8 +1,8 @@
 """Conditions of policy rules on the arguments of a call: true, false, or not decidable.
 
-A missing argument, another type, an ambiguous name or a text that only resembles the value is not decidable. The
-caller of this module takes the stricter decision then, so neither a rule that protects nor one that relaxes can be
-bypassed by a form of the arguments that the rule's author did not expect.
+A condition is not decidable if its argument is missing, has another type or an ambiguous name, or only resembles the
+value. The caller of this module then takes the stricter decision. So an unexpected form of the arguments can bypass
+neither a restricting nor a relaxing rule.
 """
 
 import re
@@ -21,7 +21,7 @@ LONGEST_TEXT = 16_384
 """Characters of an argument that are folded or searched; a longer one is not decidable."""
 
 MOST_MEMBERS = 1000
-"""Members of an object, or elements of a list, that a condition looks at; more are not decidable."""
+"""Members of an object, or elements of a list, that a condition reads; more are not decidable."""
 
 Truth = bool | None
 """The outcome of a condition; None if it is not decidable."""
@@ -34,7 +34,7 @@ class Unclear(Exception):  # an outcome
 
 
 _MISSING = object()
-"""A missing argument; to every test but that of `exists` it is of another type, so it is not decidable."""
+"""A missing argument. Every test except `exists` treats it as another type, so it is not decidable."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _PATTERN_BYTES = 256 * 1024
 _LOOSE = frozenset({"M", "C", "Z"})
@@ -81,7 +81,9 @@ class CompiledCondition:
 
 
 def _member(members: dict[str, object], name: str, folded: str) -> object:
-    """Return the member; some readers of JSON ignore the case of names, so one that resembles it makes it unclear."""
+    """Return the member. Some JSON parsers ignore the case of names, so a second, similar name makes the member
+    unclear.
+    """
     if len(members) > MOST_MEMBERS:
         raise Unclear
     for key in members:
@@ -141,7 +143,7 @@ def _comparison(operator: ConditionOperator, limit: float) -> _Test:
 
 
 def _text_test(wanted: str, test: Callable[[str, str], bool]) -> _Test:
-    """Return a test that is true for the text itself, and not decidable for one that resembles such a text."""
+    """Return a test that is true for the exact text, and not decidable for a similar one."""
     folded = fold(wanted)
 
     def holds(value: object) -> Truth:

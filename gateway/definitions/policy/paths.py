@@ -1,4 +1,4 @@
-"""Containment of a path in a folder, by its text alone: no file system is asked, so links and mounts are unknown."""
+"""Containment of a path in a folder, judged by its text without file system access, so links and mounts are unknown."""
 
 import re
 import unicodedata
@@ -37,7 +37,7 @@ def is_inside(path: str, root: str) -> bool | None:
 
 
 def readings_of_uri(uri: str) -> Sequence[str]:
-    """Return the texts as which a receiver may read a URI that a caller chose, the URI itself included."""
+    """Return the possible readings of a caller's URI by a receiver, including the URI itself."""
     return tuple({form for text in _readings(uri) for form in (text, _resolve(text))})
 
 
@@ -54,7 +54,7 @@ def _resolve(uri: str) -> str:
 
 
 def _readings(path: str) -> Iterator[str]:
-    """Yield the texts as which a receiver may read the path."""
+    """Yield the possible readings of the path by a receiver."""
     for decoded in _decodings(path):
         for text in {decoded, unicodedata.normalize("NFKC", decoded)}:
             slashed = text.replace("\\", "/")
@@ -62,7 +62,7 @@ def _readings(path: str) -> Iterator[str]:
 
 
 def _decodings(path: str) -> Iterator[str]:
-    """Yield the path and its percent-decodings, until one changes nothing; an endless one ends with an unclear path."""
+    """Yield the path and its repeated percent-decodings until nothing changes; after too many, an unclear path."""
     for _ in range(_MOST_DECODINGS):
         yield path
         decoded = unquote(path, errors="surrogateescape")
@@ -82,7 +82,7 @@ def _is_unclear(text: str) -> bool:
 
 
 def _is_dots(segment: str) -> bool:
-    """True for `..` and what some systems read as it: with further dots, trailing spaces or a path parameter."""
+    """True for `..` and forms that some systems treat as `..`: further dots, trailing spaces, a path parameter."""
     bare = segment.partition(";")[0].strip(" ")
     return len(bare) > 1 and not bare.strip(". ")
 

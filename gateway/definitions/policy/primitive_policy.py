@@ -25,11 +25,11 @@ class PolicySubject:
     operation_names: Sequence[str] = ()
     operation_source: str = ""
     readings: Sequence[str] = ()
-    """The texts as which a URI may be read that the caller chose."""
+    """Possible readings of a URI from the caller."""
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
     """Arguments that an override fixes; they replace those of the caller."""
     unrecorded: Sequence[str] = ()
-    """Pointers to arguments that belong to another call, which has audit entries of its own."""
+    """Pointers to arguments that belong to another call with its own audit entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class ConditionalRule:
     conditions: tuple[CompiledCondition, ...]
 
     def holds(self, arguments: Mapping[str, object]) -> tuple[Truth, str]:
-        """Return the conjunction of the conditions, and the pointer of the first that is not decidable."""
+        """Return the conjunction of the conditions, and the pointer of the first undecidable one."""
         doubtful = "" if self.conditions else "/"
         for condition in self.conditions:
             found = condition.holds(arguments)
@@ -126,7 +126,7 @@ def _find_recorded(policy: Policy, subject: PolicySubject) -> ArgumentSelection 
 
 
 def _matches(rule: PolicyRule, subject: PolicySubject, profile: str) -> Truth:
-    """Return the match of the rule with the primitive, whatever the arguments; None if readings of the URI differ."""
+    """Return True if the rule matches the primitive, without its arguments; None if the readings of the URI differ."""
     if not _is_within(rule, subject, profile) or rule.source not in {None, subject.source}:
         return False
     if rule.tool is None or any(fnmatchcase(name, rule.tool) for name in subject.names):

@@ -22,7 +22,7 @@ _CONSTANTS: Mapping[str, object] = {
     "blank": Nothing.BLANK,
 }
 _LIST_FILTERS = frozenset(("compact", "concat", "map", "reverse", "sort", "split", "sum", "uniq", "where"))
-"""Filters of Liquid that an older release had."""
+"""Filters of Liquid that an older release supported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _REMOVED: Mapping[str, str] = {
     "for": _NO_LOOPS,
     "unless": "use 'if' with 'else', or the opposite comparison",
 }
-"""Tags of Liquid that an older release had, and what to write instead."""
+"""Tags of Liquid that an older release supported, with their replacement."""
 
 
 @dataclass(frozen=True, slots=True)

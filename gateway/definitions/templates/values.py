@@ -1,4 +1,5 @@
-"""Values in templates: output, comparison and member access. All values are JSON, `empty` or `blank`.
+"""Values in templates: output, comparison and member access. A value is JSON, or one of the constants `empty` and
+`blank`.
 
 Templates cannot access attributes of Python objects. A path is a lookup in a dictionary or a list, or one of the words
 `size`, `first` and `last`.

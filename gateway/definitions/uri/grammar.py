@@ -33,7 +33,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One `{…}`."""
+    """An expression `{…}`; `sign` is its operator, empty for simple expansion."""
 
     text: str
     sign: str

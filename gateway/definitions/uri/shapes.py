@@ -1,4 +1,4 @@
-"""Shapes of URI templates: templates of one shape match the same URIs."""
+"""Shapes of URI templates; templates of one shape match the same URIs."""
 
 import re
 

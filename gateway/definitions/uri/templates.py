@@ -1,6 +1,6 @@
 """URI templates (RFC 6570) that match URIs: one pass from left to right, with at most one result.
 
-RFC 6570 defines only expansion, which clients do; many templates would match a URI in several ways. `UriTemplate.parse`
+RFC 6570 defines only expansion, the task of clients; many templates match a URI in several ways. `UriTemplate.parse`
 refuses ambiguous templates. Other templates need no backtracking: a value in a simple expression contains no reserved
 character. The reasons for a parser of our own are in docs/decisions/0030.
 """
@@ -195,7 +195,7 @@ class _Maker:
         self._literal = ""
 
     def _check_boundary(self, before: str, name: str, expression: Expression) -> None:
-        """Refuse a variable whose start does not mark the end of the variable before it."""
+        """Refuse a variable without a delimiter between it and the previous variable."""
         self._refuse_greedy(expression, f"{{{name}}}/{{+{before}}}")
         separated = f"{{{before}}}/{_written('+' if expression.sign == '+' else '', [name])}"
         if not self._literal:

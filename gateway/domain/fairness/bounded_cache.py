@@ -1,6 +1,6 @@
 """A dictionary with a capacity, for the caches of one replica that all tenants share or that belong to one.
 
-`gateway.domain.fairness.fair_cache` is for a cache that a single tenant could fill at the cost of others.
+Use `gateway.domain.fairness.fair_cache` for a cache that a single tenant could fill.
 """
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""Address range that counts as one client, for limits by address: providers give each IPv6 client a whole /64."""
+"""Address range of one client, for limits by address: providers assign each IPv6 client a whole /64."""
 
 import ipaddress
 

@@ -44,7 +44,7 @@ OVERRIDES = frozenset(
 """Headers that replace the method or the target in some servers and frameworks, after the gateway has checked them."""
 
 METHOD_FIELD = "_method"
-"""The query or form field from which frameworks take the method."""
+"""The query or form field that frameworks read as the method."""
 
 
 def is_private(name: str) -> bool:

@@ -51,7 +51,7 @@ class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class Credential:
     """A stored secret; `username` is set only if the scheme uses one.
 
-    With `reference`, the secret is that of the named credential of this name.
+    With `reference`, the secret comes from the stored credential of this name.
     """
 
     value: str = field(repr=False)
@@ -74,7 +74,7 @@ class NamedCredential:
     name: str = ""
     delegation: Delegation | None = None
     digest: bytes | None = None
-    """The digest for connections; None: of the secret."""
+    """The digest that selects connections; None derives it from the secret."""
     reference: SecretReference | None = None
     """The place of the secret in an outside store; the secret is empty until it was read there."""
 

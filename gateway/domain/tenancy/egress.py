@@ -1,4 +1,4 @@
-"""Private upstreams that the operator lets one tenant reach."""
+"""Private upstreams that the operator permits for one tenant."""
 
 from dataclasses import dataclass
 

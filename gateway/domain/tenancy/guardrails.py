@@ -15,7 +15,7 @@ class GuardrailPhase(StrEnum):
     """Moment of a check."""
 
     CALL = "call"
-    """Before a call is prepared: its settled arguments."""
+    """Before a call is prepared: its arguments, validated and with defaults."""
     RESULT = "result"
     """Before the client receives a result: text, structured content, embedded resources."""
 
@@ -35,7 +35,7 @@ class GuardrailAction(StrEnum):
 
     BLOCK = "block"
     MARK = "mark"
-    """The result is marked for the client and its model; of results only."""
+    """The result is marked for the client and its model; for results only."""
     LOG = "log"
 
 
@@ -50,7 +50,7 @@ class HookSettings:
     credential: str
     timeout_ms: int = 1000
     is_fail_open: bool = False
-    """True: a call passes when the hook gives no valid answer; a finding otherwise."""
+    """True if a call passes without a valid response of the hook; otherwise this is a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

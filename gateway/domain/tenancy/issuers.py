@@ -1,4 +1,4 @@
-"""Issuers: the authorization servers whose access tokens a tenant accepts, and whom of their users it admits."""
+"""Issuers: the authorization servers whose access tokens a tenant accepts, and the rules that admit their users."""
 
 import hashlib
 import secrets
@@ -23,14 +23,14 @@ class IdentityClaims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionRule:
-    """Admits the people to whom every given condition applies; without a condition, all of the issuer's users."""
+    """Admits people who match every given condition; without a condition, all users of the issuer."""
 
     group: str | None = None
     scope: str | None = None
     """A scope of the access token."""
     subject: str | None = None
     profiles: tuple[str, ...] | None = None
-    """The profiles at which they are admitted; None: all."""
+    """The profiles at which they are admitted; None means all."""
 
     def admits(self, person: IdentityClaims, profile: str | None) -> bool:
         """True if the rule applies to a person at a profile; with None, at any profile."""
@@ -65,8 +65,8 @@ class SignInClient:
 class Issuer:
     """An authorization server whose access tokens a tenant accepts.
 
-    `url` is the issuer identifier (`iss`), `jwks_url` the place of its signing keys. `audiences` are accepted besides
-    the URL for which a token is used. A claim is a name, or a JSON Pointer into the claims.
+    `url` is the issuer identifier (`iss`), `jwks_url` the URL of its signing keys. `audiences` are accepted besides the
+    URL for which a token is used. A claim is a name, or a JSON Pointer into the claims.
     """
 
     id: IssuerId

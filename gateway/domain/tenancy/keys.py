@@ -21,7 +21,7 @@ PEPPER_PURPOSE = "pepper"
 """Purpose of the derived key under which the texts of API keys are digested."""
 
 LONGEST_OVERLAP_S = 30 * 86400
-"""Limit on the overlap of a rotation: a forgotten old secret ends within a month."""
+"""Limit on the overlap of a rotation, so that a forgotten old secret ends within a month."""
 
 KEY_PATTERN = "mcpg_[a-z]{2,12}_[0-9a-z]{20}_[A-Za-z0-9-]{43}[0-9a-f]{8}"
 """The form of a key, for secret scanners; docs/keys.md publishes it."""
@@ -63,7 +63,7 @@ class KeySecret:
 
     digest: bytes
     pepper: str | None = None
-    """The name of the secret key under which the text was digested; None: unknown."""
+    """The name of the secret key of the digest; None if unknown."""
     number: int = 1
     """Rises by one with each rotation."""
     ends_at: datetime | None = None
@@ -114,7 +114,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUse:
-    """A use of a key in one hour, and the form in which the used secret should be stored; None if it is stored so."""
+    """A use of a key in one hour, and the secret in its current form; None if it is stored in that form already."""
 
     key: KeyId
     hour: datetime

@@ -82,11 +82,11 @@ class PolicyRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingRule:
-    """The arguments that the audit trail contains of calls that match `tool` and `source`, by JSON Pointer.
+    """The arguments, by JSON Pointer, that the audit trail records of calls that match `tool` and `source`.
 
-    `tool` is a name or a shell pattern, as in `PolicyRule`, but never that of an operation behind a declared primitive,
-    because its arguments differ. A pointer includes everything below it; `*` is any member or element. `drop`
-    counts before `hash`, and `hash` before `keep`. Without `keep` and `hash`, nothing is recorded.
+    `tool` is a name or a shell pattern, as in `PolicyRule`. It does not match the operation of a declared primitive,
+    because its arguments differ. A pointer includes everything below it; `*` matches any member or element. `drop`
+    takes precedence over `hash`, and `hash` over `keep`. Without `keep` and `hash`, nothing is recorded.
     """
 
     tool: str | None = None
@@ -119,7 +119,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Decisions about the calls of one tenant, and its limits. The first rule that matches decides, else the level.
+    """Decisions about the calls of one tenant, and its limits. The first matching rule decides, otherwise the safety
+    level.
 
     The default decisions are those of a tenant without a stored policy, created before `PROTECTING` was the default.
     """
@@ -129,10 +130,12 @@ class Policy:
     dangerous: Decision = Decision.ALLOW
     limits: Limits = Limits()
     http_origins: tuple[str, ...] | None = None
-    """The only origins that declared `http` handlers may call, sorted; None: any that the gateway may connect to."""
+    """The only origins that declared `http` handlers may call, sorted; None permits all origins that egress control
+    permits.
+    """
     rules: tuple[PolicyRule, ...] = ()
     recorded_arguments: tuple[RecordingRule, ...] = ()
-    """The first rule that matches a call counts; without one, none of its arguments is recorded."""
+    """The first rule that matches a call applies; without one, no arguments are recorded."""
     version: int = 1
 
     def decision_for(self, safety: Safety) -> Decision:

@@ -10,7 +10,7 @@ from gateway.domain.tenancy.keys import Scope
 
 @dataclass(frozen=True, slots=True)
 class InboundToken:
-    """The access token with which a person signed in; only its own issuer ever receives it."""
+    """The access token with which a person signed in; only its own issuer may receive it."""
 
     issuer: IssuerId
     value: str = field(repr=False)
@@ -32,9 +32,9 @@ class Principal:
     is_person: bool = False
     """True for a person who signed in with an access token; `key` is then the person's id."""
     expires_at: datetime | None = field(default=None, compare=False)
-    """The end of the access token; None for a key, whose end may be moved."""
+    """The expiry of the access token; None for a key, because its expiry can change."""
     token: InboundToken | None = field(default=None, compare=False, repr=False)
-    """None for a key, and for a person who is not there: an approved call or a task goes on without the token."""
+    """None for a key, and for a call that continues after its person has left: an approved call or a task."""
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ class Principal:
         return f"user:{self.subject}" if self.is_person else f"key:{self.key}"
 
     def without_token(self) -> "Principal":
-        """Return the principal as handlers written in Python see it, so that none sends the access token anywhere."""
+        """Return the principal for handlers in Python, without the access token, so that they cannot send it."""
         return self if self.token is None else replace(self, token=None)  # guard: code-without-token
 
 

@@ -1,1 +1,1 @@
-"""Searches of untrusted texts: patterns of secrets, personal data and injected instructions, and what conceals them."""
+"""Searches of untrusted texts for secrets, personal data and injected instructions, even if they are disguised."""

@@ -1,4 +1,4 @@
-"""Checksums of card numbers (Luhn) and bank account numbers (IBAN, ISO 13616): they separate numbers from candidates.
+"""Checksums of card numbers (Luhn) and bank account numbers (IBAN, ISO 13616), which exclude other digit sequences.
 
 Both searches are linear in the text.
 """

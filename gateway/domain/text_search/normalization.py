@@ -1,9 +1,9 @@
-"""Views of a text in which patterns are searched: without disguises that cost little to undo.
+"""Normalised views of a text for pattern search, with cheap disguises removed.
 
-Undone are compatibility forms and look-alikes of Latin letters, accents, invisible characters, text in Unicode tags,
+These are compatibility forms and look-alikes of Latin letters, accents, invisible characters, text in Unicode tags,
 escapes (JSON, percent, HTML; three layers), and one layer of base64. Every step is linear: characters are replaced one
 by one, because `unicodedata.normalize` of a whole text takes quadratic time for many combining marks. The result is
-ASCII, with `?` for every other character: the engine of the patterns takes many times longer for other text.
+ASCII, with `?` for every other character, because the regex engine is many times slower for other text.
 """
 
 import re
@@ -17,7 +17,7 @@ _ROUNDS = 3
 _OTHER = "?"
 _DROPPED = frozenset({"Cf", "Mn", "Me"})
 _COMPOSED = 0x20000
-"""Code points from here on have no forms to undo, but for tags and selectors."""
+"""From this code point on, only tags and selectors have a replacement."""
 _SPECIAL = range(0xE0000, 0xE0200)
 _MOST_EXPANDED = 4
 _TAGS = range(0xE0020, 0xE007F)
@@ -51,7 +51,7 @@ _WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def views(text: str) -> Iterator[str]:
-    """The text, then the text that its escapes and its base64 conceal, each without disguised characters."""
+    """The text, and the texts decoded from its escapes and base64, each without disguised characters."""
     folded = fold(text)
     yield folded
     decoded = _unescape(folded)
@@ -79,9 +79,10 @@ def fold_spaced(text: str) -> str:
 
 
 def shorten_gaps(text: str, undo: Callable[[str], str]) -> str:
-    """The folded text with the ends of each long run of blanks or punctuation, so that two windows share a phrase.
+    """The folded text with long runs of blanks or punctuation shortened, so that a phrase fits into the overlap of two
+    windows.
 
-    It is read in parts, because a step over a whole text would hold the interpreter for too long.
+    The text is processed in parts, because one call over a whole text would hold the GIL for too long.
     """
     parts: list[str] = []
     rest = ""
@@ -120,7 +121,7 @@ def _unescape(text: str) -> str:
 
 
 def _unpack(text: str) -> Iterator[str]:
-    """The texts that are encoded in base64, in either alphabet; at the start, the run may lack its first characters."""
+    """The texts that are encoded in base64, in either alphabet; a run at the start may lack its first characters."""
     for found in _BASE64.finditer(text):
         encoded = found[0].rstrip("=").translate(_STANDARD)
         for skipped in range(4) if found.start() == 0 else (0,):

@@ -90,7 +90,7 @@ PATTERNS: Mapping[GuardrailCheck, Mapping[str, str]] = {
     GuardrailCheck.INJECTION: INJECTION,
 }
 OPTIONAL = frozenset({"ip-address"})
-"""Patterns that are used only by name, because they match much that is harmless."""
+"""Patterns that are used only by name, because they also match much harmless text."""
 
 
 def patterns_of(check: GuardrailCheck, chosen: tuple[str, ...]) -> tuple[str, ...]:

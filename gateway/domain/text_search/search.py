@@ -1,6 +1,6 @@
-"""Searches of one text for patterns, in overlapping windows, without the disguises that cost little to undo.
+"""Searches of one text for patterns, in overlapping windows of its normalised views.
 
-Callers bound the text. Every step is linear in it.
+Callers limit the size of the text; every step is linear in it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from gateway.domain.text_search.patterns import is_in, patterns_of
 
 WINDOW = 16 * 1024
 _OVERLAP = 1024
-"""Characters that two windows share: longer than a match of any pattern has to be, because gaps in it are shortened."""
+"""Overlap of two windows in characters; longer than any match, because gaps in a match are shortened."""
 _HIDDEN = "hidden-text"
 _VERIFIED = {"card": has_card, "iban": has_iban}
 

@@ -9,7 +9,7 @@ from gateway.domain.calls.approvals import Approval
 from gateway.domain.identifiers import DeliveryId, WebhookEndpointId
 
 TEST_KIND = "webhook_endpoint.test"
-"""Kind of the event that an admin sends on purpose; every endpoint receives it."""
+"""Kind of the test event that an admin can send; every endpoint receives it."""
 _MOST_WARNINGS = 20
 _LONGEST_TEXT = 500
 
@@ -37,8 +37,8 @@ class DeliveryState(StrEnum):
 class OutboundWebhook:
     """An endpoint of the tenant's own systems that receives signed events, without its secrets.
 
-    `retires_at` is the expiry of the secret before the last rotation. `failures` counts failed attempts in a row, the
-    first of them at `failing_since`; no attempt is made before `held_until`. `notice` is the reason why the gateway
+    `retires_at` is the expiry of the secret before the last rotation. `failures` counts consecutive failed attempts,
+    the first one at `failing_since`; no attempt is made before `held_until`. `notice` is the reason that the gateway
     disabled the endpoint or dropped events.
     """
 

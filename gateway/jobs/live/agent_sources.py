@@ -1,4 +1,5 @@
-"""Live sources of kind `agent` for the endpoint of providers: created by their first connection, offered to the loop.
+"""Live sources of kind `agent` for the endpoint of providers: created by their first connection, then held as
+attachments.
 
 Implements `gateway.web.providers.attachments.ProvidedAttachments`.
 """
@@ -34,12 +35,12 @@ _CHECKS = 2
 _CHECKS_WAITING = 400
 _WAIT_S = 60.0
 _TIME_PER_S = 0.2
-"""Processor time for the checks of one tenant, per second; twice `PATIENCE_S` at once."""
+"""CPU time per second for the checks of one tenant; the burst is twice `PATIENCE_S`."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _ANY = LiveSource(
     tenant=TenantId(""), id=LiveSourceId(""), name="", kind=LiveKind.AGENT, created_at=_EPOCH, updated_at=_EPOCH
 )
-"""A source without a prefix and patterns, as which definitions are checked."""
+"""A source without prefix and patterns, for the check of definitions."""
 
 
 class AgentSources:
@@ -68,10 +69,10 @@ class AgentSources:
         return source
 
     async def renew(self, source: LiveSource) -> LiveSource:
-        """Return the source as it is now, unless it is gone or attached elsewhere.
+        """Return the current source, unless it was removed or is attached elsewhere.
 
-        PostgreSQL decides: a replica may hold the lease only because it had ended, to withdraw the source. While
-        another one holds it, the program may be about to be recorded there, so the end of a lease is awaited.
+        PostgreSQL decides, because a replica can hold an expired lease only to withdraw the source. While another
+        replica holds the lease, it may be about to record the program, so this waits for the end of the lease.
         """
         key, until = SourceKey(source.tenant, source.id), time.monotonic() + LEASE_S
         while True:
@@ -87,7 +88,7 @@ class AgentSources:
             await anyio.sleep(_RECHECK_S)
 
     async def check(self, tenant: TenantId, primitives: Sequence[DiscoveredPrimitive]) -> Sequence[str | None]:
-        """Return the faults of definitions, by the rules of discoveries; costly checks of a tenant rest between.
+        """Return the faults of definitions, by the rules of discoveries; costly checks of a tenant are paced.
 
         Raises:
             LimitExceeded: the tenant's checks take too much processor time.
@@ -129,7 +130,7 @@ def _is_of_one_subject(current: LiveSource, earlier: LiveSource) -> bool:
 
 
 def _faults_of(primitives: Sequence[DiscoveredPrimitive]) -> tuple[Sequence[str | None], float]:
-    """Return the fault of each definition, and the processor time of the check."""
+    """Return the fault of each definition, and the CPU time of the check."""
     began = time.thread_time()
     reading = read_discovery(_ANY, Discovery(primitives=primitives), (), room=len(primitives))
     valid = {(one.family, one.remote) for one in reading.primitives}

@@ -1,7 +1,7 @@
-"""The attachments that this replica holds: taken by lease, opened with back-off, discovered again after changes.
+"""The attachments of this replica: acquired by lease, opened with back-off, rediscovered after changes.
 
-PostgreSQL has the declared sources and what was discovered; Redis has only the leases. What a crashed replica held is
-due again when its lease ends, and another replica attaches. Until then the source's primitives stay listed.
+PostgreSQL stores the declared sources and the discoveries; Redis stores only the leases. After a crash of a replica,
+its sources are due again when the leases end, and other replicas attach. Until then their primitives stay listed.
 """
 
 import time
@@ -34,7 +34,7 @@ _TAKEN_AT_ONCE = 50
 _ROUND_S = 1.0
 _REPAIR_S = 30.0
 _SETTLED_ROUNDS = 3
-"""Rounds without a fault of Redis before this replica takes leases that have ended."""
+"""Rounds without a Redis error before this replica takes expired leases."""
 _ATTACH_S = 15.0
 _FIRST_RETRY_S = 1.0
 _LAST_RETRY_S = 300.0
@@ -154,7 +154,7 @@ class LiveAttachments:
                 self._held.interrupt(key)
 
     async def _hold(self, key: SourceKey) -> None:
-        """Attach to a source whose lease was taken, until the attachment ends; then give up the lease."""
+        """Attach to a source under its lease until the attachment ends; then release the lease."""
         if key in self._scopes:
             return
         scope = self._scopes[key] = anyio.CancelScope()
@@ -220,7 +220,7 @@ class LiveAttachments:
 
     @contextmanager
     def _following(self, held: HeldAttachment, scope: anyio.CancelScope) -> Generator[None]:
-        """React to the source's reports while the block runs; cancel `scope` if the source has to be attached again."""
+        """Handle the source's reports while the block runs; cancel `scope` if the source has to be reattached."""
         following = anyio.CancelScope()
 
         async def follow() -> None:
@@ -262,7 +262,7 @@ class LiveAttachments:
             await self._release(key, None)
 
     async def _detach(self, key: SourceKey, attachment: str, end: AttachmentEnd) -> None:
-        """Record that an attachment ended, or that there was none: then only the failure."""
+        """Record the end of an attachment; if there was none, record only the failure."""
         tenant, source, catalog = key.tenant, key.source, self._catalog
         try:
             is_recorded = await records.record_detached(tenant, catalog, source, end, attachment=attachment)

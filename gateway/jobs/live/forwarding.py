@@ -1,7 +1,7 @@
 """Forwarding of requests to the replica that holds a live source's attachment.
 
-The client of a request stays at the replica that received it: progress, log messages and questions travel back. Both
-replicas notice within about 5 s if the other one has crashed.
+The client of a request stays at the replica that received it; progress, log messages and questions are sent back. Each
+replica detects a crash of the other one within about 5 s.
 """
 
 import asyncio
@@ -109,7 +109,7 @@ class _Incoming:
 
 
 class Forwarding:
-    """The forwarded requests of one replica, both ways; open it with `async with` while the bus is open."""
+    """The forwarded requests of one replica, outgoing and incoming; open it with `async with` while the bus is open."""
 
     def __init__(self, inboxes: ReplicaInboxes, replicas: LiveReplicas, serve: Serve, *, replica: str) -> None:
         self._inboxes = inboxes
@@ -164,7 +164,7 @@ class Forwarding:
     async def _converse(
         self, holder: str, messages: "asyncio.Queue[AnyMessage | None]", client: LiveClient
     ) -> Mapping[str, Any]:
-        """React to messages until the end; a question is open beside the wait, so that the end is noticed."""
+        """Handle messages until the end. A question is answered concurrently, so that the end is noticed."""
         asking: set[asyncio.Task[None]] = set()
         receiving = asyncio.ensure_future(messages.get())
         try:
@@ -213,7 +213,7 @@ class Forwarding:
             del self._outgoing[name]
 
     async def _send(self, replica: str, message: AnyMessage) -> None:
-        """Send a message; without Redis or with a full inbox it is lost, and the request ends by its time limit."""
+        """Send a message. Without Redis or with a full inbox it is lost, and the request ends at its time limit."""
         try:
             if not await self._inboxes.send(replica, encode(message)):
                 log.warning("inbox_full", replica=replica)
@@ -301,7 +301,7 @@ class Forwarding:
 
 
 async def _react(message: AnyMessage | None, client: LiveClient) -> Mapping[str, Any] | None:
-    """Pass one message on to the client; return the result, if this is the end."""
+    """Forward one message to the client; return the result if it is the last message."""
     match message:
         case None:
             raise LiveSourceDetached("the replica of the live source stopped before the result", retry_after_s=1.0)

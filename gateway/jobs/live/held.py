@@ -25,24 +25,26 @@ log = structlog.get_logger(__name__)
 
 _DISCOVER_S = 30.0
 _SETTLING_S = 0.25
-"""Time in which several reports count as one."""
+"""Debounce time: several reports within it are handled as one."""
 _RETRY_S = 2.0
 _SUBSCRIBE_S = 10.0
 _MOST_FAILURES = 4
-"""Discoveries that fail in a row before the source is attached again."""
+"""Number of consecutive failed discoveries after which the source is reattached."""
 _BURST = 10
 _PACE_S = 5.0
-"""Pause between discoveries after a burst: each that finds a change moves the tenant's revision and is recorded."""
+"""Pause between discoveries after a burst, because each one with a change advances the tenant's revision and is
+recorded.
+"""
 _LONGEST_URI = 2048
 _REST = 4
-"""Pause between two discoveries, as a multiple of the time that the first took: checking schemas is costly."""
+"""Pause between two discoveries, as a multiple of the first one's duration, because checking schemas is costly."""
 _MOST_UPDATES = 500
-"""Different URIs that wait to be published; further ones are dropped."""
+"""Maximum number of URIs that wait to be published; further ones are dropped."""
 _MOST_FOLLOWED = 200
 """Resources of one source to whose updates its attachment subscribes."""
 
 Record = Callable[["HeldAttachment", Discovery], Awaitable[bool]]
-"""Stores a discovery; False if the source was changed meanwhile, and has to be attached again."""
+"""Stores a discovery; False if the source was changed meanwhile and has to be reattached."""
 PublishUpdate = Callable[[LiveSource, str], Awaitable[None]]
 
 
@@ -55,12 +57,12 @@ class SourceReports:
     updates: set[str] = field(default_factory=set[str])
 
     def changed(self) -> None:
-        """Note that the list of primitives has changed."""
+        """Record that the list of primitives has changed."""
         self.has_changed = True
         self.has_news.set()
 
     def updated(self, uri: str) -> None:
-        """Note a changed resource, unless very many are noted already."""
+        """Record a changed resource, up to the limit."""
         if len(self.updates) < _MOST_UPDATES and len(uri) <= _LONGEST_URI:
             self.updates.add(uri)
             self.has_news.set()
@@ -112,7 +114,7 @@ class HeldAttachment:
         return found
 
     async def follow(self, record: Record, publish: PublishUpdate) -> None:
-        """React to reports until the source has to be attached again."""
+        """Handle reports until the source has to be reattached."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._subscribe)
             await self._follow(record, publish, group)
@@ -173,7 +175,7 @@ class _Renewed(Enum):
     DONE = auto()
     FAILED = auto()
     OUTDATED = auto()
-    """The source was changed meanwhile, and has to be attached again."""
+    """The source was changed meanwhile and has to be reattached."""
 
 
 class HeldAttachments:

@@ -55,7 +55,7 @@ class ForwardedError(msgspec.Struct, frozen=True, kw_only=True):
         return cls(code=error.code, message=error.message, capability=capability, retry_after_s=error.retry_after_s)
 
     def error(self) -> GatewayError:
-        """Return the error again; one of another kind becomes `LiveSourceFailed`."""
+        """Recreate the error; an error of another kind becomes `LiveSourceFailed`."""
         if self.capability:
             return CapabilityMissing(self.message, capability=self.capability)
         return _FORWARDED.get(self.code, LiveSourceFailed)(self.message, retry_after_s=self.retry_after_s)
@@ -64,7 +64,7 @@ class ForwardedError(msgspec.Struct, frozen=True, kw_only=True):
 class LiveMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A message about one request; `sender` is the replica that sends it.
 
-    JSON values travel as text, which keeps integers of any size; MessagePack has 64 bits.
+    JSON values are sent as text, because MessagePack limits integers to 64 bits.
     """
 
     request: str

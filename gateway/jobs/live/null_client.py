@@ -1,4 +1,4 @@
-"""The client of requests that the gateway itself sends to live sources: it receives nothing and answers nothing."""
+"""The client of requests that the gateway itself sends to live sources; it ignores messages and refuses questions."""
 
 from collections.abc import Mapping
 from typing import Any, Final

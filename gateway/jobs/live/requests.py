@@ -24,7 +24,7 @@ _ATTACH_S = 15.0
 
 
 class _OwnAttachment:
-    """An attachment of this replica that only runs requests: another replica holds the source and discovers it."""
+    """An attachment of this replica for requests only; the replica that holds the source discovers its primitives."""
 
     __slots__ = ("attachment", "fault", "is_ready", "scope", "used_at", "version")
 
@@ -109,7 +109,7 @@ class LiveRequester:
         return own.attachment
 
     async def _keep(self, key: SourceKey, source: LiveSource, own: _OwnAttachment) -> None:
-        """Keep an own attachment open until it ends, or is not used for five minutes."""
+        """Keep this replica's attachment open until it ends, or is unused for five minutes."""
         try:
             with own.scope:
                 async with self._attached(source) as attachment:

@@ -2,7 +2,7 @@
 
 References reach other files only by relative paths inside the archive. A referenced value of another file becomes a
 component if its kind allows it, so that cycles remain references. A value of any other kind, such as a path item, is
-inlined at the reference. Extensions (`x-…`) that contain references are left out.
+inlined at the reference. Extensions (`x-…`) that contain references are dropped.
 """
 
 import posixpath
@@ -284,7 +284,7 @@ class _Bundler:
         return None
 
     def _reach(self, location: BundleLocation) -> BundleLocation | _Detour | None:
-        """The position itself if it exists; else the reference found on its path, if there is one."""
+        """The position itself if it exists; otherwise the first reference on its path, if any."""
         node: object = self._files.tree(location.file)
         for index, token in enumerate(location.tokens):
             inner, is_there = find_step(node, token)

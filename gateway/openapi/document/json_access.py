@@ -15,7 +15,7 @@ _SHOWN_CHARACTERS = 120
 
 
 class Unusable(Exception):
-    """A part of a document, or a base URL, from which no request can be made; the message is the reported reason."""
+    """An unusable part of a document, or base URL; the message is the reported reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""Names of tools and their arguments: unique, with at most 64 of the characters `A-Z`, `a-z`, `0-9`, `_`, `.`, `-`."""
+"""Names of tools and their arguments: unique, at most 64 characters of `A-Z`, `a-z`, `0-9`, `_`, `.` and `-`."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ RESERVED = frozenset(
         "call_endpoint",
     )
 )
-"""Names of the query tools; no operation gets one of them as a new name."""
+"""Names of the query tools; no new tool of an operation gets one of them."""
 
 BODY = "body"
 
@@ -58,7 +58,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolName:
-    """The tool name of one operation, and the reason if it ends in a digest."""
+    """The tool name of one operation, and the reason if a digest was appended."""
 
     text: str
     reason: str | None = None
@@ -153,7 +153,7 @@ def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> 
 
 
 def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[str, ToolName]:
-    """Resolves remaining clashes, such as an operationId that equals a name with a digest, by a further digest."""
+    """Resolves remaining conflicts by a further digest, such as an operationId that equals a name with a digest."""
     taken = set(occupied)
     apart: dict[str, ToolName] = {}
     for identity in sorted(named):

@@ -121,7 +121,9 @@ class Parameters:
             raise _LeftOut(f"{unusable.reason}; the tool has no argument for it") from unusable
 
     def _check_described(self, name: str) -> None:
-        """Reports Authorization in Swagger 2.0 as left out; only OpenAPI 3 requires such headers to be ignored."""
+        """Reports a declared Authorization header in Swagger 2.0 as unsupported; OpenAPI 3 requires such headers to be
+        ignored.
+        """
         if self._dialect == (2, 0) and name.lower() == "authorization":
             raise _LeftOut(
                 f"the header {quote_text(name)} is set from stored credentials only; the tool has no argument for it"
@@ -227,7 +229,7 @@ def with_examples(translated: Translated, values: Sequence[object]) -> Translate
 
 
 class _LeftOut(Unusable):
-    """A parameter that is not offered; its operation is compiled without the parameter."""
+    """A parameter without an argument; its operation is compiled without the parameter."""
 
 
 def _identify(node: Object) -> tuple[str, Location]:

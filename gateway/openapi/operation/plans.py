@@ -37,7 +37,7 @@ class OperationParts:
 def fit_parameters(
     template: PathTemplate, parameters: Sequence[Parameter]
 ) -> tuple[Sequence[Parameter], Sequence[str]]:
-    """Move, add and leave out parameters according to the path template; also return the losses."""
+    """Move, add and drop parameters according to the path template; also return the losses."""
     kept: list[Parameter] = []
     unused: list[str] = []
     for parameter in parameters:
@@ -60,7 +60,7 @@ def _occurrences(parameter: Parameter, template: PathTemplate) -> list[Parameter
     """The parameter, once for each of its positions in the template.
 
     A path parameter becomes a query parameter for each query name whose value it fills. A path parameter without a
-    position in the template is left out.
+    position in the template is dropped.
     """
     location, name = parameter.key
     if location not in {Location.PATH, Location.QUERY} or (location is Location.PATH and name in template.placeholders):

@@ -134,6 +134,6 @@ def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Componen
 def _stubs(
     arguments: Sequence[Argument], included: Sequence[Component], left_out: Sequence[Component]
 ) -> dict[str, Schema]:
-    """Empty schemas in place of left-out schemas that an included one references."""
+    """Empty schemas that replace dropped schemas, so that references from included schemas stay valid."""
     linked = {link for part in parts(arguments, included) for link in part.links}
     return {part.name: {} for part in left_out if part.ref in linked}

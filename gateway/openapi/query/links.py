@@ -1,4 +1,4 @@
-"""The targets of local references in a document: named schemas, and the other parts that an outline stores."""
+"""The targets of local references in a document: named schemas, and other referenced parts, which an outline stores."""
 
 from collections.abc import Mapping, Sequence
 

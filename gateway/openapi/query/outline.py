@@ -88,7 +88,7 @@ class Outlined:
     operations: Sequence[Operation]
     """The selected operations of the document."""
     is_part: bool
-    """True if operations were left out; the outline then contains only schemas and tags that the selected ones use."""
+    """True if operations were excluded; the outline then contains only schemas and tags that the selected ones use."""
     callable_identities: Collection[str]
     base_url: str | None
     document_url: str | None

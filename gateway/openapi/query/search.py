@@ -155,7 +155,7 @@ def split_words(text: str) -> list[str]:
 
 
 def suggest(wanted: str, names: Iterable[str], *, most: int = 5) -> Sequence[str]:
-    """Return the names most similar to the wanted one, the nearest first; dissimilar names are left out."""
+    """Return the names most similar to the wanted one, the nearest first, without dissimilar names."""
     text = wanted[:_LONGEST_NAME].lower()
     grams = _trigrams(text)
     likeness: dict[str, float] = {}

@@ -1,7 +1,7 @@
 """The truncation of large query tool results: the largest parts are replaced by pointers to them.
 
-Sizes are bytes of the indented text. A part left out becomes `{"$cut": {"pointer"?, "bytes", "offset"?}}`. An `offset`
-is the number of the first member left out of an array or object. A cut text ends in a note with pointer and offset.
+Sizes are bytes of the indented text. A removed part becomes `{"$cut": {"pointer"?, "bytes", "offset"?}}`; `offset` is
+the index of the first removed member of an array or object. A truncated text ends in a note with pointer and offset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ LONGEST_POINTER = 4_000
 _STUB = 160
 """Bytes reserved for a `$cut` object, without its pointer."""
 _WHOLE_BYTES = 600
-"""Members of at most this many bytes are shown whole; if not all fit, the last ones are left out."""
+"""Members of at most this many bytes are shown completely; if not all fit, the last ones are removed."""
 _SPLIT = 1_500
 """A larger member is shown in part if at least this many bytes are available for it."""
 _LONGEST_NAME = 2_000
@@ -152,12 +152,12 @@ def _share(sizes: Sequence[int], room: int) -> int:
 
 
 def _room_of(position: _PartPosition) -> int:
-    """Upper bound on the bytes of the `$cut` object for the members left out."""
+    """Upper bound on the bytes of the `$cut` object for the removed members."""
     return _STUB + (measure(position.pointer) if len(position.pointer) <= LONGEST_POINTER else 0)
 
 
 def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, object] | None) -> object:
-    """The members shown, and the `$cut` object for the members left out, if there are any."""
+    """The shown members, and the `$cut` object for the removed ones, if any."""
     if as_list(value) is not None:
         return [*(member for _, member in shown), *([] if rest is None else [rest])]
     return dict(shown) | (rest or {})

@@ -1,6 +1,6 @@
 """The keywords of a schema that are listed, and their valid values.
 
-A keyword that is neither in this module nor in `translation` is left out, such as `example`, `discriminator`, `xml`,
+A keyword that is neither in this module nor in `translation` is dropped, such as `example`, `discriminator`, `xml`,
 `externalDocs`, `x-…`, identifiers and anchors.
 """
 

@@ -1,4 +1,4 @@
-"""The cost of a pattern: patterns are checked in linear time and bounded memory.
+"""The cost of a pattern; patterns are matched in linear time and bounded memory.
 
 A pattern that needs backtracking, compiles to more than 1 MiB or has more than 512 characters must not be used.
 """

@@ -1,7 +1,7 @@
 """The translation of a schema to JSON Schema 2020-12, for the requests of a caller or for responses.
 
-Properties of the other direction are left out. `nullable` and boolean exclusive bounds are translated. Invalid values
-of keywords are dropped with a warning. References become `#/$defs/NAME`; the caller adds the definitions.
+Properties of the other direction are omitted. `nullable` and boolean exclusive bounds are translated. Invalid values of
+keywords are dropped with a warning. References become `#/$defs/NAME`; the caller adds the definitions.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ _MAX_DEPTH = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """A translated schema, with its references, counts and losses."""
+    """A translated schema with its references, its counts, and the dropped constraints (`losses`)."""
 
     schema: Schema
     links: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class SchemaDialect:
     shows_examples: bool = True
     """True if examples are kept, to be checked and listed."""
     hidden: str = "readOnly"
-    """The keyword of properties that are left out, because they belong to the other direction."""
+    """The keyword of omitted properties, which belong to the other direction."""
 
 
 class Namer(Protocol):

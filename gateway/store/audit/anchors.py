@@ -1,8 +1,8 @@
 """The anchor of a tenant's audit trail: one sealed row that names the newest signature.
 
 The anchor is made with the tenant; each signing transaction moves the anchor to its last signature. The entry of each
-change, the tenant's creation included, names the signature that the anchor had then. So the removal of signatures
-shows in the anchor, and the removal of the anchor in the changes. If an older anchor is put back, the changes, running
+change, the tenant's creation included, names the signature that the anchor had then. So the removal of signatures shows
+in the anchor, and the removal of the anchor in the changes. If an older anchor is restored, the changes, running
 signers and the heads outside the database reveal this.
 """
 

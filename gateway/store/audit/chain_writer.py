@@ -31,7 +31,7 @@ class ChainWriter:
 
     @property
     def is_full(self) -> bool:
-        """True at 10,000 chains: the caller then starts new chains instead of remembering more ends."""
+        """True at 10,000 chains, when the caller starts new chains instead of storing more ends."""
         return len(self._ends) >= _MOST_CHAINS
 
     def rows(self, records: Iterable[CallRecord]) -> list[StoredRow]:

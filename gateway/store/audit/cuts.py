@@ -1,7 +1,7 @@
-"""Cut records: what retention removed from the beginning of a chain, signed with the tenant's export key.
+"""Cut records: the entries that retention removed from the beginning of a chain, signed with the tenant's export key.
 
-A record names the last removed entry and its MAC, so the next entry's predecessor is known, and the hash over the
-exported form of everything that the chain ever contained up to there. The records of one cut have the revision of the
+A record names the last removed entry with its MAC, which is the predecessor of the next entry. It also contains the
+hash over the exported form of all entries of the chain up to there. The records of one cut have the revision of the
 change `audit.cut`, whose entry contains a digest of their signatures.
 """
 
@@ -20,7 +20,7 @@ from gateway.store.audit.tables import audit_cuts
 from gateway.store.engine import Db
 
 ACTION = "audit.cut"
-"""The action of the change that a cut is."""
+"""The action of the change that removes entries."""
 
 _CUT = text("select cut_audit(:writer, :last)")
 

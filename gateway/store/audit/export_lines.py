@@ -1,8 +1,8 @@
 """Lines of an exported audit trail, as JSON, and the Ed25519 signatures over them.
 
-An export is a text of lines that anyone with the public key verifies; `gateway.cli.audit_verifier` does, without the
-gateway. A seal line signs all bytes before it, so no line has to be read before the signature over it is checked. The
-MACs in the lines stay as they are stored: they prove an entry to the holder of the secret keys only.
+An export is a text of lines that can be verified with the public key, without the gateway
+(`gateway.cli.audit_verifier`). A seal line signs all bytes before it, so a line can be verified before it is parsed.
+The MACs in the lines are copied; only a holder of the secret keys can verify them.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class ExportKey:
 
     @classmethod
     def of(cls, tenant: TenantId, cipher: EnvelopeCipher) -> tuple[Self, ...]:
-        """The keys of a tenant, one for each secret key; the first signs."""
+        """The keys of a tenant, one for each secret key; the first one signs."""
         derived = cipher.derive_all(f"audit exports of {tenant}")  # guard: export-key-of-the-tenant
         return tuple(cls(Ed25519PrivateKey.from_private_bytes(secret)) for secret in derived)
 
@@ -61,7 +61,7 @@ class VerifyKey:
 
     @property
     def id(self) -> str:
-        """A short name of the key, made from the public key."""
+        """A short name of the key, derived from the public key."""
         return hashlib.sha256(self.public).hexdigest()[:16]
 
 

@@ -72,7 +72,7 @@ def audit_id(at_us: int, suffix: str) -> AuditId:
 
 
 def storable(text: str) -> str:
-    """The text without characters that PostgreSQL cannot store: one such row would make its whole group fail."""
+    """The text without characters that PostgreSQL cannot store, because one such row would fail its whole group."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
 """Heads of audit trails in an append-only file: one line of JSON for each head.
 
-All replicas of a machine may share the file: each batch is one write at its end. An operator may make the file
-append-only (`chattr +a`), ship it, or rotate it away by renaming it.
+All replicas of a machine may share the file: each batch is one write at its end. An operator can make the file
+append-only (`chattr +a`), copy it to other machines, or rotate it by renaming.
 """
 
 import os

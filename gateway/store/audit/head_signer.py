@@ -2,8 +2,9 @@
 
 The signer takes no part in calls. A replica that crashes usually leaves the entries of a minute unsigned. A signer that
 sees the tenant for the first time signs them. All replicas add to one chain of signatures per tenant; the tenant's
-anchor (`audit_anchors`) names its end. A signer remembers the last signature that it made or found. If the database no
-longer has that signature, the signer continues from memory. So the gap stays in the chain, and `audit verify` finds it.
+anchor (`audit_anchors`) names its end. A signer stores in memory the last signature that it made or found. If the
+database no longer has that signature, the signer continues from memory. So the gap stays in the chain, and `audit
+verify` finds it.
 """
 
 from collections.abc import Sequence
@@ -73,8 +74,8 @@ class AuditSigner:
     async def sign(self) -> None:
         """Sign the ends of the chains of all tenants with new entries, and deliver the heads to outside stores.
 
-        The heads leave after every 1000 tenants. After an error, the tenants that were not signed are left for the
-        next round.
+        The heads are delivered after every 1000 tenants. After an error, the remaining tenants are signed in the next
+        round.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not respond.
@@ -113,9 +114,8 @@ class AuditSigner:
             log.exception("audit_not_signed")
 
     async def _sign(self, tenant: TenantId, ends: Ends) -> None:
-        """Sign the tenant's unsigned ends.
-
-        All ends count when this signer first sees the tenant; later those of this replica's chains and of the changes.
+        """Sign the tenant's unsigned ends: all ends when this signer first sees the tenant, later those of this
+        replica's chains and of the changes.
         """
         is_first = tenant not in self._known
         known = await self._outside.recall(tenant) if is_first else self._known[tenant]  # guard: audit-signer-recalls

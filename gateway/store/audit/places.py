@@ -1,9 +1,9 @@
-"""Places in an audit trail up to which a reader has followed it, and the entries behind them.
+"""Read positions in an audit trail, and the entries after them.
 
-A place is the last number read of each chain. Ids and times would not do: writers commit at different times, so an
-entry with an older id can become visible after newer ones were read, minutes later when it waited in Redis. Within a
-chain, numbers become visible in order and without gaps, because one connection, or the lock of the tenant's row,
-writes it. So an entry that commits late is always behind the place of its chain.
+A position is the last number read of each chain. Ids and times are not sufficient: writers commit at different times,
+so an entry with an older id can become visible after newer ones, even minutes later if it waited in Redis. Within a
+chain, numbers become visible in order and without gaps, because one connection writes it, or holders of the lock on the
+tenant's row. So a late entry is always after the position of its chain.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ _ENDS = text(f"""
 
 
 def _behind(order: str) -> TextClause:
-    """Entries behind a place, in this order."""
+    """Entries after a position, in this order."""
     return text(f"""
         with recursive {_WRITERS}
         select behind.id, behind.at from writers
@@ -66,20 +66,20 @@ async def ends(tenant: TenantId, db: Db) -> dict[str, int]:
 
 
 async def behind(tenant: TenantId, db: Db, places: Places, *, limit: int) -> Sequence[Link]:
-    """Entries behind the place; of each chain, the next ones without a gap."""
+    """Entries after the position; of each chain, the next ones without a gap."""
     named = {"tenant": tenant, "writers": list(places), "numbers": list(places.values()), "limit": limit}
     found = [row.id for row in await db.execute(_BEHIND, named)]
     return await entries.of_ids(tenant, db, found) if found else []
 
 
 async def oldest_behind(tenant: TenantId, db: Db, places: Places) -> datetime | None:
-    """Time of the oldest entry behind the place; None at the end of the trail."""
+    """Time of the oldest entry after the position; None at the end of the trail."""
     named = {"tenant": tenant, "writers": list(places), "numbers": list(places.values()), "limit": 1}
     return next((row.at for row in await db.execute(_OLDEST, named)), None)
 
 
 def after(places: Places, links: Sequence[Link]) -> dict[str, int]:
-    """The place behind these entries, of the chains that they extend."""
+    """The position after these entries, for the chains that they extend."""
     moved: dict[str, int] = {}
     for one in links:
         moved[one.row.writer] = max(one.row.seq, moved.get(one.row.writer, places.get(one.row.writer, 0)))
@@ -94,7 +94,7 @@ async def load(tenant: TenantId, db: Db, sink: AuditSinkId) -> dict[str, int]:
 
 
 async def save(tenant: TenantId, db: Db, sink: AuditSinkId, places: Places) -> None:
-    """Move the place of a sink in these chains."""
+    """Move the position of a sink in these chains."""
     if not places:
         return
     rows = [{"tenant_id": tenant, "sink_id": sink, "writer": writer, "seq": seq} for writer, seq in places.items()]

@@ -1,7 +1,7 @@
 """Refusals that are counted before they are written: failed sign-ins, and requests and calls beyond a limit.
 
 A flood of refused requests must not become a flood of rows. Equal refusals of one minute and replica become one entry
-with their number. A credential of no known key has no tenant, so it is only logged.
+with their number. A credential without a known key has no tenant, so it is only logged.
 """
 
 from collections.abc import Callable, Coroutine
@@ -53,7 +53,7 @@ class RefusalTally:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop, and write what was counted for at most 3 s."""
+        """Stop, and write the counted refusals for at most 3 s."""
         await self._tasks.close()
         with anyio.move_on_after(_CLOSE_S, shield=True):
             await self.flush()

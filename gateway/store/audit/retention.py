@@ -1,6 +1,6 @@
 """The retention that a tenant has set, and the old entries at the beginnings of its chains.
 
-Age is measured by the clock of the database, so a replica with a wrong clock removes nothing too early.
+Age is measured by the clock of the database, so a replica with a wrong clock removes no entry too early.
 """
 
 from collections.abc import Sequence
@@ -69,12 +69,12 @@ async def save(tenant: TenantId, db: Db, days: int | None) -> None:
 
 
 async def note_fault(tenant: TenantId, db: Db, fault: str | None) -> None:
-    """Store the reason for which the last cut left a chain alone."""
+    """Store the reason that the last cut skipped a chain."""
     await db.execute(update(audit_retention).where(audit_retention.c.tenant_id == tenant).values(fault=fault))
 
 
 async def old_chains(tenant: TenantId, db: Db, *, days: int) -> tuple[datetime, Sequence[str]]:
-    """The time before which entries are older than these days, and the writers whose first entry is, in order."""
+    """The time limit for a retention of these days, and the writers whose first entry is older, in order."""
     before = (await db.execute(select(func.now() - func.make_interval(0, 0, 0, days)))).scalar_one()
     rows = await db.execute(_OLD_CHAINS, {"tenant": tenant, "before": before})
     return before, [str(row.writer) for row in rows]

@@ -55,13 +55,13 @@ async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[s
 
 
 async def save(tenant: TenantId, db: Db, sink: TrailSink) -> None:
-    """Store the declaration of a sink with the next version; its failures are forgotten."""
+    """Store the declaration of a sink with the next version, and reset its failures."""
     changed = update(audit_sinks).where(audit_sinks.c.tenant_id == tenant, audit_sinks.c.id == sink.id)
     await db.execute(changed.values(**_declared(sink), failures=0, fault=None, version=audit_sinks.c.version + 1))
 
 
 async def note_delivery(tenant: TenantId, db: Db, sink: AuditSinkId, *, entries: int, at: datetime) -> None:
-    """Count delivered entries, and forget the failures before."""
+    """Count delivered entries, and reset the failures."""
     columns = audit_sinks.c
     changed = update(audit_sinks).where(columns.tenant_id == tenant, columns.id == sink)
     values = {"delivered": columns.delivered + entries, "delivered_at": at, "failures": 0, "fault": None}
@@ -69,7 +69,7 @@ async def note_delivery(tenant: TenantId, db: Db, sink: AuditSinkId, *, entries:
 
 
 async def note_failure(tenant: TenantId, db: Db, sink: AuditSinkId, fault: str) -> int:
-    """Count a failed delivery; return the number of failures in a row, 0 if the sink is gone."""
+    """Count a failed delivery; return the number of consecutive failures, 0 if the sink was removed."""
     columns = audit_sinks.c
     changed = update(audit_sinks).where(columns.tenant_id == tenant, columns.id == sink)
     done = await db.execute(changed.values(failures=columns.failures + 1, fault=fault).returning(columns.failures))
@@ -77,7 +77,7 @@ async def note_failure(tenant: TenantId, db: Db, sink: AuditSinkId, fault: str) 
 
 
 async def remove(tenant: TenantId, db: Db, sink: AuditSinkId) -> bool:
-    """Delete a sink and its place; True if it existed."""
+    """Delete a sink and its position; True if it existed."""
     gone = delete(audit_sinks).where(audit_sinks.c.tenant_id == tenant, audit_sinks.c.id == sink)
     return (await db.execute(gone.returning(audit_sinks.c.id))).one_or_none() is not None
 

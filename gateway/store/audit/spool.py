@@ -1,6 +1,7 @@
 """Spool of outcomes that wait for the database: their stored form, and the drain that writes them in order.
 
-Each entry keeps its id and time. So an entry that had reached the database, or is drained twice, still makes one row.
+Each entry keeps its id and time. So an entry that had reached the database, or is drained twice, still results in one
+row.
 """
 
 from collections.abc import AsyncGenerator, Sequence, Set
@@ -139,7 +140,7 @@ class SpoolDrain:
                 log.exception("audit_not_brought_back")
 
     async def _name(self) -> None:
-        """Give the spool the installation of this database."""
+        """Set the installation of this database in the spool."""
         if self._is_named:
             return
         async with self._connected() as connection:

@@ -14,9 +14,9 @@ class UnsignedTenants:
         self._ends: dict[TenantId, Ends] = {}
 
     def note(self, tenant: TenantId, writer: str, end: End | None = None) -> None:
-        """Note that the writer has extended the tenant's chain, and the chain's end if it is known.
+        """Record that the writer has extended the tenant's chain, with the chain's end if it is known.
 
-        A noted end is signed even if its entry is deleted from the database before that.
+        A recorded end is signed even if its entry is deleted from the database before.
         """
         ends = self._ends.get(tenant)
         if ends is None:

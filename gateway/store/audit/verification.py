@@ -66,7 +66,7 @@ class _Walked:
         self.head = mac
 
     def begin_behind(self, one: Cut, *, is_signed: bool) -> None:
-        """Continue behind removed entries, with a fault if the record is forged or does not continue the last one."""
+        """Continue after removed entries, with a fault if the record is forged or does not continue the last one."""
         if not is_signed:  # guard: cut-signed
             self.report(ChainFaultKind.CHANGED, one.row.last)
         if one.row.first != self.cut + 1:  # guard: cut-continues
@@ -145,7 +145,7 @@ class TrailCheck:
                 self.signed[row.number] = one.mac
 
     def follow_cuts(self, removed: Iterable[Cut]) -> None:
-        """Begin chains behind what retention removed; before the entries that were read after these records."""
+        """Begin chains after the removed entries; call it before the entries that were read after these records."""
         for one in removed:
             self._chain(one.row.writer).begin_behind(one, is_signed=one.is_signed_by(self._cut_keys))
             self._batches.setdefault(one.row.revision, bytearray()).extend(one.signature)
@@ -240,14 +240,14 @@ class TrailCheck:
 
 
 def is_authentic(keys: TrailKeys, one: Link, previous: bytes | None) -> bool:
-    """True if a holder of the keys wrote the entry behind the one with the MAC `previous`."""
+    """True if a holder of the keys wrote the entry that follows the one with the MAC `previous`."""
     if previous is None:
         return False
     return _Keys(keys.chain).fit(one.mac, partial(link, previous=previous, row=one.row))
 
 
 class _Keys:
-    """The keys that may have made a MAC, the most likely first."""
+    """The possible keys of a MAC, the most likely first."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self._keys = list(keys)

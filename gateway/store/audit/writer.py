@@ -5,8 +5,8 @@ concurrent, a group waits 1 ms for more entries, so that more entries share the 
 round trip, with a prepared statement on a permanent connection. After any failure the connection and the chains are
 new, so an entry that may have been stored cannot collide with later entries.
 
-While PostgreSQL is unreachable, outcomes go to the spool, if there is one, and their callers get their responses.
-Intents are refused, so that the calls they announce do not happen.
+While PostgreSQL is unreachable, outcomes go to the spool, if there is one, and the callers receive their responses.
+Intents are refused, so that their calls do not run.
 """
 
 import asyncio
@@ -203,7 +203,7 @@ class AuditWriter:
         return time.monotonic() < self._backs_off_until or not self._silence.may_ask()
 
     def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
-        """Note a failure: a broken connection may be replaced at once, an unreachable database causes a back-off."""
+        """Record a failure: a broken connection is replaced at once, an unreachable database causes a back-off."""
         if isinstance(error, TimeoutError):
             self._silence.note()
             return

@@ -84,7 +84,7 @@ async def credential_identity(tenant: TenantId, db: Db, use: CredentialUse) -> b
 
 
 async def lock(tenant: TenantId, db: Db) -> None:
-    """Let no other transaction create an approval of this tenant until this one ends."""
+    """Block other transactions from creating an approval of this tenant until this one ends."""
     await db.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"approvals {tenant}", 0))))
 
 
@@ -252,20 +252,20 @@ async def take_over(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim
 
 
 async def park(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, lease: timedelta) -> bool:
-    """Keep a run for the next round of its call; a claim that is not parked cannot be taken over."""
+    """Keep a run for the next round of its call; only a parked claim can be taken over."""
     leased_until = func.now() + lease
     return await _move(tenant, db, approval, *_is_claimed(claim), claim=_parked(claim), leased_until=leased_until)
 
 
 async def renew(tenant: TenantId, db: Db, claims: Collection[str], *, lease: timedelta) -> None:
-    """Extend the leases of running approvals that hold these claims, unless a lease is past."""
+    """Extend the leases of running approvals that hold these claims, unless a lease has expired."""
     is_held = (_columns.tenant_id == tenant, _columns.claim.in_(claims), _columns.leased_until > func.now())
     is_running = _columns.state == ApprovalState.RUNNING.value
     await db.execute(update(approvals).where(*is_held, is_running).values(leased_until=func.now() + lease))
 
 
 async def finish(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, outcome: str) -> bool:
-    """Store the outcome of a run; False if its lease was past, so that its outcome is stored as unknown."""
+    """Store the outcome of a run; False if its lease has expired, so that the outcome is stored as unknown."""
     done = ApprovalState.DONE.value
     return await _move(tenant, db, approval, *_is_claimed(claim), state=done, outcome=outcome, ended_at=func.now())
 
@@ -279,7 +279,7 @@ async def supersede(tenant: TenantId, db: Db, approval: ApprovalId) -> bool:
 async def end_overdue(
     tenant: TenantId, db: Db, *, limit: int, fingerprint: bytes | None = None
 ) -> Sequence[ApprovalId]:
-    """End approvals whose time is past: open ones expire, and the outcome of running ones becomes unknown.
+    """End overdue approvals: open ones expire, and the outcome of running ones becomes unknown.
 
     At most `limit` at once; with a fingerprint, only that one.
     """
@@ -349,7 +349,7 @@ def _parked(claim: str) -> str:
 async def _move(
     tenant: TenantId, db: Db, approval: ApprovalId, *conditions: ColumnElement[bool], **values: object
 ) -> bool:
-    """Change an approval by one conditional update; True if the conditions held."""
+    """Change an approval by one conditional update; True if the conditions were true."""
     changed = update(approvals).where(*_is(tenant, approval), *conditions)
     counted = changed.values(**values, version=_columns.version + 1).returning(_columns.id)
     return (await db.execute(counted)).one_or_none() is not None

@@ -122,12 +122,12 @@ async def usage(tenant: TenantId, db: Db, *, subject: str) -> TaskUsage:
 
 
 async def begin(tenant: TenantId, db: Db, task: TaskId, *, holder: str) -> bool:
-    """Record that the call may have effects from now on; False if the holder has no lease any more."""
+    """Record that the call may have effects from now on; False if the holder has lost the lease."""
     return await _change(tenant, db, task, *_is_held(holder), values={"has_begun": True}) is not None
 
 
 async def lease(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: timedelta) -> datetime | None:
-    """Extend the holder's lease, and return its end; None if the holder has no lease any more."""
+    """Extend the holder's lease, and return its end; None if the holder has lost the lease."""
     return await _change(tenant, db, task, *_is_held(holder), values={"leased_until": func.now() + until})
 
 
@@ -138,12 +138,12 @@ async def take(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: ti
 
 
 async def postpone(tenant: TenantId, db: Db, task: TaskId, *, holder: str, to: timedelta) -> datetime | None:
-    """Give up the holder's lease, so that any replica runs the task at that time."""
+    """Release the holder's lease, so that any replica runs the task at that time."""
     return await _change(tenant, db, task, *_is_held(holder), values={"holder": "", "leased_until": func.now() + to})
 
 
 async def park(tenant: TenantId, db: Db, task: TaskId, *, holder: str, rounds: bytes) -> bool:
-    """End a round with open questions; False if the holder has no lease any more."""
+    """End a round with open questions; False if the holder has lost the lease."""
     values = {"state": TaskState.INPUT_REQUIRED.value, "holder": "", "has_begun": False, "rounds": rounds, **_touched()}
     return await _change(tenant, db, task, *_is_held(holder), values=values) is not None
 
@@ -160,7 +160,7 @@ async def end(tenant: TenantId, db: Db, task: TaskId, *, state: TaskState, messa
 
 
 async def remove_expired(tenant: TenantId, db: Db, task: TaskId) -> bool:
-    """Delete a task whose time has ended; True if it is gone."""
+    """Delete an expired task; True if it was deleted."""
     gone = delete(tasks).where(*_is(tenant, task), tasks.c.expires_at <= func.now())
     await db.execute(gone)
     left = select(func.count()).select_from(tasks).where(*_is(tenant, task))
@@ -203,7 +203,7 @@ def _members(task: NewTask) -> dict[str, Any]:
 async def _change(
     tenant: TenantId, db: Db, task: TaskId, *conditions: ColumnElement[bool], values: Mapping[str, Any]
 ) -> datetime | None:
-    """Change a task on these conditions; the end of its lease, or None if they do not hold."""
+    """Change a task on these conditions; return the end of its lease, or None if they are not met."""
     changed = update(tasks).where(*_is(tenant, task), tasks.c.expires_at > func.now(), *conditions)
     found = await db.execute(changed.values(**values).returning(tasks.c.leased_until))
     row = found.one_or_none()

@@ -1,8 +1,7 @@
 """Circuit breaker for a PostgreSQL server that hangs: it is reachable, but does not respond.
 
-A server that refuses is noticed at once; a server that hangs costs each caller its whole deadline. So a timeout opens
-the breaker of the replica, and callers with a fallback send no requests for 3 s. Then one of these callers probes the
-server.
+A refusal is detected at once, but a hanging server costs each caller its whole deadline. So a timeout opens the breaker
+of the replica, and callers with a fallback send no requests for 3 s. Then one of these callers probes the server.
 """
 
 import asyncio
@@ -28,8 +27,8 @@ class DatabaseBreaker:
     def may_ask(self) -> bool:
         """True if a request may be sent.
 
-        After the open period, one caller gets True and probes the server. The others get False until the probe has a
-        response, or for another open period.
+        After the open period, one caller receives True and probes the server. The others receive False until the probe
+        has a response, or for another open period.
         """
         now = time.monotonic()
         if self._until is None:

@@ -31,7 +31,7 @@ RETRY_S = 2.0
 
 
 def translate(error: Exception) -> GatewayError | None:
-    """The gateway's error for a driver's error; None for others, which are mistakes in this code and stay visible."""
+    """The gateway's error for a driver's error; None for others, which are bugs and must not be hidden."""
     state = _state(error)
     if state == _UNIQUE:
         return NameTaken("The name is already in use.")
@@ -57,7 +57,9 @@ def translate_connecting(error: Exception) -> GatewayError:
         return DatabaseUnavailable(f"The database is not migrated ({error}): run `gateway migrate`.")
     if state in _WRONG_LOGIN:
         return DatabaseUnavailable(f"PostgreSQL refused the connection: {error}")
-    if isinstance(error, ssl.SSLError):  # before ValueError: the error for an untrusted certificate is one
+    if isinstance(
+        error, ssl.SSLError
+    ):  # checked before ValueError, because the error for an untrusted certificate is a ValueError
         return DatabaseUnavailable(f"PostgreSQL's certificate is not trusted, or TLS failed otherwise: {error}.")
     if isinstance(error, (asyncpg.ClientConfigurationError, ValueError, TypeError)):
         return BrokenSetting("The database URL cannot be read: postgresql://user:password@host:port/database.")
@@ -72,7 +74,7 @@ def see_our_errors(engine: AsyncEngine) -> None:
 def _replace(context: ExceptionContext) -> GatewayError | None:
     error = context.original_exception
     if context.is_pre_ping or not isinstance(error, Exception):
-        return None  # the pool handles its own pings; a cancellation stays a cancellation
+        return None  # the pool handles errors of its own pings, and a cancellation is not translated
     return translate(error) or (_away() if context.is_disconnect else None)
 
 

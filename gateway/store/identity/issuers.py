@@ -26,7 +26,7 @@ _FIND = select(_EACH.c.slug, _EACH.c.tenant_id, _EACH.c.issuer).select_from(_WAN
 
 
 async def find(db: Db, wanted: Collection[str]) -> Mapping[str, TenantIssuers]:
-    """The enabled issuers of the tenants of these slugs, where a tenant has any; sees past row-level security."""
+    """The enabled issuers of the tenants with these slugs; bypasses row-level security."""
     found: dict[tuple[str, str], list[Issuer]] = defaultdict(list)
     for row in (await db.execute(_FIND, {"wanted": list(wanted)})).mappings():
         found[row["slug"], row["tenant_id"]].append(msgspec.convert(row["issuer"], Issuer))
@@ -68,7 +68,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def save(tenant: TenantId, db: Db, issuer: Issuer) -> None:
-    """Store an issuer under the version that it contains. Its people have to be admitted again.
+    """Store an issuer under the version that it contains. Its people must be admitted again.
 
     Raises:
         NotFound: the tenant has no such issuer.

@@ -24,7 +24,7 @@ _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
 
 
 async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
-    """The existing keys among these ids, each with its tenant's slug; sees past row-level security."""
+    """The existing keys among these ids, each with its tenant's slug; bypasses row-level security."""
     rows = await db.execute(_FIND, {"wanted": list(wanted)})
     return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
 
@@ -124,7 +124,7 @@ async def note_use(tenant: TenantId, db: Db, hour: datetime, used: Collection[Ke
 
 
 async def renew_secret(tenant: TenantId, db: Db, key: KeyId, before: KeySecret, after: KeySecret) -> bool:
-    """Store a secret in another form, unless it was replaced since it was read; the key keeps its version."""
+    """Store a renewed secret, unless it was replaced since it was read; the key keeps its version."""
     for prefix in ("", "former_"):
         number = keys.c[f"{prefix or 'secret_'}number"]
         is_it = (keys.c.tenant_id == tenant, keys.c.id == key, number == before.number)

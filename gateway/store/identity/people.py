@@ -17,9 +17,9 @@ from gateway.store.pagination import select_page
 
 
 async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
-    """Store a person, or the later end of one who is stored; return the stored person.
+    """Store a person, or update the end of a stored person; return the stored person.
 
-    The issuer must exist; its removal meanwhile is an error of the database.
+    If the issuer was removed meanwhile, the database raises an error.
     """
     new = insert_into(keys).values(
         tenant_id=tenant,
@@ -62,14 +62,14 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def forget_ended(tenant: TenantId, db: Db, *, now: datetime, kept: timedelta) -> int:
-    """Delete people whose last token ended longer ago than `kept`, but none who is denied; return their number."""
+    """Delete people whose last token ended longer ago than `kept`, except denied ones; return their number."""
     is_over = (keys.c.issuer_id.is_not(None), keys.c.revoked_at.is_(None), keys.c.expires_at < now - kept)
     gone = await db.execute(delete(keys).where(keys.c.tenant_id == tenant, *is_over).returning(keys.c.id))
     return len(gone.all())
 
 
 async def set_denied(tenant: TenantId, db: Db, person: KeyId, *, at: datetime | None) -> Key:
-    """Deny a person from this time on, or admit the person again with None; sessions of the old version end.
+    """Deny a person from this time on; None allows the person again. Sessions of the old version end.
 
     Raises:
         NotFound: the tenant has no such person.

@@ -65,7 +65,7 @@ async def replace_some(
 
 
 async def hide(tenant: TenantId, db: Db, source: LiveSourceId) -> int:
-    """Mark the primitives of a live source as absent; return the number of those that clients saw."""
+    """Mark the primitives of a live source as absent; return the number of visible ones."""
     before = select(func.count()).where(*_of(tenant, source), live_primitives.c.is_present, _is_accepted())
     seen = int((await db.execute(before)).scalar_one())
     await db.execute(update(live_primitives).where(*_of(tenant, source)).values(is_present=False))

@@ -66,7 +66,7 @@ async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[s
 
 
 async def all_enabled(db: Db) -> Sequence[tuple[TenantId, LiveSourceId, LiveKind]]:
-    """The enabled live sources of all tenants; the query sees past row-level security."""
+    """The enabled live sources of all tenants; the query bypasses row-level security."""
     rows = await db.execute(select(_ALL.c.tenant_id, _ALL.c.id, _ALL.c.kind))
     return [(TenantId(tenant), LiveSourceId(source), LiveKind(kind)) for tenant, source, kind in rows]
 
@@ -86,7 +86,7 @@ async def save(source: LiveSource, db: Db) -> None:
 
 
 async def report(tenant: TenantId, db: Db, source: LiveSourceId, status: LiveStatus) -> None:
-    """Store the status of an attachment; the version stays."""
+    """Store the status of an attachment; the version is unchanged."""
     is_it = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
     await db.execute(update(live_sources).where(*is_it).values(**_reported(status)))
 

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 KIND = "webhook-endpoint"
 LIFETIME = timedelta(hours=24)
-"""Time for which a delivery is tried."""
+"""Time after which a delivery is no longer attempted."""
 RETENTION = timedelta(days=7)
 """Time after which a delivery that ended is deleted."""
 MOST_QUEUED = 10_000
@@ -38,7 +38,7 @@ _DROPPED = f"too many deliveries wait (limit {MOST_QUEUED}), so later events wer
 
 
 async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, object]) -> int:
-    """Write one delivery of an event for each enabled endpoint that wants its kind; return their number.
+    """Write one delivery of an event for each enabled endpoint with its kind; return their number.
 
     The deliveries commit or roll back with the caller's transaction. An endpoint with a full queue gets a notice
     instead.
@@ -95,7 +95,7 @@ async def insert(tenant: TenantId, db: Db, delivery: OutboundDelivery) -> None:
 
 
 async def is_full(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:
-    """True if the endpoint has as many pending deliveries as it may have."""
+    """True if the endpoint has reached the limit of pending deliveries."""
     return (await _count_pending(tenant, db, [endpoint])).get(endpoint, 0) >= MOST_QUEUED
 
 

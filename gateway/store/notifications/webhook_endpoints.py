@@ -82,7 +82,7 @@ async def open_secrets(
 
 
 async def save(tenant: TenantId, db: Db, endpoint: OutboundWebhook) -> None:
-    """Store an endpoint under the version that it contains; its secrets stay.
+    """Store an endpoint under the version that it contains; its secrets are unchanged.
 
     Raises:
         NotFound: the tenant has no such endpoint.
