@@ -160,7 +160,7 @@ class Gateway:
             DuplicateToolError: a tool of this name is already registered for one of the tenants, or each of `tenants`
                 has its own tool of this name. Existing tools are unchanged.
             NameTaken: the name belongs to one of the gateway's own tools.
-            Unavailable: the tenants' catalogs cannot be read now; nothing was registered.
+            Unavailable: the tenants' catalogs cannot be read; nothing was registered.
         """
         named = cast(ToolShape, _named("name", name, definition, ToolValidationError))
         return self._register(ExtraTool(definition=named, handler=handler, safety=safety, tenants=tenants))
@@ -320,10 +320,9 @@ class Gateway:
 
     @property
     def hidden(self) -> Sequence[OwnedName]:
-        """The tenants' own names that hide primitives registered here, from the last lookup.
+        """The tenants' names that hide primitives of this gateway, from the last lookup.
 
-        They are looked up at each start and after each registration while the gateway serves. Empty before the first
-        start.
+        A lookup runs at each start, and after each registration while the gateway serves. Empty before the first start.
         """
         return self._code.hidden
 

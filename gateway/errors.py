@@ -18,7 +18,7 @@
     │   └── NotYetSupported          part of the contract that this version refuses
     ├── Unauthenticated              no credential, or one that is unknown, expired or revoked
     ├── Forbidden                    a known caller without the permission
-    ├── NotFound                     it does not exist or belongs to another tenant; the caller cannot distinguish
+    ├── NotFound                     it does not exist, or belongs to another tenant
     ├── Conflict
     │   ├── NameTaken                the name belongs to another primitive or object
     │   │   └── DuplicateToolError   a tool registry has a tool of that name
@@ -27,7 +27,7 @@
     ├── PolicyDenied                 the tenant's policy does not allow this call
     ├── TemplateFailed               a template reached a limit or read a value that it cannot use
     ├── CallError                    a handler of the gateway could not finish its call
-    │   ├── HandlerFailed            it raised, took too long or returned a result of the wrong shape
+    │   ├── HandlerFailed            it raised, took too long or returned an invalid result
     │   ├── OutputInvalid            its result does not match the tool's output schema
     │   ├── RecursionRefused         calls nested too deep, or too many calls inside one
     │   ├── CapabilityMissing        the client did not declare a capability that the call needs
@@ -37,8 +37,8 @@
     │   ├── UpstreamUnreachable      no connection, or it broke
     │   ├── UpstreamTimeout          no response in time
     │   ├── UpstreamBusy             the tenant's limit of calls or connections there is reached; nothing was sent
-    │   ├── UpstreamSuspended        the circuit breaker is open after several failures in a row; nothing was sent
-    │   ├── UpstreamAnswerTooLarge   more bytes than a result may have
+    │   ├── UpstreamSuspended        the circuit breaker is open after several consecutive failures; nothing was sent
+    │   ├── UpstreamAnswerTooLarge   the response is larger than a result may be
     │   ├── UpstreamAnswerBroken     a response that is not valid HTTP, or not in its declared encoding
     │   ├── CredentialMissing        the call needs a credential that is not stored
     │   ├── TokenRefused             the authorization server issued no access token
@@ -191,7 +191,7 @@ class NotFound(GatewayError):
 
 
 class Conflict(GatewayError):
-    """The change contradicts what is stored."""
+    """The change contradicts the stored state."""
 
     code = "conflict"
 
@@ -292,7 +292,7 @@ class TemplateFailed(GatewayError):
 
 
 class UpstreamError(GatewayError):
-    """The request could not be sent to the upstream, or its response cannot be passed on."""
+    """The request could not be sent to the upstream, or its response cannot be used."""
 
     code = "upstream.failed"
 
@@ -328,7 +328,7 @@ class UpstreamSuspended(UpstreamError):
 
 
 class UpstreamAnswerTooLarge(UpstreamError):
-    """The response has more bytes than a result may have, before or after decompression."""
+    """The response is larger than a result may be, before or after decompression."""
 
     code = "upstream.answer_too_large"
 

@@ -202,11 +202,11 @@ class Provider:
 
     @property
     def notices(self) -> Sequence[str]:
-        """The gateway's reasons for which definitions are left out, from the last registration."""
+        """The gateway's reasons for omitted definitions, from the last registration."""
         return tuple(self._link.notices)
 
     async def serve(self) -> None:
-        """Stay connected until cancelled; after a broken connection, connect again.
+        """Stay connected until cancelled; reconnect after a broken connection.
 
         Raises:
             ProviderRefused: the gateway refuses the key, the name of the source or the protocol.
@@ -272,7 +272,7 @@ class Provider:
         self._renew()
 
     def _renew(self) -> None:
-        """Register again, once for all changes of one turn of the event loop; while reconnecting, after it."""
+        """Register again, once for all changes of one turn of the event loop; during a reconnect, afterwards."""
         self._link.revise()
         if self._link.is_ready.is_set() and (self._renewing is None or self._renewing.done()):
             self._renewing = asyncio.ensure_future(self._link.renew())
@@ -306,5 +306,5 @@ class Provider:
 
 
 def _matches(template: str, uri: str) -> bool:
-    """True if the URI can be of the template; the gateway has matched it exactly."""
+    """True if the template can produce the URI; the gateway has matched it exactly."""
     return re.fullmatch(_VARIABLE.sub(".*", re.escape(template)), uri) is not None

@@ -76,8 +76,7 @@ def _scan(raw: bytes, shape: type[M]) -> M:
 
 
 def _find(raw: bytes, member: bytes) -> int:
-    """Return the index of the member. Only its beginning is searched first, because `find` scans the needle "
-    "beforehand."""
+    """Return the index of the member. Its beginning is searched first, because `find` scans the needle beforehand."""
     start = raw.find(member[:_HEAD])
     while not raw.startswith(member, start):
         start = raw.find(member[:_HEAD], start + 1)

@@ -44,11 +44,13 @@ class EventRoute(Generic[_E]):
     """The subscribers of one type of event."""
 
     caches: Sequence[Callable[[_E], object]] = ()
-    """Called by the publisher before it sends the event, so that it reads its own writes; again at each arrival."""
+    """Called by the publisher before it sends the event, so that it reads its own writes, and by each replica at the
+    arrival.
+    """
     publisher: Sequence[Callable[[_E], object]] = ()
     """Called by the publisher only, before it sends the event; awaited if asynchronous."""
     arrival: Sequence[Callable[[_E], object]] = ()
-    """Called at each replica, the publisher's included, when the event arrives."""
+    """Called by each replica, including the publisher, when the event arrives."""
 
 
 Routes = Mapping[type[Event], EventRoute[Any]]
@@ -162,7 +164,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
 
 
 def _key_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[KeyChanged], object]]:
-    """Return what ends the streams, sessions and connections of a changed key."""
+    """Return the functions that end the streams, sessions and connections of a changed key."""
     hub, streams, orphans, providers = mcp_app.subscriptions, mcp_app.streams, runtime.orphans, runtime.providers
     tasks = mcp_app.tasks
     return (
@@ -175,7 +177,7 @@ def _key_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[KeyChan
 
 
 def _tenant_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[TenantRemoved], object]]:
-    """Return what ends everything of a tenant that was removed."""
+    """Return the functions that end the streams, sessions and connections of a removed tenant."""
     sessions = (runtime.stores.sessions.forget_tenant, mcp_app.running.end_session, runtime.orphans.end)
     others = (runtime.providers.end_tenant, runtime.live.interrupt_tenant, mcp_app.tasks.end_tenant)
     return _by_tenant(*sessions, mcp_app.streams.end_tenant, *others)
@@ -190,7 +192,7 @@ def _call_with_tenant(subscriber: Callable[[TenantId], object], event: TenantRem
 
 
 def _call_logged(subscriber: Callable[..., object], *arguments: object) -> None:
-    """Call a subscriber; its failure must not keep the event from the next one."""
+    """Call a subscriber; its failure is logged, so that later subscribers receive the event too."""
     try:
         subscriber(*arguments)
     except Exception:

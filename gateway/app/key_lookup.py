@@ -32,12 +32,12 @@ class KeyLookup:
                     await keys.renew_secret(tenant, db, use.key, use.secret, use.renewed)
 
     async def find_issuers(self, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
-        """Return the enabled issuers of the tenants of these slugs, where a tenant has any."""
+        """Return the enabled issuers of the tenants with these slugs."""
         async with self._store.unscoped() as db:
             return await issuers.find(db, slugs)
 
     async def enter(self, person: Key) -> Key:
-        """Return the stored person, after storing one who is new.
+        """Return the stored person; a new person is stored first.
 
         Raises:
             LimitExceeded: the tenant has too many people.

@@ -49,14 +49,14 @@ class LiveParts:
         return self.forwarding, self.requests
 
     async def make_due(self, event: LiveSourceChanged) -> None:
-        """Make a source due that no replica holds."""
+        """Make a source due if no replica holds its lease."""
         try:
             await self.leases.add([SourceKey(event.tenant, event.source)], is_due=True)
         except RedisUnavailable:
             log.warning("live_source_not_added", source=event.source)  # the next repair adds it
 
     def interrupt_tenant(self, tenant: TenantId) -> None:
-        """Close everything that this replica has open to the sources of a tenant that was removed."""
+        """Close this replica's attachments and connections to the sources of a removed tenant."""
         self.held.interrupt_tenant(tenant)
         self.requests.forget_tenant(tenant)
 

@@ -1,4 +1,4 @@
-"""The approval of a call by another person: asked for, awaited, claimed for one run, and ended with its outcome.
+"""The approval of a call by another person: requested, awaited, claimed for one run, and ended with its outcome.
 
 A call that is not approved in time ends with `ApprovalRequired`; an equal call later attaches to the same approval. A
 waiting call holds no slot of its tenant's concurrent calls. The replica renews the lease of each approved call while it
@@ -61,12 +61,12 @@ APPROVED: Final = "gateway/approved"
 """Key of a call's state: approval, claim and content of an earlier round of the call."""
 
 MOST_WAITING: Final = 512
-"""Calls of this replica that wait for a person, a quarter of them of one tenant; further ones end at once."""
+"""Maximum number of waiting calls on this replica; a tenant can hold a quarter. Further calls end at once."""
 _LOOK_S = 5.0
 _RENEW_S = LEASE.total_seconds() / 3
 _FINISH_S = 5.0
 _STEP = 1e-6
-"""Progress of a waiting call: smaller than what its handler reports later, because progress has to increase."""
+"""Progress of a waiting call; smaller than later values from its handler, because progress has to increase."""
 
 
 class ApprovalStation:
@@ -131,7 +131,7 @@ class ApprovalStation:
                 del self._waiting[key]
 
     def hold(self, tenant: TenantId, claim: str) -> None:
-        """Renew the lease of a claim from now on."""
+        """Keep renewing the lease of a claim."""
         self._claims[claim] = tenant
         if not self._is_renewing:
             self._is_renewing = True
@@ -189,10 +189,10 @@ class ApprovedRun:
         self._held: tuple[ApprovalId, str] | None = None
 
     async def __aenter__(self) -> Prepared:
-        """Return the call when it may run; its request is sent at most once, also if its method is idempotent.
+        """Return the call when it can run; its request is sent at most once, even if its method is idempotent.
 
         Raises:
-            ApprovalRequired: it is not approved, or not any more.
+            ApprovalRequired: it is not approved, or no longer.
             InputRequired: the client opens the approval's page first.
             LimitExceeded, CredentialMissing, AuditUnavailable: the approval cannot be requested or used now.
         """

@@ -17,7 +17,7 @@ MOST_CALLS = 250
 
 
 class CallTimeout:
-    """One time limit, in force while its block runs."""
+    """One time limit, which applies while its block runs."""
 
     def __init__(self, scopes: list[anyio.CancelScope], seconds: float) -> None:
         self._scopes = scopes

@@ -53,7 +53,7 @@ class CallPeer:
         self._peer.remember(self._prefix + key, value)
 
     async def note_intent(self) -> None:
-        """Pass on that the call may have effects from now on."""
+        """Forward that the call may have effects from now on."""
         await self._peer.note_intent()
 
     async def end_stream(self) -> None:

@@ -61,7 +61,7 @@ class CostlyValidation:
         )
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:
-        """Return the violations, none for a valid value; a check that is or proves too costly is a violation.
+        """Return the violations, none for a valid value; a check that exceeds its limits is a violation.
 
         Raises:
             LimitExceeded: too many checks wait, of this tenant or in all, or no slot became free in time.

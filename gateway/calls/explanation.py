@@ -1,7 +1,8 @@
-"""Explanations of tool calls: the stations of the pipeline, in its order, without effects.
+"""Explanations of tool calls: the steps of the pipeline, in order, without effects.
 
-Nothing is sent, counted against a limit, recorded or asked. Stored credentials are read only to redact the shown
-request. Hooks of guardrails are named. The explanation ends at the station that would end the call.
+An explanation sends nothing, counts against no limit, records nothing and asks no user. Stored credentials are read
+only to redact the shown request. Hooks of guardrails are named, but not called. The explanation ends at the step that
+would end the call.
 """
 
 from collections.abc import Mapping

@@ -126,7 +126,7 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
 
 
 def check_completions(found: Completions) -> Completions:
-    """Return at most a hundred values of at most 4096 characters; `has_more` is set if values were left out.
+    """Return at most a hundred values of at most 4096 characters; `has_more` is set if values were dropped.
 
     Raises:
         HandlerFailed: a value is not a text or not encodable as JSON, or the total is not an integer.

@@ -115,7 +115,7 @@ class CallPipeline:
             NotFound, Forbidden: the principal may not call the tool.
             LimitExceeded: the limit of calls, of costly checks, or of a call inside this one is reached.
             AuditUnavailable: the call could not be recorded, so it has no result; it may have run.
-            Unavailable, SecretUnreadable: the call needs a part of the gateway, or a secret, that is not usable now.
+            Unavailable, SecretUnreadable: the call needs a part of the gateway, or a secret, that is not available.
             CapabilityMissing: the call has a question for the client that needs an undeclared capability.
             InputRequired: the client has to answer a question, and call again.
         """
@@ -211,7 +211,7 @@ class CallPipeline:
             return check_completions(found)
 
     async def call_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
-        """Run a tool call through its stations, in this order; see `run`."""
+        """Run the steps of a tool call, in this order; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
         call.levels = bound.tool.levels
@@ -256,7 +256,7 @@ class CallPipeline:
         return await self._render(call, bound, await _run(call, handler, prepared))
 
     async def read_resource(self, call: Invocation, bound: BoundResource) -> Contents:
-        """Read a resource through the stations of `_perform`; see `read`."""
+        """Read a resource with the steps of `_perform`; see `read`."""
         authorise(call.principal, bound)
         call.levels = bound.primitive.levels
         async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
@@ -354,7 +354,7 @@ class CallPipeline:
         handler: Handler[_Answer],
         arguments: Mapping[str, object],
     ) -> _Answer:
-        """Run a resource or a prompt through the stations that both share, in this order."""
+        """Run the steps that resources and prompts share, in this order."""
         if bound.policy.recorded is not None:
             self._record_arguments(call, bound.policy.recorded, arguments)
         settled = handler.settle(arguments)

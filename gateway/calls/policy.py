@@ -48,7 +48,7 @@ UNAPPROVED = (
     "the tenant's policy requires the user to confirm this call, and this client cannot ask its user; "
     "use a client with elicitation, or let an admin change the policy"
 )
-"""The refusal of a call that neither its user nor another person can release."""
+"""The refusal of a call that needs a confirmation and can get neither that nor an approval."""
 
 
 def authorise(principal: Principal, bound: BoundPrimitive) -> None:
@@ -67,7 +67,8 @@ def authorise(principal: Principal, bound: BoundPrimitive) -> None:
 def judge(bound: BoundPrimitive, arguments: Mapping[str, object] | None) -> Judgement:
     """Return the policy's decision for a call and its reason, without any effect.
 
-    `arguments` are the settled, valid ones. Without them, the mildest decision that arguments can lead to.
+    `arguments` are valid and contain defaults. Without them, return the mildest decision that any arguments can lead
+    to.
     """
     policy = bound.policy
     if not policy.rules:

@@ -16,7 +16,7 @@ LARGEST_RECORD: Final = 8_000
 LONGEST_TEXT: Final = 1_000
 """Characters of one kept string; the rest is cut."""
 _SEARCHED = 2 * LONGEST_TEXT
-"""Characters that are searched for secrets: one that begins in the kept part is found whole."""
+"""Characters that are searched for secrets; more than are kept, to find a secret at the end of the kept part."""
 _HASH_CHARACTERS = 32
 _LARGEST_INTEGER = 2**63
 _HIDDEN_NAME = "***"
@@ -35,8 +35,8 @@ class ArgumentRecorder:
         """Return members for the detail of an audit entry: `arguments` with up to four parts, by JSON Pointer.
 
         `kept` has texts, numbers, booleans, nulls and empty containers; `hashed` has MACs, which are equal for equal
-        values of one tenant. `dropped` and `cut` are lists. `cut` names shortened texts, and the places below which
-        something is missing; the empty pointer is that of all arguments.
+        values of one tenant. `dropped` and `cut` are lists. `cut` lists shortened strings, and containers with missing
+        parts; the empty pointer means all arguments.
         """
         parts: dict[Treatment, dict[str, object]] = {treatment: {} for treatment in Treatment}
         found = _without_secrets(list(_bound(selection.select(arguments))))

@@ -39,7 +39,7 @@ class AuditSink(Protocol):
         ...
 
     def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
-        """Count a refused call, which gets no entry of its own."""
+        """Count a refused call, which has no audit entry."""
         ...
 
 

@@ -115,7 +115,7 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
 
 
 def failure(error: GatewayError, correlation_id: str) -> bytes:
-    """The members of an error result: the message, the faults with their pointers, and the id to report."""
+    """The members of an error result: the message, the faults with their pointers, and the correlation id."""
     text = "\n".join([error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in _hidden_faults(error))])
     details: dict[str, object] = {"code": error.code, "correlation_id": correlation_id}
     if error.retry_after_s is not None:

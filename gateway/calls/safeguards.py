@@ -1,4 +1,4 @@
-"""The parts of a call pipeline that need a database or a secret key; a server for one person has none of them."""
+"""The parts of a call pipeline that need a database or a secret key; a local server has none of them."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias

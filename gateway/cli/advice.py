@@ -1,4 +1,4 @@
-"""Advice on imports that make no tool, and on lists of tools that are expensive for clients."""
+"""Advice on imports without tools, and on tool lists that are expensive for clients."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ _BASE_URL = "give --base-url https://HOST/PATH: the document does not declare th
 
 
 def explain_no_tools(report: JsonObject) -> str:
-    """Explain why an import made no tool, and name the option that would change this if there is one."""
+    """Explain why an import has no tools, and name the option that would change this, if any."""
     reasons = _skipped_reasons(report)
     if not reasons:
         return "no tool: the document declares no operation under `paths`"

@@ -70,8 +70,8 @@ class Verified:
 class ExportVerifier:
     """Verifies the lines of one export in order.
 
-    `seals` are believed under the given public keys only. Chains are followed by their numbers and, where a signature
-    of the gateway, a head from elsewhere or an earlier export names an entry, by its MAC.
+    A seal is only trusted under one of the given public keys. Chains are followed by their numbers and, where a
+    signature of the gateway, a head from elsewhere or an earlier export names an entry, by its MAC.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class ExportVerifier:
                 self._report(f"the records of the cut {seq} differ from its entry")
 
     def _follow_cut(self, line: Line) -> None:
-        """Begin a chain behind what retention removed, if the record is signed and continues the one before."""
+        """Begin a chain after the removed entries, if the record is signed and continues the previous record."""
         self._own(line)
         writer, first, last = _text(line, "writer"), _number(line, "first"), _number(line, "last")
         head = last, _text(line, "head"), _text(line, "content")
@@ -237,7 +237,7 @@ class ExportVerifier:
                 self._report(f"entries of {writer} up to {number} differ from the earlier export")
 
     def _compare(self, line: Line) -> None:
-        """Compare what the gateway counted and found with the lines."""
+        """Compare the numbers and states that the gateway reported with the lines."""
         if line["type"] == "anchor":
             if line.get("ok") is not True:
                 self._report(f"the anchor has the state {line.get('state')!r}")
@@ -287,7 +287,7 @@ def _lines(text: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parse(raw: bytes) -> Line:
-    """The object of one line; two members of one name are refused, because readers differ in which they take."""
+    """The object of one line. Two members of one name are refused, because JSON parsers keep different ones."""
 
     def unique(members: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(members)

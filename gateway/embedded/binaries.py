@@ -48,7 +48,7 @@ def postgres_programs(account: Account | None, cache: Path) -> Path:
 
 
 def redis_program() -> Path:
-    """Return the newer `redis-server`: the one in PATH, or the one in the wheel (a Redis of 2023).
+    """Return the newest `redis-server` of two: the one in PATH, and the one in the wheel (a version of 2023).
 
     Raises:
         EmbeddedServerFailed: neither is at least version 6.2.

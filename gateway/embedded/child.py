@@ -129,7 +129,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a child, without our secrets and without variables that configure PostgreSQL."""
+    """Return the environment of a child, without the gateway's secrets and PostgreSQL's variables."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
 

@@ -1,4 +1,4 @@
-"""Removal of stale processes: servers of a crashed gateway that still use our data, and their pid files.
+"""Removal of stale processes: servers of a crashed gateway that still use the data folder, and their pid files.
 
 The caller holds the lock of the state directory, so these processes do not belong to another running gateway.
 """

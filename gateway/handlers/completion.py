@@ -1,4 +1,4 @@
-"""CompletionSpec of prompt arguments and of template variables."""
+"""Completion of prompt arguments and of template variables."""
 
 import inspect
 from collections.abc import Mapping

@@ -102,7 +102,7 @@ class Peer(Protocol):
         ...
 
     async def note_intent(self) -> None:
-        """Learn that the call may have effects from now on; called before the intent is recorded.
+        """Record that the call may have effects from now on; called before the intent is recorded in the audit trail.
 
         Raises:
             Conflict: the call is a task that was cancelled, or that another replica runs.
@@ -187,7 +187,7 @@ class Handler(Protocol[Answer_co]):
     """The object that runs a primitive."""
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments for validation, without those that count as absent."""
+        """Return the arguments for validation, without those that are treated as absent."""
         ...
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:

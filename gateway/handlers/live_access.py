@@ -1,4 +1,4 @@
-"""Stored credentials of live sources: applied to requests to their origins, and removed from what the sources send."""
+"""Stored credentials of live sources: applied to requests to their origins, and redacted in the sources' messages."""
 
 from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.live_sources import LiveSource
@@ -21,11 +21,11 @@ class StoredSourceAccess:
     async def authorize(
         self, source: LiveSource, request: UpstreamRequest, caller: ToolCaller | None
     ) -> tuple[UpstreamRequest, Credentials]:
-        """Return the request with the credential that the live source names for it.
+        """Return the request with the credential that the live source's settings name.
 
         Raises:
             CredentialMissing: it is not stored, or not for this origin, or the caller has none.
-            TokenRefused, UpstreamError: the issuer gave no token in exchange.
+            TokenRefused, UpstreamError: the issuer returned no token in exchange.
         """
         is_callers = caller is not None and source.caller_credential is not None  # guard: live-caller-credential
         name = source.caller_credential if is_callers else source.credential

@@ -178,7 +178,7 @@ class CallClient:
 
 
 def _known_members(result: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """Return the members that the gateway passes on; newer revisions may have others.
+    """Return the members that the gateway forwards; newer revisions may have others.
 
     Raises:
         LiveSourceFailed: the first member, which each result of the family has, is missing.

@@ -1,7 +1,7 @@
-"""Handlers that are a list of steps, run in order until a step returns an answer.
+"""Handlers that are a list of steps, which run in order until a step returns an answer.
 
-There are no loops, so a run takes at most as many steps as the list has. Its time and the size of stored results are
-bounded too. A failed tool call or request ends the list with its failure.
+There are no loops, so a run has at most as many steps as the list. Its time and the size of stored results are bounded
+too. A failed tool call or request ends the list with its failure.
 
 With clients of 2026-07-28 a question ends the request, and the list runs again from its start when the answer arrives.
 Completed calls and requests are not repeated, except safe requests with results too large to store. Notifications, log
@@ -114,7 +114,7 @@ class _Run(Generic[_Answer]):
             case GatherStep():
                 await self._ask(step.questions)
             case ProgressStep() | LogStep() | SleepStep():
-                if self._taken > self._progress_sent:  # others were done in an earlier round of this call
+                if self._taken > self._progress_sent:  # earlier steps ran in a previous round of this call
                     await self._notify(step)
         return None
 

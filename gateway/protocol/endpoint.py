@@ -1,7 +1,7 @@
 """The ASGI endpoint of the tenants' URLs: authenticates the caller, checks the tenant and selects the transport.
 
-The credential is checked before any of the body is read. The tenant comes from the credential; the path has to
-name the same one. At `…/mcp` the `MCP-Protocol-Version` header selects the protocol revision (MCP specification).
+The credential is checked before the body is read. The tenant is that of the credential, and the path must name the same
+one. At `…/mcp` the `MCP-Protocol-Version` header selects the protocol revision (MCP specification).
 """
 
 import time

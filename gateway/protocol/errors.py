@@ -26,7 +26,7 @@ from gateway.errors import (
 )
 
 TASKS: Final = "io.modelcontextprotocol/tasks"
-"""The extension by which a call may become a task."""
+"""The extension that lets a call become a task."""
 
 LIMITED = 42900
 FORBIDDEN = 40300

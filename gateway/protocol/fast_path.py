@@ -53,7 +53,7 @@ _OURS: Final = ("mcp", "modelcontextprotocol", "progress")
 """Substrings that mark a `_meta` member as MCP's own; no other member of `_meta` changes a response."""
 
 _ASKED = frozenset({"elicitation", "sampling", "roots"})
-"""Capabilities of clients that can be asked."""
+"""Capabilities of clients that can receive questions."""
 
 _REQUIRED = TaskSupport.REQUIRED  # an enum lookup costs more than a function call
 _MAX_ENVELOPES = 1024
@@ -98,7 +98,7 @@ class FastPath:
     ) -> JsonRpcReply | None:
         """The response to a plain request in a session; None, without any effect, for all other requests.
 
-        A tool that may send messages has the peer that `open_peer` returns; the response sink decides on a stream.
+        `open_peer` returns the peer of a tool that may send messages; the response sink then decides about a stream.
         """
         params = _params_of(message)
         if params is None or not _is_bare(params.get("_meta")):

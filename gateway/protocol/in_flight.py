@@ -19,7 +19,7 @@ SPARE: Final = 50
 """Requests that a key may have open in addition to its calls and streams."""
 
 OPEN: Final = 8192
-"""The most open requests of a replica."""
+"""Maximum number of open requests of a replica."""
 
 _RETRY_S = 1.0
 

@@ -5,5 +5,6 @@ from typing import Final
 MOST_BYTES: Final = 1024 * 1024
 MOST_VALUES: Final = 100_000
 MOST_CONTAINERS: Final = 20_000
-"""The most JSON values of one message, and the most objects and lists among these values. Parsing such a message takes
-at most 30 ms on the event loop."""
+"""Maximum number of JSON values in one message, and of objects and lists among them. Parsing such a message takes at
+most 30 ms on the event loop.
+"""

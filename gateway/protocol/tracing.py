@@ -1,7 +1,7 @@
 """The span of one MCP message: its method, the tool's name, and the outcome.
 
-A span starts after its message was authenticated. The outcome is read from the response as it is sent, so the fast path
-and the SDK are observed alike. The span contains the status and error codes of the response, not its content.
+A span starts after authentication. The outcome is read from the sent response, so the fast path and the SDK are traced
+in the same way. The span contains the status and error codes of the response, not its content.
 """
 
 from collections.abc import Generator, Mapping

@@ -68,7 +68,7 @@ class AuditSpool:
         self._forget = bus.script(_FORGET)
 
     def belong_to(self, installation: str) -> None:
-        """Set the installation that owns the entries; without it, `keep` and `peek` raise `RedisUnavailable`."""
+        """Set the installation that owns the entries; before that, `keep` and `peek` raise `RedisUnavailable`."""
         self._named = f"{self._shared}:{installation}"  # guard: overflow-of-its-installation
 
     async def keep(self, entries: Sequence[bytes]) -> None:

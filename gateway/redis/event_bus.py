@@ -79,7 +79,7 @@ class EventBus:
 
     @property
     def is_live(self) -> bool:
-        """True while the subscription works. A connection that has become silent is noticed after some seconds."""
+        """True while the subscription works. A silent connection is detected after some seconds."""
         return self._is_live
 
     async def publish(self, event: Event) -> None:

@@ -34,7 +34,7 @@ class LiveReplicas:
         self._exists = bus.script(_EXISTS)
 
     async def is_alive(self, replica: str) -> bool:
-        """True until the replica's key is gone, up to 3.5 s after a crash; also True while Redis is unavailable."""
+        """True until the replica's key expires, at most 3.5 s after a crash; also True while Redis is unavailable."""
         if replica == self._bus.replica:
             return True
         try:

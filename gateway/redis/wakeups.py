@@ -1,6 +1,6 @@
 """Subscriptions of this replica to wake-up channels, in addition to the event channels that every replica follows.
 
-The content of a message is ignored: a message signals that there is something to read. Listeners are also called after
+The content of a message is ignored; a message only signals that there is data to read. Listeners are also called after
 a reconnection. Messages can be lost, so the owners of listeners poll as well.
 """
 

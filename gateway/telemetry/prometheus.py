@@ -1,6 +1,6 @@
 """Types of metrics: plain numbers, which a scrape reads as metric families of `prometheus_client`.
 
-Counting is an addition in a dictionary, because every call counts; the library's own counters cost four times as much
+Counting is an addition in a dictionary, because every call does it; the library's own counters cost four times as much
 ([decision 28](../../docs/decisions/0028-counters-are-plain-numbers.md)). Metrics are not thread-safe: only the event
 loop's thread uses them.
 """
@@ -20,11 +20,11 @@ Read = Callable[[], float | Mapping[Labels, float] | None]
 
 
 class Counter:
-    """A number that only rises, for each combination of labels.
+    """A counter for each combination of label values.
 
-    `most` bounds the number of values of each label, per combination of the labels before it. A value beyond the bound
-    counts as `_other`, and so do the labels after it, except the last label. A value that was counted under its own
-    name keeps its series until the process ends.
+    `most` limits the number of values of each label, per combination of the labels before it. A value beyond the limit
+    is counted as `_other`, and so are the labels after it, except the last one. A value that has its own series keeps
+    it until the process ends.
     """
 
     kind: Literal["counter"] = "counter"
@@ -50,7 +50,7 @@ class Counter:
         return self._values.get(labels, 0)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the family, with a sample for each combination that was counted."""
+        """Yield the family, with a sample for each counted combination."""
         family = CounterMetricFamily(self.name, self.meaning, labels=self.labels)
         for labels, value in self._values.items():
             family.add_metric(labels, value)
@@ -63,7 +63,7 @@ class Counter:
             known = self._known.setdefault(bounded, set())
             is_beyond = value not in known and len(known) >= self._most[position]
             if is_beyond or (OTHER in bounded and position < last):
-                value = OTHER  # noqa: PLW2901  # what it counts as
+                value = OTHER  # noqa: PLW2901  # the label under which it is counted
             else:
                 known.add(value)
             bounded = (*bounded, value)

@@ -45,9 +45,9 @@ class Exporting(Protocol):
 
 
 class Traces:
-    """Makes spans while it is open.
+    """Creates spans while it is open.
 
-    `is_joining`: a message continues the trace that its client names. `is_forwarding`: upstreams receive our trace
+    `is_joining`: a message continues its client's trace. `is_forwarding`: upstreams receive the gateway's trace
     context.
     """
 

@@ -1,8 +1,8 @@
 """Bulkhead, circuit breaker and retry budget between one tenant and one origin.
 
-A bulkhead bounds the calls in flight and the calls that wait; its load and failures affect no other bulkhead. Waiting
-calls are admitted in order, and time out after `wait_s`. After several failures in a row the circuit opens: waiting and
-new calls are refused. After the rest time, one call at a time probes the upstream. Retries are paid from a budget that
+A bulkhead limits the running and the waiting calls; its load and failures affect no other bulkhead. Waiting calls are
+admitted in order, and time out after `wait_s`. After several consecutive failures the circuit opens: waiting and new
+calls are refused. After the rest time, one call at a time probes the upstream. Retries are paid from a budget that
 grows with calls and time.
 
 The fast path, a free slot at a healthy upstream, costs one look-up and two counters.
@@ -32,7 +32,7 @@ _Waiter: TypeAlias = "asyncio.Future[UpstreamError | None]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkheadLimits:
-    """The limits of a bulkhead: calls in flight, waiting calls, their wait time, failures in a row, and rest time.
+    """The limits of a bulkhead: running calls, waiting calls, their wait time, consecutive failures, and rest time.
 
     `reserve` is the initial and largest retry budget, in retries.
     """
@@ -103,7 +103,7 @@ class Bulkhead:
         return loop.time() - began
 
     async def occupy(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Admit a call when a slot is free, whatever the state of the circuit, which it does not report to.
+        """Admit a call when a slot is free, regardless of the circuit. The call does not report its outcome.
 
         Raises:
             UpstreamBusy: too many calls wait already, or the wait timed out.
@@ -115,7 +115,7 @@ class Bulkhead:
             self.running += 1
 
     def leave(self) -> None:
-        """Release the slot of an admitted call, whatever its outcome. The first waiting call gets the slot."""
+        """Release the slot of an admitted call, regardless of its outcome. The first waiting call gets the slot."""
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -131,7 +131,9 @@ class Bulkhead:
             self._report("upstream_resumed")
 
     def fail(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Record a failure: no connection, a timeout, or a status of an outage. Several in a row open the circuit."""
+        """Record a failure: no connection, a timeout, or a status of an outage. Several consecutive ones open the
+        circuit.
+        """
         self._failures += 1
         if self._failures >= self._rules.failures:
             if not self._rests_until:
@@ -163,7 +165,7 @@ class Bulkhead:
             raise self._suspended(now)
 
     async def _queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for a slot; the slot stays counted while it passes from one call to the next."""
+        """Wait for a slot; a slot that passes to the next call stays counted."""
         if len(self._waiting) >= self._rules.waiting:
             raise _busy()
         waiter: _Waiter = loop.create_future()

@@ -1,7 +1,8 @@
-"""Byte streams to what an allow-list names: a unix socket, or a host and port. The caller has compared the lists.
+"""Byte streams to entries of an allow-list: a unix socket, or a host and port.
 
-TCP is dialled by the connector of the HTTP client: it resolves once, judges each address and dials the judged one. A
-unix socket is opened first and then connected by its descriptor, so that no symbolic link leads to another socket.
+The caller has checked the lists. TCP is dialled by the connector of the HTTP client, which resolves once, checks each
+address and dials a checked one. A unix socket is opened first and then connected by its descriptor, so that a symbolic
+link cannot redirect it.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ Dial: TypeAlias = Callable[
 
 
 class _TlsStreamProtocol(asyncio.StreamReaderProtocol):
-    """A stream that begins with its TLS connection; the plain connection before is no part of it."""
+    """A stream that begins with its TLS connection, without the plain connection before it."""
 
     _plain: asyncio.WriteTransport | None = None
 
@@ -74,11 +75,11 @@ async def dial_tcp(entry: AllowEntry, dial: Dial, permitted: AllowList, *, is_tl
 
 
 async def dial_unix(path: str) -> ByteStream:
-    """Connect to the unix socket that is at this path itself, not behind a symbolic link.
+    """Connect to the unix socket at exactly this path, which must not contain a symbolic link.
 
     Raises:
-        EgressDenied: a part of the path is a symbolic link, or it is no socket.
-        OSError: there is nothing at the path, or no program accepts.
+        EgressDenied: a part of the path is a symbolic link, or it is not a socket.
+        OSError: the path does not exist, or no program accepts.
     """
     descriptor = _open_socket(path)
     connection = socket.socket(socket.AF_UNIX)
@@ -94,8 +95,8 @@ async def dial_unix(path: str) -> ByteStream:
 
 
 def _open_socket(path: str) -> int:
-    """A descriptor of the socket; no other file that the path is made to name later can take its place."""
-    if not hasattr(os, "O_PATH"):  # Linux has it; other systems cannot dial what was examined
+    """A descriptor of the socket, which stays valid even if the path is replaced later."""
+    if not hasattr(os, "O_PATH"):  # only Linux can connect by descriptor; other systems would resolve the path again
         raise denied()
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     is_itself = str(Path(f"{_DESCRIPTORS}/{descriptor}").readlink()) == path

@@ -134,7 +134,7 @@ class UpstreamClient:
     async def send_streaming(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
         """Send one request, as `send` does, but accept an event stream that does not end.
 
-        The body of such a stream contains the events that arrived within the bounds; `cut` describes what is missing.
+        The body of such a stream contains the events that arrived within the bounds; `cut` describes the missing part.
 
         Raises:
             UpstreamError, Unavailable: as for `send`.
@@ -189,7 +189,7 @@ class UpstreamClient:
         """Send one request, once, and return its response when the head has arrived. The caller bounds the time.
 
         The request has a slot of the bulkhead until then, so that open streams do not keep other calls waiting. The
-        circuit does not concern it: its live source is attached, or has pauses between attempts of its own.
+        circuit does not apply, because attachments of live sources have their own back-off.
 
         Raises:
             UpstreamError, Unavailable: as for `send`.
@@ -293,7 +293,7 @@ class UpstreamClient:
         return True
 
     async def _read(self, answer: Response, deadline: Deadline, limit: int) -> tuple[bytes, str | None]:
-        """Return the body and, if an event stream was cut, a description of what is missing."""
+        """Return the body and, if an event stream was cut, a description of the missing part."""
         if not 200 <= answer.status <= 599:
             raise UpstreamAnswerBroken("The upstream's response has an invalid status.")
         if answer.has_no_body:

@@ -47,7 +47,7 @@ def open_inflater(encodings: Sequence[str], *, limit: int) -> "Inflater | None":
 
 
 class Inflater:
-    """Inflates one body piece by piece; raises before it returns more than `limit` bytes in all.
+    """Inflates one body piece by piece; raises before it returns more than `limit` bytes in total.
 
     Raises:
         UpstreamAnswerBroken: an encoding that was not offered, or more than one.
@@ -78,7 +78,7 @@ class Inflater:
             UpstreamAnswerBroken: the piece is not in the declared encoding, or continues after its end.
         """
         self._in += len(data)
-        if self._in > self._most_in:  # blocks that inflate to nothing would otherwise go on until the deadline
+        if self._in > self._most_in:  # otherwise blocks that inflate to nothing could continue until the deadline
             raise UpstreamAnswerTooLarge("The upstream's compressed response is larger than a result may be.")
         if self._stream is None:  # zlib or raw deflate: both are named deflate, the first two bytes distinguish them
             self._head += data

@@ -1,7 +1,7 @@
 """httpx transport over the upstream client: for libraries that use httpx, and for requests that are not tool calls.
 
 Every request, including each one that follows a redirect, passes the same controls as a tool call: address check,
-bounds, the tenant's bulkhead, no proxy. The response is read whole before httpx receives it.
+bounds, the tenant's bulkhead, no proxy. The response is read completely before httpx receives it.
 """
 
 import httpx

@@ -1,4 +1,4 @@
-"""One response that is read while it arrives: decoded pieces, within a limit, without a deadline of its own.
+"""One response that is read during its arrival: decoded pieces, within a limit, without its own deadline.
 
 For protocols whose responses are streams of messages. The caller bounds the time.
 """

@@ -1,8 +1,8 @@
-"""Retry policy: decides if a request is sent again, and after which pause.
+"""Retry policy: decides if a request is repeated, and after which pause.
 
-A request is retried only if a second arrival changes nothing, or if it certainly did not arrive. So a request that is
-not idempotent is retried only if no connection was made. Pauses are random, so that many callers do not retry at the
-same moment. Only the first retry after a closed connection has no pause.
+A request is repeated only if it is idempotent, or if it certainly did not arrive. So a request that is not idempotent
+is retried only if no connection was made. Pauses are random, so that many callers do not retry at the same moment. Only
+the first retry after a closed connection has no pause.
 """
 
 import random
@@ -32,12 +32,12 @@ def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> flo
     """Return the pause in seconds before a retry of a request without a response; None: no retry."""
     if attempt >= MOST_RETRIES:
         return None
-    if isinstance(error, ConnectedLate):  # seconds have passed already: one retry at most
+    if isinstance(error, ConnectedLate):  # seconds have passed already, so at most one retry
         return _jitter(attempt) if attempt == 0 else None
     if isinstance(error, NotConnected):
         return _jitter(attempt)
     if request.idempotent and isinstance(error, Disconnected):  # guard: never-twice
-        return 0.0 if attempt == 0 else _jitter(attempt)  # most likely a kept connection that was closed meanwhile
+        return 0.0 if attempt == 0 else _jitter(attempt)  # most likely the upstream closed a kept connection
     return None
 
 
@@ -58,4 +58,4 @@ def _seconds(retry_after: str) -> float | None:
 
 
 def _jitter(attempt: int) -> float:
-    return random.uniform(0, _FIRST_S * 2 ** (attempt + 1))  # noqa: S311  # spreads callers, protects nothing
+    return random.uniform(0, _FIRST_S * 2 ** (attempt + 1))  # noqa: S311  # only spreads the load

@@ -45,7 +45,9 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
 
 
 def _telling(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
-    """Return the request with our trace headers; a request with trace headers from its arguments stays unchanged."""
+    """Return the request with the gateway's trace headers; a request with trace headers from its arguments is
+    unchanged.
+    """
     carried = traces.headers()
     if not carried or any(name.lower() in TRACE_HEADERS for name, _ in request.headers):
         return request

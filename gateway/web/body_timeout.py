@@ -1,4 +1,4 @@
-"""Timeout of request bodies, so that a client that sends its body byte by byte cannot occupy a slot without end."""
+"""Timeout of request bodies, so that a client that sends its body byte by byte cannot occupy a slot forever."""
 
 import asyncio
 import time

@@ -116,7 +116,7 @@ class Edge:
         self._names = _Names()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve or refuse one HTTP request or WebSocket; pass on other scopes."""
+        """Serve or refuse one HTTP request or WebSocket; forward other scopes."""
         if scope["type"] != "http":
             await self._pass_on(scope, receive, send)
             return
@@ -163,7 +163,7 @@ class Edge:
             await self._open_socket(self._sockets, scope, receive, send)
 
     async def _open_socket(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a WebSocket after the checks of HTTP requests."""
+        """Forward a WebSocket after the checks of HTTP requests."""
         fields = headers_of(scope)
         correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
         if self._around.proxies:

@@ -51,7 +51,7 @@ def health_routes(
 
 
 class ReadinessProbe:
-    """Finds the parts that cannot serve. A result is reused for 0.25 s, whatever the rate of the probes."""
+    """Finds the parts that cannot serve. A result is reused for 0.25 s, so frequent probes cost little."""
 
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = tuple(checks)

@@ -1,4 +1,5 @@
-"""Protected resources: metadata (RFC 9728), and the challenges that lead clients to it (RFC 6750). The gateway's keys.
+"""Protected resources: metadata (RFC 9728), the challenges that point clients to it (RFC 6750), and the gateway's
+public keys.
 
 The challenge is the same for existing and missing tenants. The metadata exists where a tenant has an enabled issuer.
 """
@@ -57,7 +58,7 @@ def key_set_route(keys: Mapping[str, object]) -> Route:
 
 
 def challenge(scope: Mapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:
-    """Return the `WWW-Authenticate` header of a refusal; None if the error is no matter of the credential.
+    """Return the `WWW-Authenticate` header of a refusal; None if the error is not about the credential.
 
     The edge adds the error code if the client sent a credential.
     """

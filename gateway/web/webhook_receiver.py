@@ -1,7 +1,7 @@
 """Webhook endpoint `/t/{tenant}/hooks/{id}`: receives signed notifications from a tenant's systems that
 resources have changed.
 
-A body is parsed only after its signature is verified. Limits apply before: size of the body, time to receive it, and
+A body is parsed only after its signature is verified. Limits apply earlier: size of the body, time to receive it, and
 number of concurrent verifications.
 """
 
@@ -40,7 +40,7 @@ class WebhookReceiver:
         self._limiter = limiter
         self._delivery_ids = delivery_ids
         self.places = FairSlotPool("webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=_LONGEST_QUEUE)
-        """Keyed by the slug in the path, because the tenant is not verified before the signature is."""
+        """Keyed by the slug in the path, because the tenant is verified only by the signature."""
 
     @property
     def route(self) -> Route:

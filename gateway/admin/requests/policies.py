@@ -70,8 +70,9 @@ Recorded = Annotated[
 
 
 class RecordingRuleSent(BodyModel):
-    """The arguments, by JSON Pointer, that the audit trail records of calls that match `tool` and `source`. `*` in a
-    pointer matches any member or element. `drop` takes precedence over `hash`, and `hash` over `keep`.
+    """The arguments, by JSON Pointer, that the audit trail records of calls that match `tool` and `source`.
+
+    `*` in a pointer matches any member or element. `drop` takes precedence over `hash`, and `hash` over `keep`.
     """
 
     tool: Annotated[Text | None, Field(description="Name or shell pattern of a tool, prompt or resource URI.")] = None

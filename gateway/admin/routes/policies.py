@@ -26,8 +26,7 @@ async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdate, NoQuery]) -> AdminResponse:
-    """Change the tenant's policy: decisions by safety level and rule, and the limits; absent fields keep their "
-    "value."""
+    """Change the tenant's policy: decisions by safety level and rule, and limits; absent fields keep their value."""
     body = call.body
     limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
     recorded = body.recorded_arguments

@@ -84,8 +84,9 @@ async def get_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminReq
 async def replace_item(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, Q]
 ) -> AdminResponse:
-    """Replace the definition and handler of a primitive, or create it; absent fields have their default. A request that
-    addresses the primitive by id does not create one.
+    """Replace the definition and handler of a primitive, or create it; absent fields have their default.
+
+    A request that addresses the primitive by id does not create one.
     """
     name = _addressed(noun, call)
 

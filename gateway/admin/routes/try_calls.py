@@ -1,5 +1,7 @@
-"""Endpoints for trying a call as an admin. The call passes the same checks as a client's call, and can also reach tools
-that an override hides from clients. The response shows the result and the upstream request.
+"""Endpoints for trying a call as an admin.
+
+The call passes the same checks as a client's call, and can also reach tools that an override hides from clients. The
+response shows the result and the upstream request.
 """
 
 from collections.abc import Mapping

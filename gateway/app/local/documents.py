@@ -1,6 +1,6 @@
-"""Documents of a local catalog: fetched and compiled as in an import, and checked against each other.
+"""Documents of a local catalog: fetched and compiled as in an import, and checked for conflicts.
 
-It imports little, so that the workers compile while the rest of the gateway is imported.
+The module imports little, so that the workers compile while the rest of the gateway is imported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -125,7 +125,7 @@ def _refuse_same_names(found: Sequence[tuple[str, Compilation]]) -> None:
 def _assign(
     given: Mapping[str, Credential], found: Sequence[tuple[str, Compilation]]
 ) -> Mapping[str, Mapping[str, Credential]]:
-    """Return the credentials of each document by scheme; never one credential for several documents."""
+    """Return the credentials of each document by scheme. A credential is never assigned to several documents."""
     assigned: dict[str, dict[str, Credential]] = {name: {} for name, _ in found}
     for written, credential in given.items():
         owner, slash, scheme = written.rpartition("/")

@@ -138,7 +138,7 @@ class _Credentials:
 
 
 class _NoLimiter:
-    """Admits every call; the server on the streams bounds the open requests. See `Limiter`."""
+    """Admits every call; the stream server limits the open requests. See `Limiter`."""
 
     def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> "_NoSlot":
         """Admit a call."""
@@ -151,7 +151,7 @@ class _NoLimiter:
 
 
 class _NoSlot(nullcontext[None]):
-    """The slot of a call that no limiter counts; see `Admission`."""
+    """The slot of an uncounted call; see `Admission`."""
 
     def released(self) -> AbstractAsyncContextManager[None]:
         """Do nothing."""

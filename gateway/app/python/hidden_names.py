@@ -1,4 +1,5 @@
-"""Names of tenants that hide code primitives: looked up when the gateway starts and after each registration.
+"""Names in tenants' catalogs that hide Python primitives: looked up when the gateway starts and after each
+registration.
 
 The result is written to the log, to each affected tenant's audit trail and to `Registrations.hidden`. While the gateway
 serves, a registration also looks up its own name first, so that the caller receives the result.
@@ -25,7 +26,7 @@ from gateway.store.engine import Store
 log = structlog.get_logger(__name__)
 
 _WITHIN_S: Final = 3.0
-"""Longer than the lookup takes on a loaded machine. A caller on the event loop blocks the loop for up to this time."""
+"""Timeout of the lookup. It is generous, for a loaded machine; a caller on the event loop blocks the loop meanwhile."""
 _RETRY_S: Final = 10.0
 
 

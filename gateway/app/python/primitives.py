@@ -163,7 +163,7 @@ def _check_timeout(timeout_s: object) -> None:
 
 
 def _check_function(function: object, field: str) -> None:
-    """Refuse a function that cannot be called with one argument, before its first call."""
+    """Refuse a function that cannot be called with one argument, at its registration."""
     message = f"{field} must be a function of one argument"
     if not callable(function):
         raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])

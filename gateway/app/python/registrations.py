@@ -30,7 +30,7 @@ Tenants = Collection[str] | None
 """The slugs of the tenants that have a primitive; None means all tenants."""
 
 Lookup = Callable[[PythonPrimitive], Sequence[OwnedName]]
-"""Finds the tenants' own names that would hide a primitive. Blocks; raises Unavailable without the database."""
+"""Finds the tenants' names that would hide a primitive. It blocks, and raises Unavailable without the database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +83,7 @@ class Registrations:
 
         Raises:
             NameTaken: the name is already registered for one of the tenants, or is a name of the gateway's own tools.
-                Or `tenants` is given, and each of these tenants has its own primitive of this name. Existing
-                registrations stay.
+                Or each tenant in `tenants` has its own primitive of this name. Existing registrations are kept.
             Unavailable: the tenants' catalogs cannot be read now.
         """
         primitive = registration.primitive
@@ -126,7 +125,7 @@ class Registrations:
         self._notify()
 
     def consult(self, look_up: Lookup) -> Callable[[], None]:
-        """Look up names with this function in each `add`; the returned function removes it."""
+        """Set the function that looks up names in each `add`; the returned function removes it."""
         return _kept_in(self._lookups, look_up)
 
     def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:

@@ -75,7 +75,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
             self._header_timer = None
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over to the WebSocket protocol."""
+        """Pass the connection to the WebSocket protocol."""
         self._is_upgraded = True
         self._drop_timers()
         super().handle_websocket_upgrade()

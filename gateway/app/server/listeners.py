@@ -129,7 +129,9 @@ class _Server(uvicorn.Server):
             await self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop; then wait up to 3 s, so that cancelled requests send their last bytes while connections are open."""
+        """Stop the server. Then wait up to 3 s, so that cancelled requests send their last bytes before connections
+        close.
+        """
         await super().shutdown(sockets)
         if self.server_state.tasks:
             await asyncio.wait(self.server_state.tasks, timeout=_PARTING_S)

@@ -50,7 +50,7 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the handshake at once, frames piece by piece; a peer that sends frames before the 101 is cut off."""
+        """Parse the handshake at once and frames in parts; a peer that sends frames before the 101 is disconnected."""
         if self.transport.is_closing():
             return
         if not self.handshake_initiated:
@@ -72,7 +72,7 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         return event
 
     async def send(self, message: Any) -> None:
-        """Send one event; after a refusal the handshake is over, which uvicorn would report as an error."""
+        """Send one event; a refusal ends the handshake, which uvicorn would report as an error."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True

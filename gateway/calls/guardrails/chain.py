@@ -1,6 +1,6 @@
 """The chain of guardrails around a call: its arguments before it is prepared, its result before the client receives it.
 
-The binder decides which guardrails a primitive has, so a call without any pays for one comparison. Guardrails run in
+The binder selects the guardrails of a primitive, so a call without guardrails costs one comparison. Guardrails run in
 their order until one blocks. Each finding is logged, counted and recorded in the audit trail; no record contains the
 text that was found. A check that cannot be made counts as a finding, except for a hook that is declared to fail open.
 """
@@ -49,7 +49,7 @@ class Hooks(Protocol):
 
 
 class _NoHooks:
-    """The hooks of a gateway without outbound connections: every hook fails."""
+    """Replaces the hooks in a gateway without outbound connections: every hook fails."""
 
     async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
         raise HookFailed("this gateway sends no requests to hooks")
@@ -141,7 +141,7 @@ class Guardrails:
     async def try_chain(
         self, tenant: TenantId, chain: Sequence[Guardrail], checked: Checked
     ) -> tuple[GuardrailFinding, ...]:
-        """The findings of built-in checks, without effects; hooks are not asked."""
+        """The findings of built-in checks, without effects; hooks are not called."""
         found = [
             GuardrailFinding(guardrail=guardrail, reasons=reasons)
             for guardrail in chain

@@ -1,8 +1,9 @@
-"""HTTP hooks of guardrails: a signed POST (Standard Webhooks) with the call or its result; the answer allows or blocks.
+"""HTTP hooks of guardrails: a signed POST (Standard Webhooks) with the call or its result; the response allows or
+blocks it.
 
-A hook receives arguments and results, never credentials: those are added later, by the handler. Each hook has a
-bulkhead with a circuit breaker of its own per tenant, so that a slow hook delays only the calls that it checks, and a
-hook whose receiver calls the same tool again ends when the slots are taken.
+A hook receives arguments and results, but no credentials, because the handler adds them later. Each hook of a tenant
+has its own bulkhead and circuit breaker. So a slow hook delays only the calls that it checks. A hook whose receiver
+calls the same tool recursively ends when all slots are in use.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ class HookAnswer(msgspec.Struct, frozen=True):
 
 
 class HookFailed(Exception):
-    """The hook gave no valid answer in time; `reason` is for logs and for the client."""
+    """The hook gave no valid response in time; `reason` is for logs and for the client."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -51,7 +52,9 @@ class HookFailed(Exception):
 
 
 class HookEvaded(HookFailed):
-    """The hook cannot be asked because of the content, which the caller or the upstream chose; it never fails open."""
+    """The content makes the request to the hook impossible. Caller or upstream choose the content, so this never fails
+    open.
+    """
 
 
 _decode = msgspec.json.Decoder(HookAnswer).decode

@@ -1,7 +1,7 @@
 """Marks on results: `_meta["gateway/guardrails"]` for programs, and a text in front for models.
 
-A mark leaves the rest of a result unchanged, byte by byte. An upstream cannot make one: the member of this name in the
-`_meta` of a result is replaced.
+A mark leaves the rest of a result unchanged, byte by byte. An upstream cannot forge a mark: a member of this name in
+the `_meta` of a result is replaced.
 """
 
 import json

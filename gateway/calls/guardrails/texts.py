@@ -1,8 +1,8 @@
 """Texts of arguments and results: every string, member name and long number, as one text.
 
-Blocks of text are read once more without a break between them, because a peer can divide a word among blocks. Binary
-content of results is read if it is text in UTF-8, and skipped otherwise. Arguments have no binary content: a caller
-could declare any text as such.
+Blocks of text are read a second time without separators, because a peer can split a word across blocks. Binary content
+of results is read if it is text in UTF-8, and skipped otherwise. Arguments have no binary content, because a caller
+could declare any text as binary.
 """
 
 import json
@@ -24,7 +24,7 @@ _PICTURES = frozenset({"image", "audio"})
 BINARY = frozenset({"blob", "data"})
 """Members of the protocol's results with binary content, in base64."""
 _SHORTEST_BINARY = 1024
-"""Characters of base64; shorter content is also read as it is written, because many secrets are valid base64."""
+"""Minimum length of base64; shorter content is also read undecoded, because many secrets are valid base64."""
 
 
 class TooMuchText(Exception):

@@ -49,7 +49,7 @@ def list_approvals(
 @click.argument("name", metavar="ID")
 @with_tenant
 def show_approval(context: AdminContext, name: str) -> None:
-    """Show what a call would do, and the state of its approval."""
+    """Show the request and the warnings of a call, and the state of its approval."""
     found = context.admin.get(context.tenant_path(_NOUN, name))
     context.show(found, lambda: _describe(found))
 
@@ -76,9 +76,9 @@ def deny_call(context: AdminContext, name: str, comment: str | None) -> None:
 @click.option("--count", type=click.IntRange(min=1), help="Exit after this number of lines; default: on Ctrl-C.")
 @with_tenant
 def watch_approvals(context: AdminContext, count: int | None) -> None:
-    """Print pending calls, and a line for each approval that is new or has another state, until Ctrl-C.
+    """Print pending calls, and a line for each new or changed approval, until Ctrl-C.
 
-    Looks at the newest 100 approvals every two seconds.
+    The command reads the newest 100 approvals every two seconds.
     """
     seen: dict[str, str] = {}
     printed = 0

@@ -54,8 +54,8 @@ def verify_audit(context: AdminContext, earlier: Path | None) -> None:
     """Verify that no entry was changed, inserted or removed; the exit code is 1 if one was.
 
     Compares the heads of the audit trail that are stored outside the database: in Redis, and in the locations of
-    GATEWAY_AUDIT_HEADS. An empty or unreachable store is named but is not a fault. An earlier result that is given with
-    --since is compared, too.
+    GATEWAY_AUDIT_HEADS. An empty or unreachable store is listed, but is not a fault. An earlier result that is given
+    with --since is compared, too.
     """
     found = context.admin.get(context.tenant_path("audit", "verify"))
     if earlier is not None:
@@ -78,8 +78,8 @@ def verify_audit(context: AdminContext, earlier: Path | None) -> None:
 def export_audit(context: AdminContext, /, output: IO[bytes], **filters: str | None) -> None:
     """Export the audit trail as signed lines of JSON, which can be verified without the gateway.
 
-    Without a filter the whole trail is exported, and verified meanwhile. `python -m gateway.cli.audit_verifier`
-    verifies an export with the public key that `gateway audit keys` names; its file works on its own.
+    Without a filter, the whole trail is exported and verified. `python -m gateway.cli.audit_verifier` verifies an
+    export with the public key that `gateway audit keys` names; its file works on its own.
     """
     wanted = {name: value for name, value in filters.items() if value is not None}
     for chunk in context.admin.download(context.tenant_path("audit", "export"), wanted):
@@ -92,9 +92,8 @@ def export_audit(context: AdminContext, /, output: IO[bytes], **filters: str | N
 def follow_audit(context: AdminContext, since: str | None) -> None:
     """Print entries as they are committed, until Ctrl-C.
 
-    After a lost connection the command connects again, and repeats nothing of the last minute. Entries that were held
-    back by an outage for longer may be missing then; a sink misses none. With --json each line is an entry as in an
-    export.
+    After a lost connection the command reconnects, and repeats no entry of the last minute. Entries that an outage
+    delayed for longer may be missing then; a sink misses none. With --json each line is an entry as in an export.
     """
     seen: deque[str] = deque(maxlen=_REMEMBERED)
     while True:
@@ -137,13 +136,13 @@ def list_keys(context: AdminContext) -> None:
 
 @audit.group(cls=Commands)
 def retention() -> None:
-    """Keep audit entries for some time only; what is removed is recorded and signed."""
+    """Show or set the retention of audit entries; removals are recorded and signed."""
 
 
 @retention.command("show")
 @with_tenant
 def show_retention(context: AdminContext) -> None:
-    """Show for how long entries are kept, what was removed, and what would be removed now."""
+    """Show the retention of audit entries, the removed entries, and the entries that are removable now."""
     found = context.admin.get(context.tenant_path("audit", "retention"))
     context.show(found, lambda: _render_retention(found))
 

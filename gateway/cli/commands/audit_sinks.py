@@ -1,4 +1,4 @@
-"""`gateway audit sink`: systems outside that receive a tenant's audit trail."""
+"""`gateway audit sink`: external systems that receive a tenant's audit trail."""
 
 import click
 
@@ -16,14 +16,14 @@ _COLUMNS = ("name", "kind", "target", "enabled", "delivered", "delivered_at", "f
 
 @click.group(cls=Commands)
 def sink() -> None:
-    """Deliver a tenant's audit trail to systems outside, at least once."""
+    """Deliver a tenant's audit trail to external systems, at least once."""
 
 
 @sink.command("list")
 @list_options(_NOUN)
 @with_tenant
 def list_sinks(context: AdminContext, wanted: ListArguments) -> None:
-    """List the sinks, and how delivery goes."""
+    """List the sinks with the state of their delivery."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
     context.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
@@ -33,7 +33,7 @@ def list_sinks(context: AdminContext, wanted: ListArguments) -> None:
 @click.argument("name")
 @with_tenant
 def show_sink(context: AdminContext, name: str) -> None:
-    """Show a sink, how delivery goes, and since when entries wait for it."""
+    """Show a sink with the state of its delivery and the time of the oldest undelivered entry."""
     found = context.admin.get(context.tenant_path(_NOUN, name))
     context.show(found, lambda: _describe(found))
 
@@ -64,7 +64,7 @@ def create_sink(
 def update_sink(
     context: AdminContext, name: str, target: str | None, credential: str | None, *, enabled: bool | None
 ) -> None:
-    """Change the target, the credential or the state of a sink; its place in the trail stays."""
+    """Change the target, the credential or the state of a sink; its position in the trail is kept."""
     given: JsonObject = {"target": target, "enabled": enabled}
     wanted = {member: value for member, value in given.items() if value is not None}
     wanted |= {} if credential is None else {"credential": credential or None}
@@ -77,7 +77,7 @@ def update_sink(
 @confirm_option
 @with_tenant
 def delete_sink(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a sink; its place in the trail is forgotten."""
+    """Delete a sink with its position in the trail."""
     confirm(f"Delete sink {name}?", is_sure=yes)
     context.admin.send("DELETE", context.tenant_path(_NOUN, name))
 

@@ -59,7 +59,7 @@ def explain_tool(
     profile: str | None,
     key: str | None,
 ) -> None:
-    """Explain what a call of TOOL would do, without making it.
+    """Explain a call of TOOL without making it.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`gateway credential`: secrets that a tenant's handlers name; stored, never shown again."""
+"""`gateway credential`: secrets to which a tenant's handlers refer by name; never shown again."""
 
 from collections.abc import Callable
 from typing import Any, TypedDict, TypeVar, Unpack
@@ -93,7 +93,7 @@ def credential_options(command: _Command) -> _Command:
 
 @click.group(cls=Commands)
 def credential() -> None:
-    """List, show, declare and delete the credentials that handlers name."""
+    """List, show, declare and delete the stored credentials of a tenant."""
 
 
 @credential.command("list")
@@ -164,7 +164,7 @@ def set_credential(context: AdminContext, file: str | None, **options: Unpack[Cr
 @confirm_option
 @with_tenant
 def delete_credential(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a credential that no handler names."""
+    """Delete a credential that is not in use."""
     delete_one(context, _NOUN, name, is_sure=yes)
 
 

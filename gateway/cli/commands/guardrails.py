@@ -144,7 +144,7 @@ def set_guardrail(context: AdminContext, file: str | None, **options: Unpack[Gua
 def update_guardrail(
     context: AdminContext, name: str, enabled: bool | None, position: int | None, action: str | None
 ) -> None:
-    """Switch a guardrail, move it, or change what a finding does."""
+    """Enable, disable or reorder a guardrail, or change its action."""
     given: JsonObject = {"enabled": enabled, "position": position, "action": action}
     wanted = {field: value for field, value in given.items() if value is not None}
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
@@ -156,7 +156,7 @@ def update_guardrail(
 @confirm_option
 @with_tenant
 def delete_guardrail(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a guardrail; what it checked is checked no longer."""
+    """Delete a guardrail."""
     delete_one(context, _NOUN, name, is_sure=yes)
 
 

@@ -40,7 +40,7 @@ def list_live_sources(context: AdminContext, wanted: ListArguments) -> None:
 @click.argument("name")
 @with_tenant
 def show_live_source(context: AdminContext, name: str) -> None:
-    """Show a live source, its attachment, and the definitions that wait for a review."""
+    """Show a live source with its attachment and the held definitions."""
     found = context.admin.get(context.tenant_path(_NOUN, name))
     context.show(found, lambda: _describe(found))
 
@@ -83,7 +83,7 @@ def set_live_source(context: AdminContext, file: str | None, name: str | None, *
 @live_options
 @with_tenant
 def update_live_source(context: AdminContext, name: str, **options: Unpack[LiveOptions]) -> None:
-    """Change what the options name; the rest stays. The live source is attached again."""
+    """Change the given settings, and reattach the live source; other settings keep their value."""
     fields = live_fields(options)
     fields.pop("kind", None)
     if not fields:
@@ -107,9 +107,9 @@ def delete_live_source(context: AdminContext, name: str, yes: bool) -> None:
 @confirm_option
 @with_tenant
 def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, ...], yes: bool) -> None:
-    """Show the definitions of NAME that are held, or those of each PRIMITIVE, and accept them after confirmation.
+    """Show the held definitions of NAME, or only those of each PRIMITIVE, and accept them after confirmation.
 
-    Only the definitions that were shown are accepted: one that changes meanwhile is refused.
+    Only the shown definitions are accepted; one that changes meanwhile is refused.
     """
     path = context.tenant_path(_NOUN, name)
     every = context.admin.pages(f"{path}/primitives", query={"state": "held"})
@@ -128,7 +128,7 @@ def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, 
 @click.argument("name")
 @with_tenant
 def reattach_live_source(context: AdminContext, name: str) -> None:
-    """Attach a live source now, without waiting for the next attempt."""
+    """Reattach a live source now, before the next scheduled attempt."""
     found = context.admin.send("POST", context.tenant_path(_NOUN, name, "reattach"))
     context.show(found, lambda: _describe(found))
 

@@ -106,7 +106,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
 @limit_option
 @with_tenant
 def list_overrides(context: AdminContext, name: str, limit: int | None) -> None:
-    """List the overrides of the tools of source NAME, including overrides of operations that are gone."""
+    """List the overrides of the tools of source NAME, including those whose operation no longer exists."""
     items = list(context.admin.pages(context.tenant_path("sources", name, "overrides"), limit=limit))
     rows = [
         (text_at(item, "operation"), text_at(item, "tool") or "(gone)", shorten(_summary(item), _WIDTH))

@@ -80,7 +80,7 @@ def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
 )
 @with_admin
 def change_egress(context: AdminContext, slug: str, allowed: tuple[str, ...], withdrawn: tuple[str, ...]) -> None:
-    """Show the private upstreams that a tenant may reach, or add and withdraw some."""
+    """Show, add or remove the private upstreams of a tenant."""
     path = path_of("tenants", slug, "egress")
     found, tag = context.admin.get_with_tag(path)
     if allowed or withdrawn:

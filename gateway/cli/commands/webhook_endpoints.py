@@ -51,7 +51,7 @@ def show_endpoint(context: AdminContext, name: str) -> None:
 @click.option("--description", default="", help="The description, for people.")
 @with_tenant
 def create_endpoint(context: AdminContext, name: str, sent_to: str, kinds: Sequence[str], description: str) -> None:
-    """Send events to URL and print the secret, which is not shown again; without --kind, every kind is sent."""
+    """Send events to URL, and print the secret once; without --kind, every kind is sent."""
     wanted: JsonObject = {"name": name, "url": sent_to, "kinds": list(kinds) or _KINDS, "description": description}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: _describe(made))
@@ -72,7 +72,7 @@ def update_endpoint(
     description: str | None,
     enabled: bool | None,
 ) -> None:
-    """Change a webhook endpoint, or enable it again."""
+    """Change, enable or disable a webhook endpoint."""
     given: JsonObject = {
         "url": send_to,
         "kinds": list(kinds) or None,
@@ -88,7 +88,7 @@ def update_endpoint(
 @click.argument("name")
 @with_tenant
 def rotate_endpoint(context: AdminContext, name: str) -> None:
-    """Give a webhook endpoint a new secret and print it; for a day, both sign."""
+    """Rotate the secret of a webhook endpoint and print the new one once; for a day, both secrets sign."""
     rotated = context.admin.send("POST", context.tenant_path(_NOUN, name, "rotate"))
     context.show(rotated, lambda: _describe(rotated))
 

@@ -22,7 +22,7 @@ _Option = Callable[[_Command], _Command]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListArguments:
-    """The requested items of a list: the query of the admin API, and the most items to print."""
+    """The requested items of a list: the query of the admin API, and the maximum number of items."""
 
     query: Mapping[str, str]
     limit: int | None

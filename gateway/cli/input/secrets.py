@@ -1,4 +1,4 @@
-"""Secrets in options: written as they are, or read from a file or a variable."""
+"""Secrets in options: given directly, or read from a file or a variable."""
 
 import os
 from pathlib import Path

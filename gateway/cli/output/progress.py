@@ -1,4 +1,4 @@
-"""Progress of a long command on standard error: the present stage and its elapsed time."""
+"""Progress of a long command on standard error: the current stage and its elapsed time."""
 
 import sys
 import threading
@@ -40,14 +40,14 @@ class Progress:
             self._write("\r\x1b[K")
 
     def stage(self, text: str) -> None:
-        """End the present stage and begin the next."""
+        """End the current stage and begin the next."""
         self._finish_stage()
         self._stage, self._since = text, time.monotonic()
         if not self._is_terminal:
             self._write(f"{text} …\n")
 
     def finish(self) -> None:
-        """End the present stage before other output is written."""
+        """End the current stage before other output is written."""
         self._finish_stage()
 
     def _finish_stage(self) -> None:

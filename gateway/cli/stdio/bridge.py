@@ -1,4 +1,4 @@
-"""`gateway stdio --url`: passes JSON-RPC messages between standard streams and the MCP URL of a tenant.
+"""`gateway stdio --url`: forwards JSON-RPC messages between standard streams and the MCP URL of a tenant.
 
 Each request of the client is one POST; its messages and its response are written as they arrive. In the handshake era,
 the standalone stream is open from `notifications/initialized`. In 2026-07-28, a cancelled request ends its POST, which
@@ -39,7 +39,7 @@ _SHOWN: Final = 300
 
 
 def serve_bridge(claimed: ClaimedStreams, url: str | None) -> None:
-    """Pass messages on until the client ends.
+    """Forward messages until the client closes standard input.
 
     Raises:
         Failure: the URL or the key cannot be used; nothing was sent.
@@ -75,7 +75,7 @@ class Bridge:
         self._open = OpenRequests[Exchange]()
 
     async def serve(self) -> None:
-        """Pass messages on until standard input ends, wait up to 10 s for open requests, and end the session."""
+        """Forward messages until standard input ends, wait up to 10 s for open requests, and end the session."""
         async with self._remote:
             try:
                 async with anyio.create_task_group() as group:
@@ -100,7 +100,7 @@ class Bridge:
             await self._open.wait_empty()
 
     async def _take(self, message: Message, line: bytes | Oversized, group: TaskGroup) -> None:
-        """Start a request; pass any other message on before the next line is read.
+        """Start a request; forward any other message before the next line is read.
 
         Raises:
             Refused: the request cannot run now.
@@ -148,7 +148,7 @@ class Bridge:
         await self._streams.write(response)
 
     async def _cancel_or_notify(self, message: Message, line: bytes) -> None:
-        """Cancel a request of 2026-07-28; pass any other notification or response on."""
+        """Cancel a request of 2026-07-28; forward any other notification or response."""
         cancelled = self._open.find(cancelled_by(message))
         if cancelled is not None and cancelled.is_modern:
             cancelled.scope.cancel()
@@ -167,14 +167,16 @@ class Bridge:
             self._group.start_soon(self._follow, self._remote.session)
 
     async def _follow_renewed(self, session: BridgedSession) -> None:
-        """Follow a session that was opened in place of an expired one, in which changes may have been missed."""
+        """Follow a session that replaces an expired one; changes in between may have been missed."""
         self._group.start_soon(self._follow, session)
         for family in session.lists:
             if family in LIST_CHANGES:
                 await self._streams.write(LIST_CHANGES[family])
 
     async def _follow(self, session: BridgedSession) -> None:
-        """Pass on the standalone stream of a session, opened again after its last event, until the session ends."""
+        """Forward the standalone stream of a session until the session ends; a broken stream is resumed after its last
+        event.
+        """
         last_event: str | None = None
         pause_s = _FIRST_PAUSE_S
         while self._remote.session is session:

@@ -1,4 +1,4 @@
-"""The command `gateway stdio` and its options. What it serves with is imported when it runs, for a fast `--help`."""
+"""The command `gateway stdio` and its options. The server is imported when the command runs, for a fast `--help`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gateway.protocol.stdio.streams import ClaimedStreams
 
 _DECISION = click.Choice([decision.value for decision in Decision if decision is not Decision.APPROVE])
-"""The decisions of one process: it stores nothing, so no person elsewhere could approve a call."""
+"""The possible decisions of one process. It stores nothing, so another person cannot approve a call."""
 _EPILOG = """\b
 Examples:
   gateway stdio --spec openapi.yaml
@@ -54,9 +54,9 @@ Examples:
 @key_option
 @tenant_option
 def stdio(specs: tuple[str, ...], url: str | None, client_lines: bool, **options: Unpack[StdioOptions]) -> None:
-    """Speak MCP on standard input and output, one JSON-RPC message per line, until standard input ends.
+    """Serve MCP on standard input and output, one JSON-RPC message per line, until standard input ends.
 
-    With --spec, serves documents as tools from this process alone: no database, no files. With --url, passes messages
+    With --spec, serves documents as tools from this process, without a database or files. With --url, forwards messages
     to a tenant's URL and back; the key is --key or GATEWAY_KEY. Logs go to standard error.
     """
     if specs and url is not None:
@@ -108,7 +108,7 @@ def provide(url: str | None) -> None:
 
 
 def _claim() -> "ClaimedStreams":
-    """Take the standard streams before anything is imported that may write to them."""
+    """Claim the standard streams before any import that may write to them."""
     from gateway.cli.stdio.running import claim  # noqa: PLC0415  # asyncio
 
     return claim()

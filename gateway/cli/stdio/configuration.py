@@ -38,7 +38,9 @@ def print_client_lines(specs: Sequence[str], url: str | None) -> None:
 
 
 def _repeated(specs: Sequence[str]) -> Sequence[str]:
-    """The arguments of this process after the name of the command; paths become absolute, for clients elsewhere."""
+    """The arguments of this process after the name of the command, with absolute paths, because clients start it in
+    other folders.
+    """
     given = sys.argv[sys.argv.index("stdio") + 1 :]
     absolute = {spec: str(Path(spec).resolve()) for spec in specs if "://" not in spec}
     absolute |= {f"--spec={spec}": f"--spec={path}" for spec, path in absolute.items()}

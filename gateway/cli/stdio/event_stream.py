@@ -20,7 +20,7 @@ class ServerEvent:
 
 
 class RemoteFailed(Exception):
-    """The remote server sent something that cannot be used, or ended too early."""
+    """The remote server sent an unusable response, or closed the connection too early."""
 
 
 def too_large() -> RemoteFailed:

@@ -14,7 +14,7 @@ from gateway.protocol.stdio.messages import Message, revision_of
 from gateway.protocol.stdio.progress_gap import ProgressGap
 
 FAILURES = (httpx.HTTPError, RemoteFailed, RemoteSessionEnded)
-"""Exceptions of a remote server that costs one message, not the bridge."""
+"""Exceptions of the remote server that end one message, but not the bridge."""
 
 _BAD_REQUEST: Final = 400
 _NO_CONTENT: Final = 204
@@ -46,7 +46,7 @@ class Exchange:
         return revision_of(self.message) is not None
 
     async def run(self) -> None:
-        """Send the request and pass on what comes back.
+        """Send the request and forward its messages and response.
 
         Raises:
             ClientGone: the client is gone.
@@ -78,7 +78,7 @@ class Exchange:
             await self._respond(refusal_of(answer.status_code, body, self.id))
 
     async def _relay_resumed(self, answer: httpx.Response) -> None:
-        """Pass on a stream; if it breaks before the response, resume it after its last event.
+        """Forward a stream; if it breaks before the response, resume it after its last event.
 
         Raises:
             httpx.HTTPError: the stream cannot be resumed.
@@ -100,7 +100,7 @@ class Exchange:
             raise broken
 
     async def _relay(self, answer: httpx.Response) -> httpx.TransportError | None:
-        """Pass on the messages of a stream up to the response; return the error that broke the stream."""
+        """Forward the messages of a stream up to the response; return the error that broke the stream."""
         try:
             async for event in read_events(answer.aiter_bytes()):
                 self._last_event = event.id or self._last_event
@@ -119,7 +119,7 @@ class Exchange:
         return None
 
     async def _respond(self, response: bytes) -> None:
-        """Write the response, and note what it means for later requests."""
+        """Write the response, and record its effect on later requests."""
         if not self.is_answered:
             self.is_answered = True
             self.remote.note(self.message, self.line, response)

@@ -1,4 +1,4 @@
-"""The options of `gateway stdio --spec`, as the command passes them on."""
+"""The options of `gateway stdio --spec`, as a dictionary."""
 
 from typing import cast
 

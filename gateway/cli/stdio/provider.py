@@ -1,4 +1,6 @@
-"""`gateway provide`: a provider's WebSocket on standard streams, one message per line, for programs that have none."""
+"""`gateway provide`: the provider protocol on standard streams, one message per line, for programs without a WebSocket
+client.
+"""
 
 from typing import Final
 
@@ -31,7 +33,7 @@ _EXITS: Final = {
 
 
 def serve_provider(claimed: ClaimedStreams, url: str | None) -> None:
-    """Pass messages on until one side ends.
+    """Forward messages in both directions until one side closes.
 
     Raises:
         Failure: the URL or the key cannot be used, or the gateway closed the connection.
@@ -44,19 +46,21 @@ def _target(url: str | None) -> str:
     try:
         return socket_url(check_url(url or ""))
     except (Failure, ValueError):
-        return socket_url(endpoint_url(url))  # of a gateway, with --tenant
+        return socket_url(endpoint_url(url))  # the URL of the gateway, combined with --tenant
 
 
 async def _connect(streams: StdioStreams, url: str, key: str) -> None:
     headers = {"authorization": f"Bearer {key}"}
     try:
-        async with connect(  # without the environment's proxies, as the bridge
+        async with connect(  # no proxy from the environment: it would see the key
             url, additional_headers=headers, compression=None, max_size=MOST_BYTES, open_timeout=OPEN_S, proxy=None
         ) as socket:
             await _pass_on(streams, socket)
     except InvalidStatus as refused:
         status = refused.response.status_code
-        exit_code = ExitCode.BUSY if status >= _SERVER_ERROR else exit_for_status(status)  # a proxy's, in a restart
+        exit_code = (
+            ExitCode.BUSY if status >= _SERVER_ERROR else exit_for_status(status)
+        )  # from a proxy while the gateway restarts
         raise Failure(f"the gateway refused the connection with HTTP {status}", exit_code) from None
     except (OSError, TimeoutError, InvalidHandshake) as error:
         reason = str(error) or type(error).__name__
@@ -95,4 +99,4 @@ async def _send_lines(streams: StdioStreams, socket: ClientConnection) -> None:
     except UnicodeDecodeError:
         await socket.close(_NOT_TEXT)
     except ConnectionClosed:
-        return  # the receiver has the code
+        return  # `_pass_on` reports the close code

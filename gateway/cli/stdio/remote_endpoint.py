@@ -23,11 +23,11 @@ from gateway.protocol.stdio.messages import Message, id_of, revision_of
 EVENT_STREAM: Final = "text/event-stream"
 _CONNECT_S: Final = 5.0
 _SHORT_S: Final = 30.0
-"""Longest wait for anything but the response to a request; the next line is read only after it."""
+"""Timeout of a notification or response; the next line is read only afterwards."""
 _READ_S: Final = 330.0
-"""Longest silence of a response: a call may wait 300 s for an answer of its user."""
+"""Longest pause within a response: a call can wait 300 s for its user's answer."""
 _SILENCE_S: Final = 60.0
-"""Longest silence of a stream that was opened with GET; then it is opened again."""
+"""Longest pause of a stream that was opened with GET; then it is reopened."""
 _NOT_FOUND: Final = 404
 _NAMED: Final[Mapping[str, str]] = {
     "tools/call": "name",
@@ -42,12 +42,12 @@ _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
 class RemoteSessionEnded(Exception):
-    """The server has no such session any more."""
+    """The server has ended the session."""
 
 
 @dataclass(slots=True, eq=False)
 class BridgedSession:
-    """A session of the handshake era, and what opens an equal one."""
+    """A session of the handshake era, and the requests that open an equal one."""
 
     id: str | None
     revision: str
@@ -123,7 +123,7 @@ class BridgedEndpoint:
             return answer.status_code, response
 
     async def renew(self, expired: BridgedSession) -> None:
-        """Open a session in place of an expired one, unless that happened already.
+        """Open a session in place of an expired one, unless another request did so already.
 
         Raises:
             httpx.HTTPError: there is no response.
@@ -147,7 +147,7 @@ class BridgedEndpoint:
             await self._http.delete(self._url, headers=_session_headers(self.session), timeout=httpx.Timeout(2.0))
 
     def note(self, message: Message, line: bytes, response: bytes) -> None:
-        """Remember what the response to a request means for later requests, and for a renewed session."""
+        """Record the effect of a response on later requests, and on a renewed session."""
         found = read_remote(response)
         if found is None or not found.is_result:
             return

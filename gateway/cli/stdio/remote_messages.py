@@ -1,4 +1,4 @@
-"""Messages of a remote MCP server, as the bytes in which they arrive, and errors in its place."""
+"""Messages of a remote MCP server as received bytes, and the error messages that replace them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -51,7 +51,7 @@ _decode = msgspec.json.Decoder(RemoteMessage).decode
 
 
 def read_remote(text: bytes) -> RemoteMessage | None:
-    """Read a message; None if the bytes are not one JSON object of that form."""
+    """Parse a message; None if the bytes are not one JSON object of this form."""
     try:
         text.decode()  # the parts that are not read are not checked otherwise
         return _decode(text)

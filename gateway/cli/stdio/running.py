@@ -16,7 +16,7 @@ Serve = Callable[[StdioStreams], Awaitable[None]]
 
 
 def claim() -> ClaimedStreams:
-    """Take the standard streams, before anything can write to them.
+    """Claim the standard streams before anything can write to them.
 
     Raises:
         Failure: there is no standard output.

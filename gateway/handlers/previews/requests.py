@@ -1,9 +1,8 @@
 """Previews of requests for the user's confirmation: method, URL, headers except Accept, and body, up to fixed lengths.
 
-Values under names of credentials are replaced by `***`; in JSON, strings and strings in lists are, because a number is
-more often a count, such as `max_tokens`. Stored credentials are redacted too.
-Unprintable characters are escaped, so that a caller's text can neither imitate another line nor reverse the reading
-direction.
+Values under names of credentials are replaced by `***`; in JSON only strings and strings in lists, because a number is
+more often a count, such as `max_tokens`. Stored credentials are redacted too. Unprintable characters are escaped, so
+that a caller's text can neither imitate another line nor reverse the reading direction.
 """
 
 import re
@@ -24,7 +23,7 @@ _LONGEST_VALUE = 500
 _MOST_HEADERS = 20
 _MOST_PARTS = 20
 _BYTES_EXAMINED = 8
-"""Bytes of a body that are escaped per shown character: enough for any character, few enough for the event loop."""
+"""Bytes of a body that are escaped per shown character; enough for any character, and cheap enough."""
 _HIDDEN = "***"
 _JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(\s*+:)?|[\[{]|[\]}]', re.DOTALL)
 """A JSON string, with the colon if it is the name of a member, or a bracket. The quantifiers never backtrack."""

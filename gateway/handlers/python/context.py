@@ -76,12 +76,12 @@ class Context:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments, valid by the definition; of a resource template, its variables."""
+        """The arguments, validated against the definition; for a resource template, its variables."""
         return self._arguments
 
     @property
     def uri(self) -> str | None:
-        """The URI that is read; None unless the primitive is a resource."""
+        """The URI to read; None unless the primitive is a resource."""
         return self._uri
 
     @property

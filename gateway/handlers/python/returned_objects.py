@@ -24,7 +24,7 @@ _MAX_DEPTH = 8
 def read_result(returned: Mapping[str, object]) -> Result | None:
     """Return the tool result that a mapping represents; None if it is any other JSON object.
 
-    A mapping with `isError: true` and `content` is a result or is refused: it never becomes a success.
+    A mapping with `isError: true` and `content` is treated as a result or refused, so it never becomes a success.
 
     Raises:
         HandlerFailed: the mapping is a result, but has unknown members or another `resultType` than `complete`.
@@ -35,7 +35,7 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
     if not _is_result(members):
         return None
     _refuse_others(members, _RESULT)
-    found: dict[str, Any] = members  # of any type: the values are checked before they are sent
+    found: dict[str, Any] = members  # untyped: the pipeline checks the values before they are sent
     return Result(
         content=_without_nulls(found.get("content", ()), _MAX_DEPTH),
         structured=found.get("structuredContent", ABSENT),
@@ -69,19 +69,19 @@ def read_messages(returned: Mapping[str, object] | Sequence[object]) -> Messages
     if "messages" not in members:
         raise refuse(returned)
     _refuse_others(members, _MESSAGES)
-    description: Any = members.get("description")  # of any type, like the result's members above
+    description: Any = members.get("description")  # untyped, like the result's members above
     return Messages(messages=_listed(members["messages"]), description=description)
 
 
 def refuse(returned: object) -> HandlerFailed:
-    """Return the error for a value that no function of the family may return."""
+    """Return the error for a value that functions of the family must not return."""
     error = HandlerFailed("the handler returned a value that is not a valid result of its family")
     error.add_note(f"it returned {type(returned).__name__}")  # for the log, not for the client
     return error
 
 
 def _is_result(members: Mapping[str, object]) -> bool:
-    """True if a mapping is a result: only result members with blocks, or a failure with content or only such members.
+    """True if a mapping is a result: it has only result members and content blocks, or it is an error result.
 
     `is_error` is the Python name under which the SDK's objects may be serialized.
     """
@@ -89,7 +89,9 @@ def _is_result(members: Mapping[str, object]) -> bool:
     if any(members.get(name, False) is not False for name in ("isError", "is_error")):
         return "content" in members or is_closed
     blocks = as_list(members.get("content"))
-    has_content = blocks is not None and (bool(blocks) or len(members) > 1)  # {"content": []} may be a page
+    has_content = blocks is not None and (
+        bool(blocks) or len(members) > 1
+    )  # an empty page of data can be {"content": []}
     return has_content and is_closed and all(_is_block(block) for block in blocks or ())
 
 
@@ -100,7 +102,7 @@ def _is_block(block: object) -> bool:
 
 
 def _refuse_others(members: Mapping[str, object], known: frozenset[str]) -> None:
-    """Refuse members that would be lost, and an answer that is only an intermediate result.
+    """Refuse unknown members, which would be lost, and an intermediate result.
 
     Raises:
         HandlerFailed: there are such members, or `resultType` is not `complete`.

@@ -82,7 +82,7 @@ class Redactor:
         return self._with_body(answer) if len(answer.body) >= self._shortest else answer
 
     def finds(self, text: bytes) -> bool:
-        """True if the text contains a credential, also behind escapes."""
+        """True if the text contains a credential, even if it is escaped."""
         if len(text) <= _WINDOW:
             return self._is_in(text)
         return any(self._is_in(window) for _, window in self._windows(text))

@@ -1,6 +1,7 @@
-"""Byte strings by which a credential is recognised in decoded text: such as itself, base64 at any offset, and hex.
+"""Byte forms of a credential for the search in decoded text, such as plain, base64 at any offset, and hex.
 
-`escapes` decodes and squeezes the text; all forms but `exact` are squeezed in the same way.
+`escapes` decodes the text and removes ignored bytes (it "squeezes" the text). All forms except `exact` are squeezed,
+too.
 """
 
 from base64 import b64encode
@@ -24,7 +25,9 @@ _EDGES = ((0, 0), (1, 2), (2, 3))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretEncodings:
-    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` if squeezing leaves too few bytes."""
+    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` for unsqueezed text, if squeezing leaves
+    too few bytes.
+    """
 
     plain: tuple[bytes, ...]
     base64: tuple[bytes, ...]
@@ -82,7 +85,7 @@ def _written(value: str, raw: bytes) -> Iterator[bytes]:
 
 
 def _b64_contents(value: str, raw: bytes) -> set[bytes]:
-    """Return the bytes whose base64 is a form: the secret, its URL and JSON spellings, and its UTF-16."""
+    """Return the byte strings to search in base64: the secret, its URL and JSON spellings, and its UTF-16."""
     quoted = quote(raw, safe="")
     return {
         raw,
@@ -90,7 +93,9 @@ def _b64_contents(value: str, raw: bytes) -> set[bytes]:
         quoted.lower().encode() if "%" in quoted else raw,
         raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"'),
         raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"/", b"\\/"),
-        value.encode("utf-16-le", "surrogatepass").rstrip(b"\0"),  # other byte order: the same bytes, shifted by one
+        value.encode("utf-16-le", "surrogatepass").rstrip(
+            b"\0"
+        ),  # the other byte order has the same bytes, shifted by one
     }
 
 

@@ -54,7 +54,7 @@ def _named(text: str) -> str | None:
 
 
 def _is_nearly_ascii(body: bytes) -> bool:
-    """True if this is text with a few accents in an old charset, rather than UTF-8 with an error."""
+    """True if this is text with a few accents in a legacy charset, and not UTF-8 with an error."""
     head = body[:65536]
     high = len(head) - len(head.translate(None, _HIGH))
     return high * 4 < len(head) and b"\0" not in head

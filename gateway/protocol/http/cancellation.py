@@ -17,7 +17,7 @@ WATCH_AFTER_S: Final = 0.25
 
 
 class CancelScope:
-    """A cancel scope: if `cancel` ends the block, the task continues behind it and `cancelled_caught` is True.
+    """A cancel scope: if `cancel` ends the block, the task continues after it and `cancelled_caught` is True.
 
     A cancellation of the task itself is not caught.
     """
@@ -50,7 +50,7 @@ class CancelScope:
         return self.cancelled_caught
 
     def cancel(self) -> None:
-        """Cancel the block where it waits, or at its first wait if it has not started."""
+        """Cancel the block at its current wait, or at its next one."""
         if not self._is_asked:
             self._is_asked = True
             self._loop.call_soon(self._cancel)  # the block itself may call this, and end without another wait

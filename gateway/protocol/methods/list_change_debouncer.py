@@ -1,4 +1,4 @@
-"""Debounce of list changes for one client: changes of a list within `DEBOUNCE_S` become one notification."""
+"""Debounce of list changes for one client; changes of a list within `DEBOUNCE_S` become one notification."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class CatalogSubscriptions(Protocol):
 
 
 class ListChangeDebouncer:
-    """The lists that changed since the last `take`; `tell` is called when there is something to take."""
+    """The lists that changed since the last `take`; `notify` is called when `take` has something to return."""
 
     __slots__ = ("_changed", "_notify", "_pending")
 

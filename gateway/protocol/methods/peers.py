@@ -14,7 +14,7 @@ from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.stateless.input_rounds import StatelessPeer, input_required, resume_peer
 
 RequestParams = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
-"""Parameters of the requests during which the client may receive questions."""
+"""Parameter types of the requests during which the client may receive questions."""
 
 
 _SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER)

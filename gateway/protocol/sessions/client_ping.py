@@ -1,8 +1,8 @@
-"""Pings on quiet streams, which detect a client that is gone although its connection looks alive.
+"""Pings on idle streams, which detect a client that has gone without closing its connection.
 
-A session's standalone stream that was silent for `PING_S` sends a ping, without an event id and not stored in the log.
-The response is a POST to any replica, which finds the ping open in Redis like a question. A client that leaves two
-pings in a row unanswered counts as gone.
+A session's standalone stream that was idle for `PING_S` sends a ping, without an event id and not stored in the log.
+The response is a POST to any replica, which finds the open ping in Redis, like a question. A client that leaves two
+consecutive pings unanswered is treated as gone.
 """
 
 import secrets
@@ -43,7 +43,7 @@ class PingMonitor:
 
     @property
     def is_unresponsive(self) -> bool:
-        """True if the client has left two pings in a row unanswered."""
+        """True if the client has left two consecutive pings unanswered."""
         return self._unanswered >= _CHANCES  # guard: ping-unanswered
 
     def note(self) -> None:
@@ -54,7 +54,7 @@ class PingMonitor:
         """Return the ping to send now, and record if the previous one was answered; None if no ping is to be sent.
 
         That is so if none is due, the session has ended or Redis is unavailable. An open question delays the ping for
-        at most `ANSWER_TIMEOUT_S`, because a client that waits for its user may not answer pings.
+        at most `ANSWER_TIMEOUT_S`, because a client that waits for its user may not respond to pings.
         """
         silent_s = time.monotonic() - self._answered_at
         if silent_s < self._every_s:

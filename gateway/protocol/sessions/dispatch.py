@@ -134,7 +134,7 @@ class SessionDispatcher:
     async def _cancel(self, params: Mapping[str, Any], record: SessionRecord) -> None:
         """Cancel the request here, or publish an event for the replica that runs it.
 
-        A lost event has the same effect as a cancellation that arrives too late.
+        A lost event has the same effect as a late cancellation.
         """
         named = params.get("requestId")
         if not isinstance(named, str | int) or isinstance(named, bool):

@@ -1,4 +1,4 @@
-"""HTTP+SSE of 2024-11-05: one stream for all messages of the server, and a separate URL for those of the client.
+"""HTTP+SSE of 2024-11-05: one stream for all messages of the server, and a separate URL for the client's messages.
 
 A session starts with its stream, before the handshake, and ends with the stream. The client's messages may reach any
 replica. The responses are written into the session's log, from which the stream sends them. If the replica with the

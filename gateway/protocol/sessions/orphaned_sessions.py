@@ -1,4 +1,4 @@
-"""Orphaned sessions: those that no key can use any more, because their key has ended or their tenant is gone.
+"""Orphaned sessions: sessions that no key can use, because their key has ended or their tenant was removed.
 
 All replicas receive the event of such an end; the first one removes the sessions.
 """
@@ -28,7 +28,9 @@ class OrphanedSessions:
         self._spawn(self._remove, tenant, key)
 
     def check(self, principal: Principal) -> None:
-        """End the sessions of the principal's key if it has ended without an event: it expired, or it was lost."""
+        """End the sessions of the principal's key if it has ended without an event, by expiry or because the event was
+        lost.
+        """
         self._spawn(self._remove_if_ended, principal)
 
     async def _remove_if_ended(self, principal: Principal) -> None:

@@ -151,7 +151,7 @@ class StandaloneReplay:
         self._to.wake()
 
     async def follow(self, after: str, revision: int, *, reader: str) -> None:
-        """Send until the stream or the session ends, the client is silent or a newer reader takes over."""
+        """Send until the stream or the session ends, the client is unresponsive, or a newer reader takes over."""
         self._reader = reader
         if revision < self._registry.revision:
             self._changes.note_lists(*self._record.lists)

@@ -1,6 +1,7 @@
 """Validation of the envelope and headers of 2026-07-28, and the refusals.
 
-The SDK validates all but repeated headers. Each refusal contains the gateway's `data.code` and `data.correlation_id`.
+The SDK validates everything except repeated headers. Each refusal contains the gateway's `data.code` and
+`data.correlation_id`.
 """
 
 from collections.abc import Mapping
@@ -87,7 +88,9 @@ def unsupported_version_error(
 
 
 def version_header_error(request: McpRequest, context: RequestContext) -> bytes | None:
-    """The refusal of version headers that differ, because a proxy may read another one than the gateway; else None."""
+    """The refusal of several version headers with different values, because a proxy could read another one; None
+    otherwise.
+    """
     if _VERSION not in request.headers.repeated:
         return None
     text = {value for name, value in request.headers.raw if name == _VERSION}

@@ -33,11 +33,11 @@ from gateway.protocol.request_context import SdkContext
 
 MAX_STATE_BYTES = 64 * 1024
 _GATEWAY_KEY_MARK = "/"
-"""Marks the keys that the gateway makes, such as `gateway/confirm`; a key that a tenant declares has no slash."""
+"""Marks the gateway's own keys, such as `gateway/confirm`; a key that a tenant declares has no slash."""
 
 
 class RoundState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state after a round of a call: answers, remembered values, kinds of the open questions, and a nonce."""
+    """The state after a round of a call: answers, stored values, kinds of the open questions, and a nonce."""
 
     answers: dict[str, dict[str, Any]] = {}
     memory: dict[str, Any] = {}
@@ -110,7 +110,7 @@ class StatelessPeer:
         return {key: self.answers[key] for key in questions}
 
     def recall(self, key: str) -> Any:
-        """Return a value that an earlier round remembered."""
+        """Return a value that an earlier round stored."""
         return self.memory.get(key)
 
     def remember(self, key: str, value: object) -> None:
@@ -118,7 +118,7 @@ class StatelessPeer:
         self.memory[key] = value
 
     async def note_intent(self) -> None:
-        """Let the task of the call learn it; do nothing for a call that ends with its request."""
+        """Notify the task of the call; does nothing for a call that ends with its request."""
         if self.on_intent is not None:
             await self.on_intent()
 
@@ -130,7 +130,7 @@ class StatelessPeer:
         await self._throttle.close()
 
     def detach(self) -> None:
-        """Drop all further notifications, because the request has its response."""
+        """Drop all further notifications, because the response was sent."""
         self._ctx = None
 
     async def _send_progress(self, progress: float, total: float | None, message: str | None) -> None:

@@ -1,8 +1,8 @@
 """The state that a client carries between the rounds of a call (`requestState`): sealed, bound, and single-use.
 
 The SDK's boundary seals the state with keys that all replicas share. It opens a state for ten minutes, and only for the
-same principal, profile, method, primitive and arguments. The gateway adds single use: otherwise an answer given once,
-such as a confirmation, could be replayed.
+same principal, profile, method, primitive and arguments. The gateway adds single use, because otherwise an answer, such
+as a confirmation, could be replayed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Nonces(Protocol):
         ...
 
     async def free(self, tenant: TenantId, nonce: str) -> None:
-        """Release an id that was not used after all."""
+        """Release an id whose request had no effect."""
         ...
 
 

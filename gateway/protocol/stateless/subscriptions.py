@@ -237,7 +237,7 @@ class SubscriptionHub:
             yield [uri for subscription in subscriptions[start : start + _URIS_PER_BATCH] for uri in subscription.uris]
 
     async def publish_now(self, tenant: TenantId, uri: str) -> None:
-        """Notify like `publish`, for a caller that awaits the call."""
+        """Notify like `publish`, but asynchronously, for callers that expect a coroutine."""
         self.publish(tenant, uri)
 
     def publish_task(self, event: TaskChanged) -> None:

@@ -64,7 +64,7 @@ class StatelessTransport:
         await self._stack.aclose()
 
     async def post(self, request: McpRequest, message: dict[str, Any], raw: bytes, context: RequestContext) -> None:
-        """Serve one message; `raw` is its body, which has been read."""
+        """Serve one message; `raw` is its complete body."""
         reply: JsonRpcReply | SubscriptionReply | None = None
         if message.get("method") == METHOD:
             reply = self._subscriptions.reply(request, message, context)

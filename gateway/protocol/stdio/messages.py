@@ -1,4 +1,4 @@
-"""JSON-RPC messages on a line of standard input: parsed by the rules of an HTTP body, or answered with an error.
+"""JSON-RPC messages on lines of standard input: parsed by the rules of an HTTP body, or refused with an error response.
 
 It imports no SDK, so that a bridge starts fast.
 """
@@ -17,7 +17,7 @@ PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 LIMITED: Final = 42900
 MOST_OPEN: Final = 64
-"""The most requests that run at the same time for one client."""
+"""Maximum number of concurrent requests of one client."""
 
 _MAX_ID: Final = 1024
 _MAX_NUMBER: Final = 2**63
@@ -26,7 +26,7 @@ Message = dict[str, Any]
 
 
 class Refused(Exception):
-    """A line that is no acceptable message; `response` is the error for the client."""
+    """A line that is not an acceptable message; `response` is the error for the client."""
 
     def __init__(self, code: int, text: str, kind: str, request_id: str | int | None = None) -> None:
         super().__init__(text)
@@ -60,7 +60,7 @@ def parse_line(line: bytes | Oversized) -> Message:
 
 
 def not_a_message(message: Message) -> Refused:
-    """The refusal of an object that is no JSON-RPC message."""
+    """The refusal of an object that is not a JSON-RPC message."""
     return Refused(INVALID_REQUEST, "the line is not one JSON-RPC message", BadInput.code, id_of(message))
 
 
@@ -82,7 +82,7 @@ def error_response(code: int, text: str, kind: str, request_id: str | int | None
 
 
 def id_of(message: Mapping[str, object]) -> str | int | None:
-    """The id of a request; None if the message is none, or its id is not valid."""
+    """The id of a request; None if the message is not a request, or its id is not valid."""
     named = message.get("id") if "method" in message else None
     if isinstance(named, str):
         return named if len(named) <= _MAX_ID else None

@@ -1,4 +1,4 @@
-"""The client of a call on standard streams, in the handshake revisions: asked by requests on standard output."""
+"""The client of a call on standard streams, in the handshake revisions; questions are requests on standard output."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ _FIRST_WITH_MODES = "2025-11-25"
 
 
 class StdioPeer:
-    """The client of one request. Only forms are asked: imported operations send nothing else."""
+    """The client of one request. It supports forms only, because imported operations send no other questions."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
         self._ctx = ctx
@@ -72,7 +72,7 @@ class StdioPeer:
         """Do nothing: the call ends with its request."""
 
     async def end_stream(self) -> None:
-        """Do nothing: standard output does not end before the client does."""
+        """Do nothing: standard output stays open until the client closes it."""
 
     async def _ask(self, question: Question) -> Mapping[str, Any]:
         asked = request_of(question)

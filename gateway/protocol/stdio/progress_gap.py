@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 
 GAP_S: Final = 0.02
-"""Seconds in which an idle client has read the progress; a busy one may still read both lines at once."""
+"""Seconds in which an idle client reads the progress; a busy one may still read both lines at once."""
 
 
 class ProgressGap:

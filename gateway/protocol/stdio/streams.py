@@ -1,7 +1,7 @@
 """The standard streams of a process that speaks JSON-RPC on them: bounded lines in, whole lines out.
 
-Threads read and write, because asyncio cannot watch regular files. A line waits in its thread until it is taken, and a
-writer until its line is written, so a client that is slow in either direction fills no memory.
+Threads read and write, because asyncio cannot watch regular files. A reader waits until its line is taken, and a writer
+until its line is written, so a slow client does not fill the memory.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class ClaimedStreams:
 
 
 class ClientGone(Exception):
-    """Standard output is closed: no message reaches the client any more."""
+    """Standard output is closed, so no further message reaches the client."""
 
 
 def claim_streams() -> ClaimedStreams:
@@ -98,11 +98,11 @@ class StdioStreams:
 
     @property
     def is_gone(self) -> bool:
-        """True if standard output was found closed."""
+        """True after a write failed because standard output is closed."""
         return self._is_gone
 
     async def lines(self) -> AsyncGenerator["bytes | Oversized"]:
-        """Yield the lines of standard input to its end, or until standard output is found closed."""
+        """Yield the lines of standard input until its end, or until a write finds standard output closed."""
         while (line := await self._received.get()) is not None and not self._is_gone:
             self._taken.release()
             if isinstance(line, Oversized) or line.strip():

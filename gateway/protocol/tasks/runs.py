@@ -54,7 +54,7 @@ INLINE_S: Final = 0.5
 
 _MODERN: Final = "2026-07-28"
 _RENEWALS: Final = 3
-"""Renewals of a lease in its time."""
+"""Number of renewals within the time of a lease."""
 
 _RETRY_S: Final = 2.0
 _PATIENCE: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -101,7 +101,9 @@ class TaskRun:
         self.ended_because = ""
         self.recorded = anyio.Event()
         self.lock = anyio.Lock()
-        """Held while the row is made, so that an intent is noted in the row or in `has_begun` before it."""
+        """Held while the row is inserted, so that an intent is recorded either in the row or, before it, in
+        `has_begun`.
+        """
 
     @property
     def draft(self) -> TaskDraft:
@@ -285,7 +287,7 @@ class TaskRunner:
         return run
 
     def _adopt(self, run: TaskRun) -> None:
-        """Let the call wait for other people without a bound, and note its intents."""
+        """Let the call wait for other people without a limit, and record its intents."""
         run.peer.patience_s = math.inf
         run.peer.on_intent = partial(self._note_intent, run)
 
@@ -344,7 +346,7 @@ class TaskRunner:
             self._runs.pop(task.id, None)
 
     async def _check(self, run: TaskRun) -> None:
-        """Cancel a run that has no lease any more."""
+        """Cancel a run that has lost its lease."""
         if run.task is None or run.done.is_set():
             return
         try:

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 _NONCE_BYTES = 12
 _LOCK_MS = 15_000
-"""Longer than nearly every token request takes; a slower request only causes a second one."""
+"""Lifetime of the lock; longer than nearly every token request. A slower request only causes a second one."""
 _PATIENCE_S = 5.0
 _POLL_S = (0.02, 0.25)
 

@@ -1,7 +1,7 @@
 """Complete bodies of truncated tool results: in Redis for up to ten minutes, each readable by one subject.
 
 The key of a result contains its tenant and its subject, so a link does not work for another subject. A MAC over key,
-type and body proves that a replica stored it. The bytes per tenant are bounded: new results displace the oldest.
+type and body proves that a replica stored it. The bytes per tenant are limited; new results evict the oldest.
 """
 
 import hashlib

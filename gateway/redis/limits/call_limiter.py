@@ -129,7 +129,7 @@ class _Admission:
         """Free the slot while the block runs, then take one again; blocks of calls inside the call may overlap.
 
         Raises:
-            LimitExceeded: no slot is free afterwards; the call goes on without one to its end.
+            LimitExceeded: no slot is free afterwards; the call continues without one.
         """
         self._releases += 1
         if self._slots is not None:

@@ -2,8 +2,8 @@
 
 A lease debits the tenant's bucket and the key's bucket in one step, so the tenant's rate bounds all replicas and keys
 together. The size of a lease follows recent use, and its unused tokens expire after a second. So idle replicas collect
-no tokens, and replicas with few calls waste few. While Redis is unavailable, each replica counts alone, with half of
-the rate and the burst.
+no tokens, and replicas with few calls waste few. While Redis is unavailable, each replica counts separately, with half
+of the rate and of the burst.
 """
 
 import time
@@ -68,7 +68,7 @@ class LeasedTokenBucket:
 
     @property
     def is_alone(self) -> bool:
-        """True if Redis is unavailable, so that this replica counts alone."""
+        """True if Redis is unavailable, so that this replica counts separately."""
         return self._local.is_active
 
     def try_take(self, limits: Limits) -> bool:

@@ -1,7 +1,7 @@
-"""Inboxes of replicas: a list per replica, to which other replicas add messages for it alone.
+"""Inboxes of replicas: one Redis list per replica, to which other replicas add messages.
 
-A message is bound to its inbox by a MAC, so that a client of Redis without the secret can neither forge one nor move it
-to another replica. A full inbox refuses messages; an inbox that no replica reads disappears after 10 s.
+A MAC binds a message to its inbox, so that a Redis client without the secret can neither forge a message nor move it to
+another inbox. A full inbox refuses messages; an inbox that no replica reads disappears after 10 s.
 """
 
 from collections.abc import AsyncGenerator, Callable

@@ -1,7 +1,7 @@
-"""Leases of attachments: each live source is due at a time, and the replica that takes it holds it while it renews.
+"""Leases of attachments: each live source has a due time; the replica that takes the lease holds it by renewals.
 
 One sorted set orders all sources by the time at which they are due: the end of the lease, the next attempt, or now. So
-the lease of a crashed replica becomes due by itself. Redis is not the truth: `jobs.live` adds sources that are missing.
+the lease of a crashed replica becomes due by itself. PostgreSQL is the truth: `jobs.live` adds missing sources.
 """
 
 from collections.abc import Collection, Sequence
@@ -118,7 +118,7 @@ class AttachmentLeases:
         return [key for member in lost if (key := _read(member)) is not None]
 
     async def release(self, key: SourceKey, *, due_in_s: float | None) -> None:
-        """Give up a lease; the source is due after this time, or never if None.
+        """Release a lease; the source is due after this time, or never if None.
 
         Raises:
             RedisUnavailable: the lease ends by itself, and then the source is due.
@@ -135,7 +135,7 @@ class AttachmentLeases:
         await self._seize(self._keys, self._replica, self._life_ms, key.member)
 
     async def add(self, keys: Collection[SourceKey], *, is_due: bool = False) -> None:
-        """Add the sources that are missing; `is_due` makes those due now that no replica holds.
+        """Add missing sources; with `is_due`, sources without a holder become due now.
 
         Raises:
             RedisUnavailable: some may still be missing.

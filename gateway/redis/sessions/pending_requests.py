@@ -1,7 +1,7 @@
 """Questions (requests to the client) of sessions; any replica can receive the answer.
 
-An answer counts once, and only for an open question of the same session. A client that knows or guesses the question
-ids of another session cannot answer its questions. A ping to the client is also a question, but no log contains it.
+An answer counts once, and only for an open question of the same session. A client that knows the question ids of
+another session cannot answer its questions. A ping to the client is also a question, but no log contains it.
 """
 
 from collections.abc import Mapping

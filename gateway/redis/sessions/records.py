@@ -1,8 +1,8 @@
 """Session records of the handshake era, stored in Redis so that any replica can serve a session.
 
-The key of a record contains the tenant, so a session of another tenant cannot even be addressed. A replica may use a
-record for up to three seconds after reading it (the lease). Ending a session notifies all replicas, and a replica that
-may have missed events drops every lease.
+The key of a record contains the tenant, so a session of another tenant cannot be addressed. A replica may use a record
+for up to three seconds after reading it (the lease). Ending a session notifies all replicas, and a replica that may
+have missed events drops every lease.
 """
 
 import re
@@ -197,7 +197,7 @@ class Sessions:
             raise LimitExceeded(message, retry_after_s=answer / 1000)
 
     async def replace(self, record: SessionRecord) -> bool:
-        """Replace a stored session; False when it has ended."""
+        """Replace a stored session; False if it has ended."""
         self.forget(record.tenant, record.id)
         keys = self.keys(record.tenant, record.id)
         return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
@@ -319,7 +319,7 @@ class Sessions:
         self._leases.pop((tenant, session), None)
 
     def forget_tenant(self, tenant: TenantId) -> None:
-        """Drop the leases of a tenant that is gone."""
+        """Drop the leases of a removed tenant."""
         for leased in [leased for leased in self._leases if leased[0] == tenant]:
             self.forget(*leased)
 

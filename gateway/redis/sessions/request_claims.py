@@ -26,7 +26,8 @@ local function is_taken(held, stream, life, logs)
 end
 """
 """Lua function: true if a request id belongs to another stream with a log, or to a claim of another live replica.
-Claims of this replica do not count: it knows its own running requests."""
+Claims of this replica are ignored, because it knows its own running requests.
+"""
 
 # KEYS: record, state. ARGV: request id as JSON, stream, heartbeat key of the replica, prefix of the logs.
 # Returns 1 when the id was claimed, 0 when another request has it, -1 when the session has ended.

@@ -1,9 +1,9 @@
 """Logs of the messages to the client of a session, one per stream, so that any replica can replay them.
 
-A log is a Redis Stream. A message longer than 64 KiB is split into several entries, written in one step. The last
-message of a request's stream is marked final, and nothing can be added after it. So all readers see the same end of a
-call, even if its replica was paused and another one ended the stream. Each message has a MAC
-(`gateway.redis.entry_mac`); without a valid MAC, its content is left out.
+A log is a Redis Stream. A message longer than 64 KiB is split into several entries, written atomically. The last
+message of a request's stream is marked final, and no message can be added after it. So all readers see the same end of
+a call, even if its replica was paused and another one ended the stream. Each message has a MAC
+(`gateway.redis.entry_mac`); without a valid MAC, its content is dropped.
 """
 
 import secrets
@@ -139,15 +139,15 @@ class LogRead:
     is_run: bool
     """True if the replica that runs the request is alive; without a request, the same as `is_alive`."""
     is_kept: bool
-    """True if the log has any entry."""
+    """True if the log exists and has entries."""
     is_ended: bool
-    """True if there was nothing to read and the stream has ended."""
+    """True if the stream has ended and all its entries were read."""
     has_more: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOwner:
-    """The replica that answers a request, and the request's id as JSON."""
+    """The replica that runs a request, and the request's id as JSON."""
 
     replica: str
     request: bytes
@@ -162,7 +162,7 @@ class StreamLog:
         self._idle_ms = sessions.idle_ms
         self._seal = EntryMac(bus)
         self.refused = 0
-        """Number of messages whose content was left out because their MAC was invalid."""
+        """Number of messages whose content was dropped because their MAC was invalid."""
         self._open = bus.script(_OPEN)
         self._append = bus.script(_APPEND)
         self._read = bus.script(_READ)
@@ -212,7 +212,7 @@ class StreamLog:
         more = len(rows) == _READ_ENTRIES
         while more and rows[-1][1][0] == _MORE:  # the read ended inside a message
             rest = await self._rest(named, stream, rows[-1][0].decode())
-            more = bool(rest)  # a message is written in one step: without further entries, it is not one of ours
+            more = bool(rest)  # a message is written atomically, so an incomplete one was not written by the gateway
             rows += rest
         messages = self._join(keys, stream, rows)
         return LogRead(
@@ -226,7 +226,7 @@ class StreamLog:
         )
 
     async def take_over(self, keys: SessionKeys) -> tuple[str, str] | None:
-        """Become the reader of the standalone stream; return a token and the read position, None without a session.
+        """Become the reader of the standalone stream; return a token and the read position, or None without a session.
 
         Raises:
             RedisUnavailable: the previous reader may continue.
@@ -253,7 +253,7 @@ class StreamLog:
         return found
 
     def _join(self, keys: SessionKeys, stream: str, rows: Sequence[_Row]) -> list[LoggedMessage]:
-        """The complete messages among entries of a log; pieces of an incomplete last message are left out."""
+        """The complete messages among entries of a log; pieces of an incomplete last message are dropped."""
         messages: list[LoggedMessage] = []
         pieces: list[bytes] = []
         name, refused = keys.log(stream), 0

@@ -1,7 +1,7 @@
 """Assertions of the gateway (RFC 7519): JWTs that name the caller to an upstream, and the keys that verify them.
 
-The signing keys are derived from the secret keys: every replica has them, and the first one signs. All are published,
-so assertions of before a rotation stay valid for their minute.
+The signing keys are derived from the secret keys, so every replica has them; the first one signs. All are published, so
+that assertions from before a rotation stay valid for their minute.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ class AssertionSigner:
     """Signs assertions, and publishes the keys that verify them."""
 
     def __init__(self, derive_all: Callable[[str], Sequence[bytes]], *, public_url: str | None) -> None:
-        """Given `derive_all`, which derives secret bytes for a purpose from each secret key, the current one first."""
+        """`derive_all` derives secret bytes for a purpose from each secret key, the current one first."""
         self._keys = [_private_key(seed) for seed in derive_all("assertions")]
         self._published = [_public_jwk(key) for key in self._keys]
         self._public_url = public_url
@@ -62,7 +62,7 @@ class AssertionSigner:
 
 
 def check_audience(audience: str, public_url: str | None) -> None:
-    """Refuse an audience whose assertions could be used at the gateway itself.
+    """Refuse an audience whose assertions would be accepted by the gateway itself.
 
     Raises:
         CredentialMissing: assertions cannot be made here, or the audience is of this gateway.

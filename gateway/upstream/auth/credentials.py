@@ -1,7 +1,7 @@
 """Application of stored credentials to requests.
 
-Of the operation's security alternatives, the first is used whose credentials are all stored. A credential replaces an
-argument of the same name: the caller cannot override it, and it is never sent twice.
+The first security alternative of the operation with complete stored credentials is used. A credential replaces an
+argument of the same name, so the caller cannot override it, and it is never sent twice.
 """
 
 import base64
@@ -22,7 +22,7 @@ from gateway.upstream.serialize.percent_encoding import Unwritable, percent
 Security = tuple[tuple[SchemePlan, ...], ...]
 
 _SECRET_HEADER = re.compile("authorization|cookie|key|token|secret", re.IGNORECASE)
-"""Names of headers that usually contain a secret; for headers that do not come from a stored credential."""
+"""Names of headers that usually contain a secret, for headers that do not come from a stored credential."""
 _DIGEST_KEY = secrets.token_bytes(32)
 """Random key of this process: without the key, a logged digest cannot confirm a guessed secret."""
 

@@ -1,6 +1,6 @@
-"""Credentials that name the caller: an assertion of the gateway, or a token exchanged for the caller's own.
+"""Credentials that name the caller: an assertion of the gateway, or a token in exchange for the caller's token.
 
-The caller's token goes to the token endpoint of the issuer that signed it, and nowhere else.
+The caller's token is sent only to the token endpoint of the issuer that signed it.
 """
 
 from dataclasses import replace
@@ -16,27 +16,27 @@ from gateway.upstream.auth.token_endpoint import TokenRequest, token_exchange
 
 
 class Delegations:
-    """Turns credentials with a delegation into credentials of one caller."""
+    """Resolves credentials with a delegation to credentials of one caller."""
 
     def __init__(self, tokens: Tokens, signer: AssertionSigner) -> None:
         self._tokens = tokens
         self._signer = signer
 
     async def resolve(self, named: NamedCredential, principal: Principal, action: tuple[str, str]) -> NamedCredential:
-        """Return the credential of this caller; a shared credential unchanged.
+        """Return the credential of this caller; a shared credential is returned unchanged.
 
         `action` is the kind of the call, and the name of its primitive.
 
         Raises:
-            CredentialMissing: the caller has none.
-            TokenRefused, UpstreamError: the issuer gave no token in exchange.
+            CredentialMissing: the caller has no access token of the issuer.
+            TokenRefused, UpstreamError: the issuer returned no token in exchange.
         """
         terms = named.delegation
         if terms is None:
             return named
         if isinstance(terms, SignedAssertion):
             value = self._signer.sign(principal, audience=terms.audience, action=action)
-            # its connections are the caller's, and not of one request
+            # pools connections per caller: each assertion is new, so its own digest would never match
             digest = digest_of((named.name, terms.audience, principal.tenant, principal.subject))
             return replace(named, credential=Credential(value=value), delegation=None, digest=digest)
         wanted = _exchange(named, terms, principal)

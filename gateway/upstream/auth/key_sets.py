@@ -97,10 +97,10 @@ async def discover(upstream: UpstreamClient, tenant: TenantId, issuer: str, memb
 
 
 async def fetch_metadata(upstream: UpstreamClient, tenant: TenantId, issuer: str) -> Mapping[str, Any]:
-    """Return an issuer's metadata, from the first of its two places that has any.
+    """Return an issuer's metadata, from the first of its two URLs that has a document.
 
     Raises:
-        FetchFailed: neither document can be read, or it is another issuer's (RFC 8414 section 3.3).
+        FetchFailed: neither document can be read, or it belongs to another issuer (RFC 8414 section 3.3).
     """
     reasons: list[str] = []
     for url in _metadata_urls(issuer):
@@ -123,7 +123,7 @@ async def check_key_set(upstream: UpstreamClient, tenant: TenantId, url: str) ->
     """Return the number of keys of a set.
 
     Raises:
-        FetchFailed, UpstreamError, DocumentTooLarge: it cannot be fetched, or is no JWK set.
+        FetchFailed, UpstreamError, DocumentTooLarge: it cannot be fetched, or is not a JWK set.
     """
     try:
         with anyio.fail_after(_FETCH_S):
@@ -156,7 +156,7 @@ def _select(held: _Held, kid: str | None) -> Sequence[Jwk]:
 
 
 def _metadata_urls(issuer: str) -> Sequence[str]:
-    """Return the places of the metadata by RFC 8414 section 3.1 and OpenID Connect Discovery 1.0 section 4."""
+    """Return the URLs of the metadata by RFC 8414 section 3.1 and OpenID Connect Discovery 1.0 section 4."""
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")
     origin = f"{parts.scheme}://{parts.netloc}"

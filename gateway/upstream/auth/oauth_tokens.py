@@ -1,6 +1,6 @@
 """OAuth 2.0 access tokens for upstreams, cached until shortly before they expire.
 
-They are for client credentials (RFC 6749 section 4.4), or in exchange for the token of a caller (RFC 8693).
+A token is requested with client credentials (RFC 6749 section 4.4), or in exchange for a caller's token (RFC 8693).
 
 Token requests are single-flight on a replica. With a store, a lock also prevents parallel requests of other replicas;
 after a bounded wait a replica requests the token without the lock. The cache key covers tenant, owner and every part of
@@ -45,7 +45,9 @@ class TokenStore(Protocol):
         ...
 
     def lock(self, tenant: TenantId, name: str) -> AbstractAsyncContextManager[None]:
-        """Hold the lock for fetching a token while the block runs; after a bounded wait, the block runs without it."""
+        """Hold the lock for fetching a token while the block runs; after a bounded wait, the block runs without the
+        lock.
+        """
         ...
 
 
@@ -120,7 +122,7 @@ class Tokens:
                 await self._store.drop(tenant, name)
 
     async def obtain(self, tenant: TenantId, owner: str, wanted: TokenRequest) -> AccessToken:
-        """Return the token of this request; `owner` is the source or the credential that it is for.
+        """Return the token of this request; `owner` is the source or the credential that uses it.
 
         Raises:
             TokenRefused: the token endpoint issued no token.

@@ -69,7 +69,7 @@ class TokenResponse:
 
 
 def client_credentials(scheme: SchemePlan, client: Credential) -> TokenRequest:
-    """Return the request of a client for a token of its own, with the scheme's scopes."""
+    """Return the request with client credentials, with the scheme's scopes."""
     scope = (("scope", " ".join(scheme.scopes)),) if scheme.scopes else ()
     fields = (("grant_type", "client_credentials"), *scope)
     return TokenRequest(label=scheme.name, url=scheme.token_url or "", client=client, fields=fields)

@@ -1,6 +1,6 @@
 """IP addresses that the gateway may dial.
 
-The lists are our own, because Python's `is_global` counts several internal ranges as global. An address is parsed
+The lists are defined here, because Python's `is_global` treats several internal ranges as global. An address is parsed
 before it is judged, so its spelling does not matter.
 """
 

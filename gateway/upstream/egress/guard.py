@@ -1,14 +1,14 @@
-"""Egress guard: judges each address when a name is resolved and again when a socket is made.
+"""Egress guard: checks each address when a name is resolved, and again when a socket is created.
 
-IP literals skip the first check. The second cannot be bypassed: the guard makes every socket, for the address about to
-be dialled. An address that is allowed by its name carries that permission itself (`_Vetted`), so the guard keeps no
-state between calls. If any code copies the text on its way, the permission is lost and the bare address is judged.
+IP literals skip the first check. The second check cannot be bypassed, because the guard creates every socket, for the
+address about to be dialled. An address that is allowed by its name carries the permission in its type (`_Vetted`), so
+the guard keeps no state between calls. Code that copies the text loses the permission, and the bare address is checked.
 
 Ports: 80, 443 and 1024 to 65535 of public addresses. Everything else, private addresses included, needs a `host:port`
 entry of the operator, in the list for all tenants or that of the requesting tenant (`permitted`). A name on a list may
 resolve to public and private addresses, never to link-local, multicast or reserved ones.
 
-All refusals are identical, so that they do not reveal which upstreams another tenant may reach.
+All refusals are identical, so that they do not reveal the upstreams of other tenants.
 """
 
 import socket
@@ -39,7 +39,8 @@ def denied() -> EgressDenied:
 
 
 class Guard:
-    """Judges addresses and makes the sockets; `egress_allow` has the operator's `host:port` entries for all tenants.
+    """Checks addresses and creates the sockets; `egress_allow` contains the operator's `host:port` entries for all
+    tenants.
 
     Raises:
         BrokenSetting: an entry does not have the form `host:port`.

@@ -1,4 +1,4 @@
-"""Name resolution; the guard decides which of the addresses may be dialled."""
+"""Name resolution; the guard then checks the addresses."""
 
 import asyncio
 import socket
@@ -21,15 +21,15 @@ class Lookup(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the resolver; it resolves nothing afterwards."""
+        """Stop the resolver; later lookups fail."""
         ...
 
 
 class SystemLookup:
-    """The operating system's resolver, on threads of its own: slow names must not delay file or other work.
+    """The operating system's resolver, on separate threads, so that slow names do not delay other work in threads.
 
-    Lookups of one name are single-flight: if its name server does not respond, one thread is occupied. The names below
-    one domain (two labels) occupy at most a quarter of the threads, because they may share a silent name server.
+    Lookups of one name are single-flight, so an unresponsive name server occupies one thread per name. Names in one
+    domain (two labels) occupy at most a quarter of the threads, because they may share a name server.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class SystemLookup:
         return await asyncio.shield(running)
 
     def _ask(self, host: str, port: int, domain: str) -> "asyncio.Future[list[str]]":
-        """Resolve in a thread; its slot is held until the lookup ends, even if no caller waits any more."""
+        """Resolve in a thread; its slot is held until the lookup ends, even after all callers have left."""
         running = asyncio.get_running_loop().run_in_executor(self._threads, _ask_system, host, port)
         self._asked[host] = running
 

@@ -1,7 +1,7 @@
 """HTTP/1.1 client connection (RFC 9112): one request, then its response, then the next request.
 
-Parsing is strict: a parser error, an exceeded bound and unrequested bytes close the connection. The only leniency is
-blanks after a chunk size: old servers pad the size, and all parsers read it alike.
+Parsing is strict: a parser error, an exceeded bound and unrequested bytes close the connection. The only exception is
+blanks after a chunk size: old servers pad the size, and all parsers treat it alike.
 
 An upstream that leaves a request body unread parses the body as the next request (request smuggling). The head of the
 next real request then completes the smuggled one. So a connection is closed after a request whose body could be parsed
@@ -48,7 +48,7 @@ def reusable_below(method: str, body: bytes | None) -> int:
 
 
 class Owner(Protocol):
-    """The owner of connections between requests: the connection pool."""
+    """The owner of connections between requests, which is the connection pool."""
 
     def keep(self, connection: "Connection") -> None:
         """Keep an idle connection for another request."""

@@ -1,6 +1,6 @@
-"""Connector: resolves a name once per dial, judges each address, and connects a socket to the judged address.
+"""Connector: resolves a name once per dial, checks each address, and connects a socket to a checked address.
 
-Names, addresses and sockets pass the guard. TLS is always verified against the name in the URL.
+The egress guard checks names, addresses and sockets. TLS is always verified against the name in the URL.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Connector:
         raise fault
 
     async def _find(self, origin: Origin, permitted: AllowList) -> Sequence[str]:
-        """Return the addresses to try; a literal is judged when its socket is made."""
+        """Return the addresses to try; an IP literal is checked when its socket is created."""
         if origin.is_literal:
             return (origin.host,)
         try:
@@ -90,7 +90,7 @@ class Connector:
                 server_hostname=origin.host.rstrip("."),
                 ssl_handshake_timeout=self._dial_s,
             )
-            if secure is None:  # it was closed meanwhile
+            if secure is None:  # the peer closed the connection during the handshake
                 raise ConnectionResetError
         except BaseException:
             plain.abort()

@@ -1,4 +1,4 @@
-"""One response while it arrives: its head, and the part of its body that was not taken yet.
+"""One response during its arrival: its head, and the part of its body that was not read yet.
 
 The connection serves no other request until the caller releases the response.
 """
@@ -23,7 +23,7 @@ class ResponseSource(Protocol):
         """Resume reading, because the arrived bytes were taken."""
 
     def release(self, answer: "Response") -> None:
-        """Take the connection back after the caller has finished with the response."""
+        """Accept the connection back after the caller has finished with the response."""
 
     def abort(self) -> None:
         """Close the connection at once."""

@@ -1,7 +1,7 @@
-"""Interfaces of live sources: a connector attaches to one, and an attachment discovers and runs its primitives.
+"""Interfaces of live sources: a connector attaches to a source, and an attachment discovers and runs its primitives.
 
-Requests and results are those of MCP 2025-11-25, for each kind of source. What a source sends is untrusted: connectors
-bound its size and time, and the catalog validates each definition.
+Requests and results have the form of MCP 2025-11-25, for every kind of source. Messages of a source are untrusted:
+connectors limit their size and time, and the catalog validates each definition.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ LiveMethod = Literal[
 
 
 NO_COMPLETIONS: Final[Mapping[str, Any]] = {"completion": {"values": []}}
-"""The result of a source that completes nothing."""
+"""The result of a source that offers no completions."""
 
 
 class LiveClient(Protocol):
-    """The client of one request to a live source, for messages while the request runs."""
+    """The client of one request to a live source, for messages during the request."""
 
     @property
     def caller(self) -> ToolCaller | None:
-        """The caller, whom the credential may name; None for a request of the gateway, or of another replica."""
+        """The caller, for a credential that names it; None for requests of the gateway itself or of another replica."""
         ...
 
     def can(self, kind: str) -> bool:
@@ -56,7 +56,7 @@ class LiveClient(Protocol):
 
 
 class LiveListener(Protocol):
-    """The receiver of what an attachment reports by itself; its methods return at once."""
+    """The receiver of unsolicited reports of an attachment; its methods return at once."""
 
     def changed(self) -> None:
         """The source's list of primitives has changed."""
@@ -74,12 +74,12 @@ class LiveAttachment(Protocol):
         """List the source's primitives.
 
         Raises:
-            LiveSourceFailed: the source does not list its primitives.
+            LiveSourceFailed: the source does not return its primitives.
         """
         ...
 
     async def request(self, method: LiveMethod, params: Mapping[str, object], client: LiveClient) -> Mapping[str, Any]:
-        """Run one request and return the protocol's result object. Cancellation is passed on to the source.
+        """Run one request and return the protocol's result object. A cancellation is forwarded to the source.
 
         Raises:
             LiveSourceDetached: the attachment ended before the result.
@@ -89,7 +89,7 @@ class LiveAttachment(Protocol):
         ...
 
     async def wait_closed(self) -> str:
-        """Wait until the attachment ends without having been closed here; return the reason."""
+        """Wait until the remote side ends the attachment; return the reason."""
         ...
 
 
@@ -100,7 +100,7 @@ class LiveConnector(Protocol):
         """Connect to the source; the attachment is closed when the block ends.
 
         Raises:
-            LiveSourceFailed: no attachment, with a reason for the tenant's admin.
+            LiveSourceFailed: the connection failed; the message gives the tenant's admin the reason.
             EgressDenied: the gateway may not connect to this address.
         """
         ...

@@ -1,4 +1,4 @@
-"""Body writers: turn the body argument into bytes and a content type, one writer per kind of media type."""
+"""Body writers: convert the body argument to bytes and a content type; one writer per kind of media type."""
 
 import codecs
 import re

@@ -1,7 +1,7 @@
 """Safety of path values: refuses values that could make the request reach another path than the operation's.
 
-A value is judged as given and after one and two percent-decodings, because proxies and frameworks behind the gateway
-may decode more than once.
+A value is checked as given and after one and two percent-decodings, because proxies and frameworks may decode more than
+once.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Request builder: compiles an operation's plan once; a call only fills its slots with arguments.
 
-Whatever the arguments are, a built request keeps the plan's origin and the fixed parts of its path. Values reach the
-URL only encoded, and values that could change the path are refused.
+For any arguments, a built request keeps the plan's origin and the fixed parts of its path. Values reach the URL only
+encoded, and values that could change the path are refused.
 
 Header arguments never fill a header that identifies a caller, frames the message or belongs to a connection. Examples:
 Host, Authorization, Cookie, Accept, Content-Type, Content-Length, Transfer-Encoding, Connection, TE, Upgrade, Proxy-*,

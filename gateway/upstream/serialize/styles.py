@@ -2,7 +2,7 @@
 
 Each function takes the style of a parameter plan and returns a writer. A writer turns a value into its encoded text, or
 raises `Unwritable`. An empty text means that nothing is sent, except for an empty string in a header. Null members of
-lists and objects are left out (undefined in RFC 6570 section 2.3). OpenAPI does not define lists and objects inside a
+lists and objects are dropped (undefined in RFC 6570 section 2.3). OpenAPI does not define lists and objects inside a
 list or object; they are written as compact JSON, except in deepObject.
 """
 

@@ -1,8 +1,8 @@
 """Routes of the console pages: `/approvals`, `/approvals/{id}`, sign-in and sign-out.
 
 A POST must come from a page of this gateway: its `Origin` is compared with `Host`, and a form of a session carries a
-token as well. An approval is looked up in the tenant of the session only, so a foreign id and an unknown one look
-alike. Sessions are explained in `gateway.web.console.sessions`.
+token as well. An approval is looked up only in the tenant of the session, so the id of another tenant and an unknown id
+give the same response. `gateway.web.console.sessions` explains sessions.
 """
 
 import re
@@ -33,7 +33,7 @@ _TARGET = re.compile(r"/approvals(?:/apr_[0-9a-z]{20})?")
 _SLOTS, _QUEUE = 8, 64
 _MOST_WAITING, _MOST_LATELY = 100, 50
 _MOST_EARLIER = 50
-"""Approvals of a tool among which the last approved one is looked for."""
+"""Number of approvals of a tool that are searched for the last approved one."""
 _Page = Callable[[Request, ConsoleSession], Awaitable[Response]]
 
 
@@ -202,5 +202,5 @@ def _sign_in_url(path: str) -> str:
 
 
 def _target(asked: str | None) -> str:
-    """The page that follows a sign-in: only one of these pages, so that no link leads elsewhere."""
+    """The page that follows a sign-in; only pages of this console, so that a link cannot redirect elsewhere."""
     return asked if asked is not None and _TARGET.fullmatch(asked) else _LIST  # guard: console-target

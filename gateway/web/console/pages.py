@@ -68,13 +68,13 @@ _ENDED = {
 
 
 def approval_page(title: str, content: Markup, principal: Principal, *, token: str) -> str:
-    """A whole page, whose banner has the way out."""
+    """A complete page; its banner has the sign-out button."""
     banner = _BANNER.format(token=token, slug=principal.slug, subject=visible(principal.subject))
     return page(title, content, banner=banner)
 
 
 def sign_in_form(target: str, *, text: str = "") -> Markup:
-    """The form that takes a key; `target` is the page that follows."""
+    """The sign-in form; `target` is the page that follows."""
     return _SIGN_IN.format(next=target, alert=alert(text))
 
 

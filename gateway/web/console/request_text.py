@@ -1,4 +1,4 @@
-"""The request of an approval as lines of text, and the difference between two of them.
+"""The request of an approval as lines of text, and the difference between two requests.
 
 JSON is indented without changing a token, so a repeated member and the digits of a number stay visible. Unprintable
 characters are escaped. The text is bounded in lines and characters.
@@ -15,13 +15,13 @@ from gateway.handlers.previews.requests import cut, escape
 LONGEST_BODY = 64 * 1024
 LONGEST_LINE = 4000
 MOST_COMPARED = 400
-"""Lines of each request that are compared: the time of a comparison grows with their square."""
+"""Limit on the compared lines of each request, because the time of a comparison grows with their square."""
 _CONTEXT = 3
 _LONGEST_FORMATTED = 256 * 1024
 
 
 def request_lines(request: RequestShown) -> Sequence[str]:
-    """Method and URL, headers, and the body behind an empty line; long lines are whole."""
+    """Method and URL, headers, and the body after an empty line; long lines are not cut."""
     first = f"{request.method} {request.url}" if request.method else request.url
     lines = [first, *(f"{name}: {value}" for name, value in request.headers)]
     if request.body:
@@ -30,12 +30,12 @@ def request_lines(request: RequestShown) -> Sequence[str]:
 
 
 def show_lines(lines: Sequence[str]) -> str:
-    """The lines as one text, with long lines and the whole cut; a cut text ends with a note."""
+    """The lines as one text, with long lines and the text itself cut; a cut text ends with a note."""
     return cut("\n".join(cut(line, LONGEST_LINE) for line in lines), LONGEST_BODY)
 
 
 def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[str, str]] | None:
-    """The changed lines with their surroundings, each with its sign: `+`, `-`, a blank or `@`; None if too long."""
+    """The changed lines with context, each with its sign: `+`, `-`, a blank or `@`; None if too long."""
     if max(len(before), len(now)) > MOST_COMPARED:  # guard: console-difference-bounded
         return None
     compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]  # without the names of files

@@ -1,8 +1,9 @@
 """Sign-in sessions of pages: one sealed cookie, bound to a key with the scope `approve`, its version and its tenant.
 
-The cookie contains the principal, never the key. It ends after an hour without a request and after eight hours in all.
-Each request looks the key up, so a revoked or rotated key ends its sessions at once, at every replica. Signing out
-deletes the cookie, and marks the session as ended for copies of the cookie; without Redis, the mark does not count.
+The cookie contains the principal, never the key. It ends after an hour without a request, and after eight hours in
+total. Each request looks up the key, so a revoked or rotated key ends its sessions at once on every replica. Signing
+out deletes the cookie, and marks the session as ended in Redis, because of copies of the cookie; while Redis is
+unavailable, the mark is not checked.
 """
 
 import hashlib
@@ -52,7 +53,7 @@ class EndedSessions(Protocol):
 
 
 class ConsoleSessions:
-    """Begins, finds and seals sessions; `keys` seal the cookies, the first of them new ones."""
+    """Begins, finds and seals sessions; `keys` open cookies, and the first one seals new ones."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class ConsoleSessions:
         return ConsoleSession(id=secrets.token_hex(16), principal=caller, began_at=self._clock(), is_secure=is_secure)
 
     async def find(self, cookies: Mapping[str, str]) -> ConsoleSession | None:
-        """The session of a request's cookies, if its time is not over and its key is valid and unchanged.
+        """The session in a request's cookies, if it has not expired and its key is valid and unchanged.
 
         Raises:
             DatabaseUnavailable: the key cannot be looked up now.

@@ -19,7 +19,7 @@ class ProvidedAttachments(Protocol):
     """The live sources of kind `agent`, and the loop that serves their attachments."""
 
     async def claim(self, principal: Principal, name: str) -> LiveSource:
-        """Return the tenant's agent source of this name; create it for the principal's subject unless it exists.
+        """Return the tenant's agent source of this name; if it does not exist, create it for the principal's subject.
 
         Raises:
             Conflict: the name belongs to another subject, or to a source of another kind.
@@ -29,7 +29,7 @@ class ProvidedAttachments(Protocol):
         ...
 
     async def renew(self, source: LiveSource) -> LiveSource:
-        """Return the source as it is now, after its attachment was interrupted.
+        """Return the current source, after its attachment was interrupted.
 
         Raises:
             Conflict: the program has connected to another replica.
@@ -38,7 +38,7 @@ class ProvidedAttachments(Protocol):
         ...
 
     async def check(self, tenant: TenantId, primitives: Sequence[DiscoveredPrimitive]) -> Sequence[str | None]:
-        """Return for each primitive the reason for which the catalog would leave it out; None if it is valid.
+        """Return for each primitive the reason that the catalog would refuse it; None if it is valid.
 
         Raises:
             LimitExceeded: the tenant's checks take too much processor time.
@@ -55,7 +55,7 @@ class ProvidedAttachments(Protocol):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OpenAttachment:
-    """An attachment of this replica, its owner and its present connection; it is also the attachment's listener."""
+    """An attachment of this replica, its owner and its current connection; it is also the attachment's listener."""
 
     principal: Principal
     source: LiveSource
@@ -67,7 +67,7 @@ class OpenAttachment:
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self) -> None:
-        """Pass on a change of the list; without a listener, the next one lists everything."""
+        """Forward a change of the list; without a listener, the next one reads the complete list."""
         if self.listener is not None:
             self.listener.changed()
 

@@ -22,7 +22,7 @@ MESSAGE_BYTES: Final = 4 * 1024 * 1024
 MESSAGES_PER_S: Final = 100.0
 MESSAGES_BURST: Final = 200.0
 _BYTES_OF_COST: Final = 8 * 1024
-"""A message counts once more for each of these: parsing 200 KB of values takes 4 ms."""
+"""Bytes of a message that count as one more message: parsing 200 KB of values takes 4 ms."""
 HEARTBEAT_S: Final = 20.0
 _SEND_S: Final = 20.0
 _OUTBOX_BYTES: Final = 16 * 1024 * 1024
@@ -77,7 +77,7 @@ class ProviderConnection:
         self._woken.set()
 
     def close(self, code: int, reason: str) -> None:
-        """Close the connection after the messages in the outbox; the first code counts."""
+        """Close the connection after the messages in the outbox; later codes are ignored."""
         if self._closing is None:
             self._closing = code, reason
             self._woken.set()
@@ -100,7 +100,7 @@ class ProviderConnection:
         """Return the next message; without one for two heartbeats, close the connection.
 
         Raises:
-            ConnectionEnded: the connection has ended, or is closed for what it sent.
+            ConnectionEnded: the connection has ended, or is closed because of an invalid message.
         """
         event = await self._next(within_s)
         if event["type"] != "websocket.receive":

@@ -179,7 +179,7 @@ class ProvideEndpoint:
         return attached
 
     async def _open_attachment(self, principal: Principal, source: LiveSource, hello: AgentHello) -> OpenAttachment:
-        """Return a new attachment, when the attachment loop serves it."""
+        """Return a new attachment once the attachment loop serves it."""
         attached = OpenAttachment(principal=principal, source=source)
         attached.attachment = AgentAttachment(
             title=hello.title,
@@ -202,7 +202,7 @@ class ProvideEndpoint:
         return attached
 
     async def _keep(self, attached: OpenAttachment) -> None:
-        """Own the attachment until it ends; offer it again after each change of its source."""
+        """Hold the attachment until it ends; offer it again after each change of its source."""
         place = attached.principal.tenant, attached.source.name
         code, reason = CloseCode.SOURCE_GONE, "the gateway ended the attachment"
         try:

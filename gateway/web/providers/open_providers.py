@@ -1,4 +1,6 @@
-"""The open connections and attachments of providers on this replica, and what ends them: keys, tenants, the drain."""
+"""The open connections and attachments of providers on this replica. Changes of keys, removals of tenants and the drain
+end them.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -77,7 +79,7 @@ class OpenProviders:
             self.tasks.spawn(_leave, attached)
 
     async def _recheck_keys(self) -> None:
-        """Check the keys of all connections once a minute, because a key may expire, or an event be lost."""
+        """Check the keys of all connections once a minute, because keys expire and events can be lost."""
         while True:
             with anyio.move_on_after(_RECHECK_S):
                 await self._recheck.wait()

@@ -37,7 +37,7 @@ MOST_BYTES: Final = 16 * 1024 * 1024
 Offered = Callable[[], Mapping[str, object]]
 """Returns the definitions to register."""
 Serve = Callable[[str, Mapping[str, Any], str, CallMessages], Awaitable[Mapping[str, object]]]
-"""Runs one request: its method, params and id, and the connection for messages meanwhile."""
+"""Runs one request: its method, params and id, and the connection for messages during the call."""
 
 
 class _Fault(msgspec.Struct):
@@ -46,7 +46,7 @@ class _Fault(msgspec.Struct):
 
 
 class _Received(msgspec.Struct):
-    """A message of the gateway. Its size is the only limit: the gateway adds members to what a client sent."""
+    """A message of the gateway, limited only in size: the gateway adds members to the client's message."""
 
     id: str | int | None = None
     method: str | None = None
@@ -91,7 +91,7 @@ class ProviderLink:
         self._questions: dict[str, asyncio.Future[AgentResponse]] = {}
         self.is_ready = asyncio.Event()
         self.notices: list[str] = []
-        """The gateway's reasons for which definitions are left out."""
+        """The gateway's reasons for omitted definitions."""
 
     async def run(self) -> None:
         """Stay connected until cancelled.
@@ -106,11 +106,11 @@ class ProviderLink:
             raise failed.exceptions[0] from None
 
     def revise(self) -> None:
-        """Note a change of the offer; it is registered by `renew`, or when the gateway next confirms or resumes."""
+        """Record a change of the offer. `renew`, or the gateway's next confirmation or resume, registers it."""
         self._revision += 1
 
     async def renew(self) -> None:
-        """Register the offer unless its present revision was sent; without a connection, with the next one."""
+        """Register the offer unless its current revision was sent; without a connection, the next connection does."""
         if self._socket is not None and self._asked != self._revision:
             self._asked = self._revision
             await self._try_send(jsonrpc.request("provider/register", self._offer(), message_id=self._asked))
@@ -219,7 +219,7 @@ class ProviderLink:
         await self._confirm()
 
     async def _confirm(self) -> None:
-        """Register what has changed since the confirmed revision; without changes, the provider is ready."""
+        """Register the changes since the confirmed revision; without changes, the provider is ready."""
         if self._registered == self._revision:
             self.is_ready.set()
         else:
@@ -273,7 +273,8 @@ class ProviderLink:
             return self._checked(jsonrpc.refusal(call_id, error))
 
     def _checked(self, text: str) -> str:
-        """Return a message if the gateway will accept it; one that it refuses would end the connection for good.
+        """Return a message if the gateway will accept it, because a refused message would end the connection
+        permanently.
 
         Raises:
             GatewayError: the message is too large, or breaks another rule of the gateway's parser.

@@ -58,7 +58,7 @@ def create_key(
     profile: str | None,
     expires: datetime | None,
 ) -> None:
-    """Create a key and print it; it is not shown again."""
+    """Create a key and print it once."""
     wanted: JsonObject = {"name": name, "scopes": list(scopes)}
     ends = expires.replace(tzinfo=UTC).isoformat() if expires else None
     optional = {"subject": subject, "profile": profile, "expires_at": ends}
@@ -86,7 +86,7 @@ def show_key(context: AdminContext, key_id: str) -> None:
 )
 @with_tenant
 def rotate_key(context: AdminContext, key_id: str, overlap: int) -> None:
-    """Give a key a new secret and print it; the old secret ends now or after the overlap, the subject stays.
+    """Rotate a key and print the new text once; the old secret ends now or after the overlap.
 
     \b
     Example:

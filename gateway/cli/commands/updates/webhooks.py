@@ -62,7 +62,7 @@ def create_webhook(context: AdminContext, name: str) -> None:
 @click.argument("name")
 @with_tenant
 def rotate_webhook(context: AdminContext, name: str) -> None:
-    """Give a webhook a new secret and print it; the previous one remains valid for a day."""
+    """Rotate the secret of a webhook and print the new one once; the previous one stays valid for a day."""
     rotated = context.admin.send("POST", context.tenant_path(_NOUN, name, "rotate"))
     context.show(rotated, lambda: _describe(context, rotated))
 

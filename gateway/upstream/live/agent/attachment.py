@@ -1,7 +1,7 @@
-"""Attachment of one agent: its offer, and the calls that run there, independent of the present connection.
+"""Attachment of one agent: its offer and its running calls, independent of the current connection.
 
-A broken connection may be resumed within `RESUME_S` by a connection with the attachment's token. The attachment and its
-calls continue; a call that the agent does not name when it resumes has been lost and ends. No call is sent twice.
+A broken connection can be resumed within `RESUME_S` by a connection with the attachment's token. The attachment and its
+calls continue; a call that the agent does not name at the resume was lost, and ends. No call is sent twice.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ RESUME_S: Final = 5.0
 CALL_S: Final = 60.0
 MOST_QUESTIONS: Final = 4
 _MOST_WAITING: Final = 100
-"""The most progress and log messages of one call that wait to be forwarded; further ones are dropped."""
+"""Limit on the queued progress and log messages of one call; further ones are dropped."""
 LARGEST_NOTICE: Final = 64 * 1024
-"""The most bytes of a progress or log message; a larger one is dropped."""
+"""Limit on the bytes of a progress or log message; a larger one is dropped."""
 LONGEST_URI: Final = 2048
 _LONGEST_FAULT: Final = 1000
 _LARGEST: Final = 2.0**63
@@ -58,7 +58,7 @@ class AgentWire(Protocol):
 class _Call:
     """One running call: the messages that its agent sent for its client, and its response.
 
-    `limit` does not run while a question is open; the end of the call cancels the question.
+    `limit` pauses while a question is open; the end of the call cancels the question.
     """
 
     def __init__(self, wire: AgentWire, limit: asyncio.Timeout) -> None:
@@ -79,7 +79,7 @@ class _Call:
             self._changed.set()
 
     def finish(self, response: AgentResponse | LiveSourceDetached) -> None:
-        """Set the response; the first one counts."""
+        """Set the response; later ones are ignored."""
         if self._response is None:
             self._response = response
             self._waiting = deque(message for message in self._waiting if message.id is None)
@@ -156,7 +156,7 @@ class AgentAttachment:
     def connect(self, wire: AgentWire, calls: Collection[object] = ()) -> tuple[str, Sequence[str]]:
         """Continue on this connection; return the next resume token, and the ids of the calls that still run.
 
-        `calls` are the calls that the agent named. Others end, because the agent never received or has forgotten them.
+        `calls` are the calls that the agent named. Other calls end, because the agent never received or has lost them.
         """
         if self._grace is not None:
             self._grace.cancel()
@@ -172,7 +172,7 @@ class AgentAttachment:
         return self._token, tuple(call_id for call_id in self._calls if call_id in named)
 
     def disconnect(self, wire: AgentWire) -> None:
-        """Note that the connection broke; without another one, the attachment ends after `RESUME_S`."""
+        """Record that the connection broke; without a new one, the attachment ends after `RESUME_S`."""
         if self._wire is wire and not self.has_ended:
             self._wire = None
             self._grace = asyncio.get_running_loop().call_later(RESUME_S, self.end, "the connection broke")
@@ -331,7 +331,7 @@ class AgentAttachment:
         return _result_of(message)
 
     def _signal(self) -> None:
-        """Wake everything that waits for a connection, or for the end of the calls."""
+        """Wake all tasks that wait for a connection, or for the end of the calls."""
         self._moved.set()
         self._moved = asyncio.Event()
 

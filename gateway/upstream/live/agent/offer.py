@@ -14,7 +14,7 @@ from gateway.domain.primitives import Family
 
 MOST_PRIMITIVES: Final = 500
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""The most bytes of all definitions of one source."""
+"""Limit on the bytes of all definitions of one source."""
 LONGEST_NAME: Final = 1024
 
 _MEMBERS: Final[Mapping[str, tuple[Family, str]]] = {
@@ -32,14 +32,14 @@ Check = Callable[[Sequence[DiscoveredPrimitive]], Awaitable[Sequence[str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One definition of a message, and the reason for which it is refused."""
+    """One definition of a message, and the reason if it is refused."""
 
     primitive: DiscoveredPrimitive
     fault: str | None
 
 
 async def read_candidates(params: Mapping[str, object], check: Check) -> Sequence[Candidate]:
-    """Return the definitions of a message, each checked by itself."""
+    """Return the definitions of a message, each checked separately."""
     read: list[Candidate] = []
     seen: set[_Key] = set()
     for family, member, raw in _listed(params):
@@ -60,7 +60,9 @@ async def read_candidates(params: Mapping[str, object], check: Check) -> Sequenc
 
 
 class Offer:
-    """The definitions of one source. A bad definition is left out with a notice; it replaces nothing."""
+    """The definitions of one source. An invalid definition is refused with a notice, and does not replace an existing
+    one.
+    """
 
     def __init__(self) -> None:
         self._offered: dict[_Key, tuple[DiscoveredPrimitive, int]] = {}
@@ -78,7 +80,7 @@ class Offer:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """The faults of definitions that are left out."""
+        """The faults of refused definitions."""
         return tuple(f"{family} {name!a}: {reason}" for (family, name), reason in self._notices.items())
 
     def has(self, family: Family, name: str) -> bool:
@@ -96,7 +98,7 @@ class Offer:
         self._bytes = 0
 
     def add(self, candidates: Sequence[Candidate]) -> list[dict[str, str]]:
-        """Add definitions, each in place of one with its family and name; return the notices."""
+        """Add definitions, which replace those with the same family and name; return the notices."""
         notices: list[dict[str, str]] = []
         for one in candidates:
             family, name = key = one.primitive.family, one.primitive.name

@@ -1,1 +1,3 @@
-"""Connector of programs that the operator lets the gateway start, which speak MCP on their standard streams."""
+"""Connector of programs that the gateway starts with the operator's permission, and that speak MCP on their standard
+streams.
+"""

@@ -1,7 +1,7 @@
 """One child process that speaks MCP on its standard streams: one message per line, bounded, its log lines forwarded.
 
-The child has its own session and process group, limits of memory and open files, and an environment of its own. It may
-use the network and the file system as the gateway's account may. It ends with the channel, and with the gateway.
+The child has its own session and process group, limits of memory and open files, and an environment of its own. It has
+the gateway account's access to network and file system. It ends with the channel, and with the gateway.
 """
 
 import asyncio
@@ -108,7 +108,7 @@ class ChildChannel:
         return None
 
     async def close(self) -> None:
-        """Close the input, wait a second for the program to end, and kill what is left of its process group."""
+        """Close the input, wait a second for the program to end, and kill the rest of its process group."""
         process = self._process
         if process.stdin is not None:
             process.stdin.close()
@@ -137,7 +137,7 @@ def _kill_started(starting: "asyncio.Future[asyncio.subprocess.Process]") -> Non
 
 
 def _kill_group(group: int) -> None:
-    """Kill what is left of the child's process group, the children of the child among it."""
+    """Kill the child's process group, including its children."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 

@@ -29,7 +29,7 @@ class ChildOpener:
         self._spawn = spawn
 
     async def identity(self, client: LiveClient | None = None) -> bytes:
-        """Return no digest: the child has no credential."""
+        """Return an empty digest, because the child has no credential."""
         del client
         return b""
 
@@ -37,7 +37,7 @@ class ChildOpener:
         self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
     ) -> HandshakeSession:
         """Start the program and initialize its session; what a client cannot do, `LiveClient.ask` refuses."""
-        del client  # whatever it can do, the child serves all of them
+        del client  # one child serves all clients, regardless of their capabilities
         settings = self._source.settings
         argv, env = settings.get("argv"), settings.get("env", {})
         if not _is_texts(argv) or not argv or not is_object(env) or not _is_texts([*env, *env.values()]):
@@ -49,7 +49,7 @@ class ChildOpener:
 
 
 class CommandConnector:
-    """Attaches to programs. The composition root hands it out only if the operator allows programs."""
+    """Attaches to programs. The composition root builds it only if the operator permits programs."""
 
     @asynccontextmanager
     async def attach(self, source: LiveSource, listener: LiveListener) -> AsyncGenerator[McpAttachment]:

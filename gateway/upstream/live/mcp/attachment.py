@@ -115,7 +115,7 @@ class McpAttachment:
 
 @contextmanager
 def translated() -> Generator[None]:
-    """Raise errors of the way to the server as errors of the live source.
+    """Convert transport errors to errors of the live source.
 
     Raises:
         LiveSourceFailed: instead of any other upstream error but EgressDenied.

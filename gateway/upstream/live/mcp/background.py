@@ -1,4 +1,4 @@
-"""Short work of an attachment that no request waits for, such as the end of a session; bounded in time."""
+"""Short background work of an attachment, such as the end of a session; limited in time."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -39,7 +39,7 @@ class Background:
 
 
 async def quietly(work: Coroutine[Any, Any, None]) -> None:
-    """Do this within a few seconds; a failure is logged."""
+    """Run the work for at most a few seconds; a failure is logged."""
     try:
         async with asyncio.timeout(_LONGEST_S):
             await work

@@ -1,4 +1,4 @@
-"""The stream of changes of one attachment: followed, opened again after it ended, given up after several failures."""
+"""The stream of changes of one attachment: followed, reopened after its end, abandoned after several failures."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -16,9 +16,9 @@ from gateway.upstream.live.mcp.session import StreamNotOffered
 log = structlog.get_logger(__name__)
 
 PAUSES_S = (0.2, 0.5, 1.0, 2.0)
-"""Pauses before the stream is opened again; after an error more, the attachment ends."""
+"""Pauses before the stream is reopened; after one further error, the attachment ends."""
 PING_S = 30.0
-"""Time between two requests that show if the server is alive."""
+"""Interval of the pings that check that the server is alive."""
 _STABLE_S = 30.0
 _LIST_CHANGES = frozenset(
     {
@@ -30,14 +30,14 @@ _LIST_CHANGES = frozenset(
 
 
 async def follow_changes(source: LiveSource, link: McpLink, listener: LiveListener) -> str:
-    """Report changes until the server is lost; return the reason."""
+    """Report changes until the connection to the server is lost; return the reason."""
     failures, is_first = 0, True
     loop = asyncio.get_running_loop()
 
     def opened() -> None:
         nonlocal is_first
         if not is_first:
-            listener.changed()  # while there was no stream, changes were not reported
+            listener.changed()  # changes while there was no stream were not reported
         is_first = False
 
     while True:
@@ -57,7 +57,7 @@ async def follow_changes(source: LiveSource, link: McpLink, listener: LiveListen
 
 
 async def _watch(link: McpLink) -> str:
-    """Return the reason for which a server without a stream does not answer any more."""
+    """Ping a server without a stream until it stops responding; return the reason."""
     try:
         await _alive(asyncio.Event().wait(), link)
     except GatewayError as error:
@@ -66,13 +66,15 @@ async def _watch(link: McpLink) -> str:
 
 
 async def _alive(following: Awaitable[object], link: McpLink) -> None:
-    """Wait for this while the server answers pings."""
+    """Wait for the awaitable, as long as the server responds to pings."""
     task = asyncio.ensure_future(following)
     try:
         while not task.done():
             await asyncio.wait({task}, timeout=PING_S)
             if not task.done():
-                with suppress(RemoteRefusal, UpstreamBusy):  # a refusal proves life; a full pool proves nothing
+                with suppress(
+                    RemoteRefusal, UpstreamBusy
+                ):  # a refusal shows that the server is alive; a full pool shows nothing
                     await link.ping()
         task.result()
     finally:

@@ -1,7 +1,7 @@
-"""Connector of other MCP servers: finds out the protocol era and transport of a server, and attaches to it.
+"""Connector of other MCP servers: detects the protocol era and transport of a server, and attaches to it.
 
 The newest revision is tried first, then the handshake, then HTTP+SSE of 2024-11-05 (MCP 2025-11-25, Transports,
-backwards compatibility). A server that does not answer is no reason to try another one.
+backwards compatibility). If a server does not respond, no other transport is tried.
 """
 
 import os
@@ -61,7 +61,9 @@ class SseOpener:
         self._spawn = spawn
 
     async def identity(self, client: LiveClient | None = None) -> bytes:
-        """Return the digest of the credential; of a caller's another one each time, as its session is used once."""
+        """Return the digest of the credential; for a caller's credential a new one each time, because its session is
+        used once.
+        """
         if client is not None and self._endpoint.names_callers:
             return os.urandom(16)  # the credential of a session stays, and that of a caller ends soon
         return (await self._endpoint.authorize()).identity
@@ -89,7 +91,7 @@ class McpConnector:
         """Connect to the server while the block runs.
 
         Raises:
-            LiveSourceFailed: the server refuses the connection, or is no MCP server.
+            LiveSourceFailed: the server refuses the connection, or is not an MCP server.
             EgressDenied: the gateway may not connect to this address.
         """
         timeout_s = timeout_of(source)

@@ -1,7 +1,7 @@
 """One request to a remote server and the messages about it, until its response.
 
-Progress, log messages and questions of the server go to the one client that sent the request. The client answers
-questions in tasks, so that messages are read meanwhile.
+Progress, log messages and questions of the server go to the one client that sent the request. Questions to the client
+run in tasks, so that messages are read meanwhile.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Reply = Callable[[Mapping[str, object]], Awaitable[None]]
 """Sends the members of a response to a question of the server."""
 
 Report = Callable[[Message], None]
-"""Receives a notification that belongs to no request, such as a change of a list."""
+"""Receives a notification without a request, such as a change of a list."""
 
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 MOST_QUESTIONS = 16
@@ -76,7 +76,7 @@ class Conversation:
         raise LiveSourceDetached("the server ended the response before the result")
 
     async def _next(self) -> Message | None:
-        """Read the next message; meanwhile the client answers questions."""
+        """Read the next message, while tasks answer questions."""
         if not self._asking:
             return await self._read()
         reading = asyncio.ensure_future(self._read())
@@ -144,7 +144,7 @@ async def notify(client: LiveClient, token: int, method: str, params: Mapping[st
 
 
 def without_meta(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without `_meta`, which concerns only the two ends of one connection."""
+    """Return the parameters without `_meta`, which is only valid on one connection."""
     return {name: value for name, value in params.items() if name != "_meta"}
 
 

@@ -1,7 +1,8 @@
 """Sessions over one channel in each direction, such as HTTP+SSE or the standard streams of a program.
 
-Responses and progress are sorted by id. A question or log message names no request: it belongs to the one that runs,
-and is refused while several run. A request that was given up runs until its response: the server may still work on it.
+Responses and progress are assigned by id. A question or log message names no request: it is assigned to the running
+one, and refused while several run. An abandoned request counts as running until its response, because the server may
+still work on it.
 """
 
 import asyncio
@@ -40,10 +41,10 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 log = structlog.get_logger(__name__)
 
 UNSOLICITED_S = 60.0
-"""Time in which a server may send a limited number of messages about no request."""
+"""Time window for the limit on messages without a request."""
 _MOST_WAITING = 64
 _MOST_ABANDONED = 1_000
-"""Limit on the requests without a response that are remembered; with so many, questions are refused for good."""
+"""Limit on the stored requests without a response; beyond it, questions are refused permanently."""
 _OF_ONE_REQUEST = frozenset({"notifications/message", "notifications/cancelled"})
 
 
@@ -125,7 +126,7 @@ class DuplexSession:
 
     @property
     def is_clean(self) -> bool:
-        """False: late messages of one client's request, which name no request, would reach the next client."""
+        """False, because late messages without a request would reach the next client."""
         return False
 
     @property
@@ -147,7 +148,7 @@ class DuplexSession:
     async def request(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request. A request that is given up is cancelled at the server."""
+        """Run one request. An abandoned request is cancelled at the server."""
         if self.has_ended:
             raise SessionExpired(f"the connection to the server has ended: {self._ended.result()}")
         number, inbox = next(self._ids), Inbox()
@@ -225,7 +226,7 @@ class DuplexSession:
                 inbox.put(None)
 
     def _sort(self, message: Message) -> bool:
-        """Pass a message to its request; return False if it belongs to none."""
+        """Pass a message to its request; return False if there is none."""
         number: object = None
         if is_response(message):
             number = message.get("id")

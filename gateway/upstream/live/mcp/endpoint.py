@@ -1,7 +1,7 @@
 """The HTTP endpoint of one live source: requests with its declared headers and stored credential, and their responses.
 
-Every response byte passes the redaction of the credential before it is read. Nothing of the caller's own request, such
-as its token or its headers, is sent.
+Every response is redacted before it is parsed. No part of the caller's own request, such as its token or headers, is
+sent.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _UNAUTHENTICATED, _FORBIDDEN = 401, 403
 
 
 class SourceAccess(Protocol):
-    """Applies the stored credential of a live source, and removes it from what the source sends."""
+    """Applies the stored credential of a live source, and redacts it in the source's messages."""
 
     async def authorize(
         self, source: LiveSource, request: UpstreamRequest, caller: ToolCaller | None
@@ -48,7 +48,7 @@ class SourceAccess(Protocol):
         ...
 
     async def note_refusal(self, source: LiveSource, caller: ToolCaller | None, credentials: Credentials) -> None:
-        """Learn that the source answered a request with these secrets with status 401."""
+        """Record that the source responded with status 401 to a request with these secrets."""
         ...
 
     async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
@@ -70,7 +70,7 @@ class HttpRefusal(LiveSourceFailed):
 
 
 class AuthorizedEndpoint:
-    """The endpoint with the credential that one request uses from its begin to its end."""
+    """The endpoint with the credential of one request."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class AuthorizedEndpoint:
         """Return the URL of a reference that the server sent.
 
         Raises:
-            LiveSourceFailed: it has another origin, to which neither credential nor messages may go.
+            LiveSourceFailed: it has another origin, which must receive neither credential nor messages.
         """
         own = self._request.url
         try:
@@ -166,11 +166,11 @@ class SourceEndpoint:
 
     @property
     def names_callers(self) -> bool:
-        """True if requests for a caller have a credential of the caller."""
+        """True if requests on behalf of a caller use a credential of the caller."""
         return self.source.caller_credential is not None
 
     async def authorize(self, client: LiveClient | None = None) -> AuthorizedEndpoint:
-        """Read the credential as it is stored now; for a client, that of its caller.
+        """Read the currently stored credential; for a client, the credential of its caller.
 
         Raises:
             LiveSourceFailed: the settings cannot be used.

@@ -32,7 +32,7 @@ class EventParser:
         self._scanned = 0
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Return the events that are complete with this piece; comments and empty blocks are left out.
+        """Return the events that this piece completes, without comments and empty blocks.
 
         Raises:
             LiveSourceFailed: an event exceeds the limit.

@@ -1,4 +1,4 @@
-"""The interface of an attachment to one server, whatever its protocol era, and the link to servers with sessions."""
+"""The interface of an attachment to one server of any protocol era, and the link to servers with sessions."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -25,7 +25,7 @@ class McpLink(Protocol):
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request; without a client, one of the gateway itself."""
+        """Run one request; without a client, it is a request of the gateway itself."""
         ...
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
@@ -41,7 +41,7 @@ class McpLink(Protocol):
         ...
 
     async def ping(self) -> None:
-        """Request something cheap, to learn if the server is alive."""
+        """Send a cheap request to check that the server is alive."""
         ...
 
     async def close(self) -> None:
@@ -53,13 +53,13 @@ class SessionOpener(Protocol):
     """Opens sessions of one transport."""
 
     async def identity(self, client: LiveClient | None = None) -> bytes:
-        """Return the digest of the credential as it is stored now, or of the client's caller."""
+        """Return the digest of the currently stored credential, or of the one of the client's caller."""
         ...
 
     async def open(
         self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
     ) -> HandshakeSession:
-        """Open and initialize a session with the credential as it is stored now, or of the client's caller."""
+        """Open and initialize a session with the stored credential, or with the one of the client's caller."""
         ...
 
 
@@ -92,7 +92,7 @@ class HandshakeLink:
             return await session.request(method, params, client, limit)
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
-        """Subscribe in the link's own session, whose stream reports the updates."""
+        """Subscribe in the link's own session, which receives the updates."""
         await self._home.request("resources/subscribe", {"uri": uri}, None, limit)
         self._followed.add(uri)
 
@@ -102,13 +102,13 @@ class HandshakeLink:
         await self._home.request("resources/unsubscribe", {"uri": uri}, None, limit)
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Follow the stream of the link's own session, which is replaced once the server has forgotten it."""
+        """Follow the stream of the link's own session; a session that the server has ended is replaced."""
         if self._home.has_ended:
             await self._renew()
         await self._home.follow(opened)
 
     async def ping(self) -> None:
-        """Send `ping`; a session that was opened with another credential than today's is replaced instead."""
+        """Send `ping`; if the stored credential has changed since the session began, replace the session instead."""
         # guard: live-home-credential
         if not self._home.is_shared and await self._opener.identity() != self._home.identity:
             await self._renew()

@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0 messages of a remote MCP server: written compactly, read strictly, its errors translated.
+"""JSON-RPC 2.0 messages of a remote MCP server: written compactly, parsed strictly, errors translated.
 
-Words of the server appear in errors quoted, printable and shortened.
+Texts of the server appear in errors quoted, printable and shortened.
 """
 
 import re
@@ -102,14 +102,14 @@ def refuse_missing(refusal: RemoteRefusal) -> None:
     capability = next((name for name in _ASKED if is_object(wanted.get(name))), None)
     if capability == "elicitation" and is_object(wanted[capability].get("url")):
         capability = "elicitation.url"
-    if capability is not None:  # others concern the gateway and the server only
+    if capability is not None:  # other error codes are not for the gateway's client
         raise CapabilityMissing(f"the live source needs the client's capability {capability}", capability=capability)
 
 
 def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
     """Raise NotFound if the server refused the request because it has no such primitive, else the refusal.
 
-    The specification has no code of its own for unknown tools and prompts, so the server's words decide.
+    The specification has no error code for unknown tools and prompts, so the server's message decides.
     """
     is_named = method in {"tools/call", "prompts/get", "resources/read"}
     if is_named and (refusal.number == _RESOURCE_UNKNOWN or _UNKNOWN.search(refusal.words[:_SHOWN])):
@@ -120,7 +120,7 @@ def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
 
 
 def error_of(error: GatewayError, number: int) -> dict[str, object]:
-    """Return the JSON-RPC error object by which a question of the server is refused."""
+    """Return the JSON-RPC error object that refuses a question of the server."""
     return {"code": number, "message": error.message}
 
 
@@ -131,5 +131,5 @@ def show(text: str, most: int = _SHOWN) -> str:
 
 
 def quote(text: str) -> str:
-    """Return words of the server, in quotes, printable and shortened."""
+    """Return a text of the server, in quotes, printable and shortened."""
     return f"'{show(text)}'"

@@ -31,7 +31,7 @@ _MEMBERS = {method: member for _, _, method, member, _ in _LISTS}
 
 
 class Lister(Protocol):
-    """Something that runs requests of the gateway itself."""
+    """An object that runs requests of the gateway itself."""
 
     facts: ServerFacts
 
@@ -66,7 +66,7 @@ async def pages(lister: Lister, method: str, limit: TimeLimit) -> AsyncGenerator
 
 
 async def discover(lister: Lister, limit: TimeLimit) -> Discovery:
-    """List everything that the server declares; entries beyond the limit of a family are left out with a notice.
+    """List all declared primitives of the server; entries beyond the limit of a family are skipped with a notice.
 
     Raises:
         LiveSourceFailed: a list is invalid, too large, or cannot be read to its end.

@@ -28,7 +28,9 @@ CLIENT_INFO: Mapping[str, str] = {"name": "mcp-gateway", "version": "1"}
 CAPABILITIES = ("elicitation", "elicitation.url", "sampling", "roots")
 """Capabilities that a client may have, as `LiveClient.can` names them."""
 ALL_CAPABILITIES = frozenset(CAPABILITIES)
-"""Declared for requests of the gateway itself: servers list some tools only to clients with a capability."""
+"""Capabilities that requests of the gateway itself declare, because servers list some tools only to clients with a
+capability.
+"""
 LOG_LEVEL = "info"
 _SESSION_ID = re.compile(r"[!-~]{1,1024}")
 _GONE = frozenset({400, 404})
@@ -40,7 +42,7 @@ class SessionExpired(LiveSourceFailed):
 
 
 class StreamNotOffered(LiveSourceFailed):
-    """The server has no stream for messages that belong to no request."""
+    """The server offers no stream for messages without a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class HandshakeSession(Protocol):
 
     @property
     def is_clean(self) -> bool:
-        """True if it can serve another client: no message of an earlier request can come any more."""
+        """True if it can serve another client, because no message of an earlier request can arrive."""
         ...
 
     async def request(
@@ -85,7 +87,7 @@ class HandshakeSession(Protocol):
         ...
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Report the messages that belong to no request, until their stream ends.
+        """Report the messages without a request, until their stream ends.
 
         Raises:
             StreamNotOffered: the server has no such stream.
@@ -94,18 +96,18 @@ class HandshakeSession(Protocol):
 
     @property
     def has_ended(self) -> bool:
-        """True if the session can serve no more requests: the server forgot it, or its connection ended."""
+        """True if the session cannot serve further requests: the server ended it, or its connection ended."""
         ...
 
     async def close(self) -> None:
-        """Cancel requests that were given up, and end the session."""
+        """Cancel abandoned requests, and end the session."""
         ...
 
 
 class StreamableSession:
     """One session over streamable HTTP (MCP 2025-11-25, Transports).
 
-    Without an id, the server keeps no session: each request then uses the credential as it is stored at its begin.
+    Without an id, the server keeps no session, and each request uses the credential stored at that time.
     """
 
     def __init__(self, source: SourceEndpoint, endpoint: AuthorizedEndpoint, report: Report, spawn: Spawn) -> None:
@@ -161,7 +163,7 @@ class StreamableSession:
     async def request(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request in a response of its own."""
+        """Run one request; its messages arrive in the response of its POST."""
         number = next(self._ids)
         body = write_message(id=number, method=method, params=with_token(params, number, client))
         endpoint = await self._authorized(client)
@@ -203,7 +205,7 @@ class StreamableSession:
                 self._report(message)
 
     async def close(self) -> None:
-        """Send DELETE, after `notifications/cancelled` of the requests that were given up."""
+        """Send `notifications/cancelled` for abandoned requests, then DELETE."""
         if self._has_ended or self._is_shared:
             return
         async with self._cancelling:
@@ -213,7 +215,7 @@ class StreamableSession:
     async def _authorized(self, client: LiveClient | None = None) -> AuthorizedEndpoint:
         """Return the endpoint with the credential of the next request.
 
-        That of a session stays the same, unless it is a caller's: then it is renewed for each request of this caller.
+        A session keeps its credential, unless it is a caller's credential, which is renewed for each request.
         """
         is_renewed = client is not None and self._source.names_callers  # guard: live-caller-renewed
         if is_renewed and not self._is_shared:
@@ -227,7 +229,7 @@ class StreamableSession:
             await self._post(endpoint, message)
 
     def _judge(self, status: int) -> None:
-        """Raise SessionExpired if a refusal of this status shows that the server forgot the session."""
+        """Raise SessionExpired if a refusal of this status shows that the server has ended the session."""
         self._has_ended |= status in _GONE and self._completed > 0 and not self._is_shared
         if self._has_ended:
             raise SessionExpired("the server has ended the session")
@@ -273,7 +275,7 @@ def declared(capabilities: frozenset[str]) -> dict[str, object]:
 
 
 def read_facts(result: Mapping[str, Any]) -> ServerFacts:
-    """Return what the result of `initialize` declares.
+    """Return the declarations in the result of `initialize`.
 
     Raises:
         LiveSourceFailed: its revision is none that the gateway speaks.
@@ -297,6 +299,6 @@ def title_of(server: object) -> str:
 
 
 def with_token(params: Mapping[str, object], number: int, client: LiveClient | None) -> dict[str, object]:
-    """Return the parameters with a progress token of the gateway; any `_meta` of the client is left out."""
+    """Return the parameters with a progress token of the gateway, without the client's `_meta`."""
     plain: dict[str, object] = {name: value for name, value in params.items() if name != "_meta"}
     return plain if client is None else {**plain, "_meta": {"progressToken": number}}

@@ -1,7 +1,6 @@
 """Sessions with one server: each is leased to one request at a time, and kept for the next one of equal identity.
 
-So whatever the server sends in a session belongs to exactly one client. A session in which a request was given up is
-closed.
+So every message in a session belongs to exactly one client. A session with an abandoned request is closed.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ class SessionPool:
     async def lease(
         self, key: SessionKey, opened: Callable[[], Awaitable[HandshakeSession]]
     ) -> AsyncGenerator[HandshakeSession]:
-        """Lease a kept session of this key, or a new one, as soon as one of the places is free."""
+        """Lease a kept session of this key, or a new one, as soon as a slot is free."""
         async with self._places:
             session = self._take(key) or await opened()
             try:
@@ -42,7 +41,7 @@ class SessionPool:
                     self._spawn(session.close())
 
     def drop_idle(self) -> None:
-        """Close the kept sessions in the background, because the server has forgotten one of them."""
+        """Close the kept sessions in the background, because the server has ended one of them."""
         idle, self._idle = self._idle, []
         for _, session in idle:
             self._spawn(session.close())

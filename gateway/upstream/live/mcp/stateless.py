@@ -1,4 +1,4 @@
-"""The link to a server of revision 2026-07-28: each request carries everything, questions come back as results.
+"""The link to a server of revision 2026-07-28: each request is independent, and questions are results.
 
 Closing the response stream cancels the request.
 """
@@ -65,7 +65,7 @@ class StatelessLink:
         self._acknowledged: asyncio.Future[dict[str, bool]] = asyncio.get_running_loop().create_future()
         self._has_stream = True
         self._replaced: set[asyncio.Future[None]] = set()
-        """Streams that are followed by a newer one, which is not acknowledged yet."""
+        """Streams that a newer, not yet acknowledged one replaces."""
         self._schemas: dict[str, object] = {}
 
     async def discover(self, limit: TimeLimit) -> None:
@@ -88,7 +88,7 @@ class StatelessLink:
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request; answer its questions and repeat it, as often as the server requires within bounds."""
+        """Run one request; answer its questions and repeat it, up to a limit of rounds."""
         plain: dict[str, object] = {name: value for name, value in params.items() if name != "_meta"}
         endpoint = await self._endpoint.authorize(client)
         asked = 0
@@ -130,12 +130,12 @@ class StatelessLink:
                 self._followed -= {uri}
 
     async def unsubscribe(self, uri: str, limit: TimeLimit) -> None:
-        """Leave the resource out of the next stream of changes; its updates are reported to no client until then."""
+        """Remove the resource from the next stream of changes; until then, its updates are reported to no client."""
         del limit
         self._followed -= {uri}
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Listen to changes until the stream ends; it is opened again at once if other resources are wanted."""
+        """Listen to changes until the stream ends; if the subscriptions change, the stream is reopened at once."""
         first: list[Callable[[], None]] = [opened]
 
         def opened_first() -> None:
@@ -157,7 +157,7 @@ class StatelessLink:
             self._end_replaced()
 
     async def _listen_without_refused(self, opened: Callable[[], None]) -> bool:
-        """Listen to one stream; a refusal is that of the resources added to it, unless there are none."""
+        """Listen to one stream; a refusal is treated as a refusal of newly added resources, if there are any."""
         try:
             return await self._listen(opened)
         except RemoteRefusal as refusal:
@@ -169,7 +169,7 @@ class StatelessLink:
             return True
 
     async def _listen(self, opened: Callable[[], None]) -> bool:
-        """Listen to one stream; return True if it was closed because other resources are wanted."""
+        """Listen to one stream; return True if it was closed because the subscriptions changed."""
         self._wanted.clear()
         followed = self._followed
         wanted = self._wanted_changes(followed)
@@ -258,7 +258,7 @@ class StatelessLink:
         client: LiveClient | None,
         limit: TimeLimit,
     ) -> dict[str, Any]:
-        """Send a request; if the server misses arguments in headers, read the tools' schemas and send it once more."""
+        """Send a request. If the server requires arguments in headers, read the tools' schemas and send it again."""
         number = next(self._ids)
         try:
             with await self._open(endpoint, number, method, params, client) as messages:
@@ -329,7 +329,7 @@ def _read_questions(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 async def _answer(
     questions: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any], client: LiveClient, limit: TimeLimit
 ) -> dict[str, object]:
-    """Return the members that a repeated request has: the client's answers, and the state of the server."""
+    """Return the additional members of a repeated request: the client's answers, and the state of the server."""
     added: dict[str, object] = {}
     if questions:
         limit.pause()

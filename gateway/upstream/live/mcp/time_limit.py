@@ -8,7 +8,9 @@ from gateway.domain.refusals import LiveSourceFailed
 
 
 class TimeLimit:
-    """Cancels the block after some seconds and raises LiveSourceFailed; time between `pause` and `resume` is free."""
+    """Cancels the block after some seconds and raises LiveSourceFailed; the time between `pause` and `resume` does not
+    count.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -37,7 +39,7 @@ class TimeLimit:
             self._timeout.reschedule(None)
 
     def resume(self) -> None:
-        """Let the clock run on, if it was stopped."""
+        """Restart the clock, if it was stopped."""
         if self._left is not None:
             self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
             self._left = None

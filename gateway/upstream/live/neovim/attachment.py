@@ -75,16 +75,17 @@ class NeovimAttachment:
         self._missing: str | None = None
 
     def open(self, rpc: MsgpackRpc, editor: Mapping[bytes, object], check: Callable[[], Awaitable[None]]) -> None:
-        """Begin: `editor` is the introduction of its plugin, `check` raises once the address is not allowed."""
+        """Begin: `editor` is the introduction of the plugin; `check` raises when the address is no longer allowed."""
         self._rpc, self._check = rpc, check
         self._missing = cast("str | None", editor.get(b"missing"))
         self._title = cast("str", editor.get(b"title", "Neovim"))
         self._channel = cast("int", editor.get(b"channel", 0))
 
     async def detach(self) -> None:
-        """Remove what the attachment left in the editor: autocommands, and calls that run.
+        """Remove the attachment's autocommands and running calls from the editor.
 
-        The editor drops messages of a closed connection that it has not run, so its response is awaited, for a second.
+        The editor drops unprocessed messages of a closed connection, so this waits for its response, for at most a
+        second.
         """
         if not self._channel:
             return
@@ -142,7 +143,7 @@ class NeovimAttachment:
         raise NotFound("The editor has no such primitive.")
 
     def receive(self, method: bytes, params: Sequence[object]) -> bool:
-        """Receive a notification of the plugin; False if nothing waited for it."""
+        """Receive a notification of the plugin; False if no request waited for it."""
         if method != _METHOD:
             return False
         match params:
@@ -162,7 +163,7 @@ class NeovimAttachment:
         return False
 
     def _update(self, name: str) -> None:
-        """Report a subscribed resource; who subscribes to the list of buffers follows their texts as well."""
+        """Report a subscribed resource; a subscription to the list of buffers includes their texts."""
         is_text = name.startswith("buffer/") and "buffers" in self._subscribed
         if (is_text or name in self._subscribed) and self._resources.name_of(self._resources.uri_of(name)):
             self._listener.updated(self._resources.uri_of(name))
@@ -193,7 +194,7 @@ class NeovimAttachment:
         return {}
 
     async def _ask(self, function: str, *arguments: object) -> bytes:
-        """Run one function of the plugin and return its reply; cancel it in the editor unless the reply arrives."""
+        """Run one function of the plugin and return its reply; without a reply, cancel it in the editor."""
         if len(self._replies) >= _RUNNING:  # guard: neovim-running
             raise LiveSourceFailed(f"The editor has {_RUNNING} requests of the gateway running; retry later.")
         call = next(self._calls)
@@ -247,7 +248,7 @@ def _add(reply: _Reply, part: bytes) -> bool:
 
 
 async def _parse(raw: bytes) -> dict[str, Any]:
-    """The object of a reply, which passes the limits of request bodies."""
+    """The object of a reply, parsed with the limits of request bodies."""
     try:
         refuse_many_values(raw, values=_VALUES, containers=_VALUES)
         value = load_json(raw) if len(raw) < _PARSED_HERE else await asyncio.to_thread(load_json, raw)

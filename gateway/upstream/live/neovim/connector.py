@@ -31,7 +31,7 @@ class NeovimConnector:
         """Connect to the editor. Without the plugin the attachment has no primitives, and a notice.
 
         Raises:
-            LiveSourceFailed: no connection, or the editor does not respond as one.
+            LiveSourceFailed: no connection, or the peer is not an editor.
             EgressDenied: no allow-list of the operator has the address.
         """
         return self._attach(source, listener)
@@ -78,7 +78,7 @@ def _timeout_of(source: LiveSource) -> float:
 
 
 async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
-    """Register under a name of its own, by which the plugin finds the channel; return what the editor is.
+    """Register under a unique name, by which the plugin finds the channel; return the editor's description.
 
     Raises:
         LiveSourceFailed: the editor did not respond in time, or not as an editor.

@@ -1,7 +1,7 @@
 """MessagePack-RPC client (Neovim's dialect) over a byte stream; the peer is untrusted.
 
-Messages are small: long contents arrive in parts. So a message is bounded by `_MESSAGE` bytes, and its objects by a
-multiple of that. A message that breaks the protocol, or too many at once, end the connection.
+Messages are small, because long contents arrive in parts. So a message is limited to `_MESSAGE` bytes, and its objects
+to a multiple of that. A message that breaks the protocol, or too many at once, end the connection.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from gateway.upstream.byte_streams import ByteStream
 _MESSAGE = 256 * 1024
 """Limit on the bytes of a message; the plugin's parts have 48 KiB, and other plugins may broadcast to each channel."""
 _LENGTH = 4096
-"""Limit on the declared length of a list or map, which is allocated before its elements arrive."""
+"""Limit on the declared length of a list or map, because it is allocated before its elements arrive."""
 _READ = 64 * 1024
 _UNWANTED, _WINDOW_S = 1000, 1.0
 """Messages per window that are neither replies nor parts: broadcasts, requests, reports of changes."""
@@ -28,7 +28,7 @@ _codec: Any = msgpack
 """The library, which has no types."""
 
 Notified = Callable[[bytes, Sequence[object]], bool]
-"""Receives method and parameters of a notification; returns False if nothing waited for it."""
+"""Receives method and parameters of a notification; returns False if no request waited for it."""
 
 
 class _Broken(Exception):
@@ -99,7 +99,7 @@ class MsgpackRpc:
             self.close(reason)
 
     def close(self, reason: str) -> None:
-        """End the connection; requests that wait fail with the reason of the first call."""
+        """End the connection; waiting requests fail with the reason of the first call."""
         if self.closed.done():
             return
         self.closed.set_result(reason)

@@ -1,4 +1,4 @@
-"""Resources that each attached editor has beside the tools of its user: buffers, diagnostics and the selection."""
+"""Resources of each attached editor, besides the tools of its user: buffers, diagnostics and the selection."""
 
 import re
 from base64 import b64encode
