@@ -97,7 +97,8 @@ class PathDispatcher:
                 return _refuse(request, 415, "http.unsupported_media_type", f"the body must be {accepted}")
             body = await _read_body(request, route)
             # guard: admin-cost-of-chunks
-            if declared is None and body:  # its size is known only now; still before it is parsed
+            # a streamed body has no size before its end; this check still precedes the parser
+            if declared is None and body:
                 self._limits.admit(caller, address, size=len(body))
             received = Received(
                 tenant=tenant,

@@ -136,7 +136,7 @@ class Endpoint(Generic[B, Q]):
         """The operation's name, such as `list_keys`: `called` if it is set, else the name of the handler function."""
         if self.called:
             return self.called
-        name: str = getattr(self.handle, "__name__")  # noqa: B009  # a Callable need not have one; functions do
+        name: str = getattr(self.handle, "__name__")  # noqa: B009  # functions have it; other callables may not
         return name
 
     async def run(self, admin: AdminDependencies, received: Received) -> AdminResponse:

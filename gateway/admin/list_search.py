@@ -76,7 +76,7 @@ class ListRules(Generic[T]):
             key: str = getattr(item, self.attribute or self.keyed)
             return key
         value: str | datetime | None = getattr(item, order.by)
-        tie: str = getattr(item, "id")  # noqa: B009  # items of every noun that has another order have an id
+        tie: str = getattr(item, "id")  # noqa: B009  # items of nouns with another order have an id
         return join_position(value if isinstance(value, str) else write_moment(value), tie)
 
     def matches(self, item: T, query: PageQuery) -> bool:

@@ -122,7 +122,7 @@ class ApprovalStation:
                 with anyio.move_on_after(min(_LOOK_S, until - anyio.current_time())):  # the event may be lost
                     await changed.wait()
                 changed.clear()
-                with suppress(Unavailable):  # nothing has run: a task waits for hours, and looks again
+                with suppress(Unavailable):  # nothing has run; a task waits for hours and polls
                     state = await state_of(key[0], self.catalog, approval.id) or ApprovalState.EXPIRED
             return state
         finally:

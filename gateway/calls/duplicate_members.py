@@ -24,7 +24,7 @@ def has_repeated_names(compact: bytes) -> bool:
         try:
             return orjson.dumps(orjson.loads(compact)).count(_MEMBER) != count
         except (orjson.JSONDecodeError, TypeError):
-            pass  # deeper than it can read, or a lone surrogate
+            pass  # too deep for the parser, or a lone surrogate
     try:
         json.loads(compact, object_pairs_hook=_unique, parse_int=_skip, parse_float=_skip)
     except (_Repeated, RecursionError):  # JSON that is too deep to check counts as ambiguous

@@ -222,7 +222,7 @@ class CallPipeline:
                 raise
             except _RESULT_ERRORS as error:
                 if isinstance(error, ApprovalRequired) and call.is_inner:
-                    raise  # the outermost call ends with it, and must not go on with what follows the inner call
+                    raise  # ends the outermost call, so that code after the inner call does not run
                 log_failure(call, error)
                 members = _end(call, error.code, result_rendering.failure(error, call.correlation_id))
             except (GatewayError, InputRequired):
@@ -340,7 +340,7 @@ class CallPipeline:
         if len(answer.body) <= result_rendering.LARGEST_TEXT:
             members = result_rendering.content(answer)
         else:
-            is_kept = not bound.guardrails  # a guarded result has to be read through the guardrails alone
+            is_kept = not bound.guardrails  # a stored result could be read without the guardrails
             members = await self._shaper.content(call.principal, answer, is_kept=is_kept)  # guard: guardrail-leftover
         if bound.output is not None:
             members = await self._results.check_upstream_result(tenant, bound.output, members)

@@ -61,7 +61,8 @@ def _hash(key: bytes, value: object) -> str:
 def _shorten(value: object) -> object:
     if isinstance(value, str):
         return value[:LONGEST_TEXT]
-    is_large = isinstance(value, int) and abs(value) >= _LARGEST_INTEGER  # an entry has integers of 64 bits
+    # an audit entry can store integers of 64 bits only
+    is_large = isinstance(value, int) and abs(value) >= _LARGEST_INTEGER
     return str(value) if is_large else value
 
 

@@ -168,7 +168,8 @@ def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | Non
         return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(answer, link))
     if is_picture:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
-    whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind  # the parts need their boundary
+    # a multipart body is unreadable without the boundary in its content type
+    whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind
     resource = {
         "uri": "about:blank#upstream-body",
         "mimeType": whole or "application/octet-stream",

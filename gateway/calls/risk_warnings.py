@@ -75,7 +75,7 @@ def describe_risk(subject: Tool | Primitive, prepared: Prepared, shown: RequestS
     """Return the facts about a call, each a sentence, the effect first."""
     facts = [*_effects(subject, prepared, shown, preview), *islice(_statements(subject), _MOST_STATEMENTS)]
     if prepared.request is not None:
-        facts += [*_counts(prepared.request.body), *_repeated(shown.url)]  # the caller decides about their number
+        facts += [*_counts(prepared.request.body), *_repeated(shown.url)]  # the caller chooses their number
     return tuple(cut(fact, _LONGEST_FACT) for fact in facts[:_MOST_FACTS])
 
 

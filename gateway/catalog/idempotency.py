@@ -76,7 +76,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
                 return attempt
             raise _in_progress()
         _check_same(tenant, catalog, request, record)
-        if record.answer is None and record.leased_until > now:  # done or not: the response is not stored yet
+        if record.answer is None and record.leased_until > now:  # completed or failed: the response is not stored yet
             raise _in_progress()
         if record.is_done:
             return _open_answer(tenant, catalog, record)

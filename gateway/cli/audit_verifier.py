@@ -91,7 +91,7 @@ class ExportVerifier:
         self._digest, self._line, self._sealed = hashlib.sha256(), 0, 0
         self._counts: dict[str, int] = {}
         self._walked: dict[str, Head] = {}
-        self._batches: dict[int, bytearray] = {}  # the signatures of the cuts that one change made
+        self._batches: dict[int, bytearray] = {}  # the signatures of the cuts of one change
         self._last_id = ""
         self._end: Line | None = None
         self.result = Verified()
@@ -176,7 +176,7 @@ class ExportVerifier:
         writer, seq, mac = _text(line, "writer"), _number(line, "seq"), _text(line, "mac")
         self._own(line)
         self.result.entries += 1
-        if self.result.wanted:  # one filter: entries in the order of their ids, their chains have gaps
+        if self.result.wanted:  # a filtered export lists entries in the order of their ids, so its chains have gaps
             if _text(line, "id") <= self._last_id:
                 self._report("the entries are not ordered by id")
             self._last_id = line["id"]

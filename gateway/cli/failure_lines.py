@@ -40,7 +40,7 @@ def json_failures() -> Generator[None]:
     except (click.exceptions.Exit, click.Abort, _LoggedFailure):
         raise
     except (KeyboardInterrupt, EOFError):
-        raise click.Abort from None  # otherwise click would write an empty line
+        raise click.Abort from None  # click would write an empty line
     except Exception as error:
         failure = failure_from_any(error)
         raise _LoggedFailure(failure.message, ExitCode(failure.exit_code), faults=failure.faults) from error

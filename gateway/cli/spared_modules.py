@@ -74,7 +74,7 @@ def _postpone(name: str) -> None:
 
 def _import_without(library: str, optional: tuple[str, ...]) -> None:
     hidden = [name for name in optional if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: an import of it fails
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None makes its import fail
     try:
         import_module(library)
     finally:

@@ -184,7 +184,7 @@ def _find_fault(text: str) -> InvalidBody | None:
     """
     if len(text) > _SEARCHED_CHARACTERS:
         return None
-    with contextlib.suppress(ValueError, IndexError):  # the text after the refused token may be anything
+    with contextlib.suppress(ValueError, IndexError):  # the text after the refused token is not read
         return _search(text)
     return None
 

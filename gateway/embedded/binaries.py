@@ -118,7 +118,7 @@ def _copy(package: Path, folder: Path) -> Path:
         shutil.copytree(libraries, partial / libraries.name, symlinks=True)
     try:
         partial.rename(target)
-    except OSError:  # another gateway was faster
+    except OSError:  # another gateway has created it already
         shutil.rmtree(partial)
     return programs
 

@@ -69,7 +69,7 @@ class Child:
         """
         try:
             with self.log.open("wb") as log:
-                self._process = subprocess.Popen(  # noqa: S603  # our command; nothing is locked in _die_with_us
+                self._process = subprocess.Popen(  # noqa: S603  # a fixed command; `_die_with_us` takes no lock
                     [str(part) for part in self.command],
                     stdin=subprocess.DEVNULL,
                     stdout=log,

@@ -121,7 +121,7 @@ async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any],
         raise TokenRejected("key", issuer)
     published = await keys.find(tenant, issuer.jwks_url, kid)
     usable = [key for jwk in published if (key := read_key(jwk, algorithm)) is not None]
-    if len(usable) != 1:  # without an id, the set must have one key for the algorithm
+    if len(usable) != 1:  # a token without a key id needs a set with exactly one key for its algorithm
         raise TokenRejected("key", issuer)
     return usable[0]
 

@@ -188,14 +188,14 @@ class Authenticator:
         try:
             return await self._turns.take(mark, partial(self._find, token, mark))  # guard: key-lookups-once
         except DatabaseUnavailable:
-            kept = self._known.get(mark)  # it may have been dropped during the lookup
+            kept = self._known.get(mark)  # a change may have removed it during the lookup
             if kept is None or kept.kept_until <= time.monotonic():
                 raise
             return kept.caller
 
     async def _sign_in(self, token: bytes, resource: Resource, mark: bytes, suspect: str | None) -> Principal:
         """Return the person whom an access token names; cached like a key, at most until the token's end."""
-        assert self.people is not None  # there is no resource without it
+        assert self.people is not None  # without it, no resource is accepted
         kept, changes, asked_at = self._known.get(mark), self._changes, time.monotonic()
         text = token.decode("ascii", "replace")
         try:
@@ -353,7 +353,8 @@ class Authenticator:
     def _renew(self, mark: bytes, found: tuple[Key, str] | None, *, asked_at: float) -> None:
         """Renew the result if its key is unchanged; otherwise drop it, so that the next use makes a full check."""
         known = self._known.get(mark)
-        if known is None or known.asked_at >= asked_at:  # dropped, or renewed since  # guard: key-taken-along-older
+        # removed or renewed since the lookup began
+        if known is None or known.asked_at >= asked_at:  # guard: key-taken-along-older
             return
         again = None if found is None or not isinstance(known.caller, Principal) else renewed(known.caller, *found)
         if found is None or again is None:
@@ -372,7 +373,8 @@ class Authenticator:
 
     def _drop(self, marks: set[bytes]) -> None:
         self._changes += 1
-        self._turns.forget()  # what is being read may be older  # guard: key-lookups-after-a-change
+        # running lookups may have read the state before the change
+        self._turns.forget()  # guard: key-lookups-after-a-change
         for mark in marks:
             del self._known[mark]
 

@@ -143,7 +143,7 @@ class BatchedLookups(Generic[_Id, _Item]):
             return
         self._free -= 1
         try:
-            await anyio.sleep(self._interval_s * (0.5 + random()))  # noqa: S311  # spreads answers, no secret
+            await anyio.sleep(self._interval_s * (0.5 + random()))  # noqa: S311  # only spreads the responses
         finally:
             self._free += 1
 

@@ -89,7 +89,7 @@ def _guard(task: Task, source: BinaryIO, reply: Callable[[Task, bytes], Iterator
         yield from reply(task, source.read())
     except BadInput as error:
         yield send_refusal(_out_of_memory(task) if _OUT_OF_MEMORY in error.message else error)
-    except Exception as error:  # the parent logs it: this process has no log
+    except Exception as error:  # the parent logs the error, because this process has no log
         is_lack = isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError)
         yield send_refusal(_out_of_memory(task)) if is_lack else Crash(traceback.format_exc()[-_TRACE_LENGTH:])
 

@@ -204,7 +204,7 @@ class EventBus:
                 self._channels.call(channel)
             case "subscribe":
                 self._channels.confirm(channel)
-            case "psubscribe":  # we subscribed once: redis-py has reconnected on its own
+            case "psubscribe":  # the bus subscribes once, so a second confirmation shows that redis-py has reconnected
                 raise RedisUnavailable("the connection broke and messages may be lost")
             case _:
                 pass

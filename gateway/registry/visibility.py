@@ -121,7 +121,7 @@ class VisiblePrimitives:
         return any(self._is_completed(item) for item in (*self.prompts.items, *self.templates.items))
 
     def _is_completed(self, item: Primitive) -> bool:
-        if item.origin is PrimitiveOrigin.LIVE:  # its source completes arguments, or answers with no values
+        if item.origin is PrimitiveOrigin.LIVE:  # its source completes arguments, or returns no values
             return True
         if item.origin is not PrimitiveOrigin.CODE or self._code is None:
             return completes(item)

@@ -41,7 +41,7 @@ async def send_all(stream: ByteSendStream, *parts: bytes) -> None:
 async def _start(command: Sequence[str]) -> Process:
     """Start a process in its own session, without the replica's environment."""
     started: list[Process] = []
-    with anyio.CancelScope(shield=True):  # a cancelled start would leave an orphan process
+    with anyio.CancelScope(shield=True):  # a cancelled start would leave a process without a parent
         process = await anyio.open_process(
             command,
             stdin=subprocess.PIPE,

@@ -22,7 +22,7 @@ from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys, secrets, sources
 
-_DELEGATED, _OUTSIDE = "delegation", "reference"  # no origins, so they cannot be confused with one
+_DELEGATED, _OUTSIDE = "delegation", "reference"  # not valid origins, so they cannot be confused with one
 _PUBLIC_COLUMNS = (
     credentials.c.id,
     credentials.c.name,

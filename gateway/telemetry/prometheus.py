@@ -63,7 +63,7 @@ class Counter:
             known = self._known.setdefault(bounded, set())
             is_beyond = value not in known and len(known) >= self._most[position]
             if is_beyond or (OTHER in bounded and position < last):
-                value = OTHER  # noqa: PLW2901  # the label under which it is counted
+                value = OTHER  # noqa: PLW2901  # the label that is counted
             else:
                 known.add(value)
             bounded = (*bounded, value)

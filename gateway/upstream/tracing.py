@@ -36,7 +36,7 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
     try:
         parts = urlsplit(request.url)
         host, port = parts.hostname, parts.port
-    except ValueError:  # it will be refused
+    except ValueError:  # the request will be refused
         return attributes
     attributes["url.scheme"] = parts.scheme
     attributes["server.address"] = host or ""

@@ -34,7 +34,7 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
         DatabaseUnavailable: the key cannot be checked now.
     """
     authorization = authorization_of(scope)
-    # keys have no dot, and a target costs more than their check
+    # keys contain no dot, and building a target costs more than this check
     target = None if authorization is None or "." not in authorization else target_of(scope)
     caller = await credentials.authenticate(authorization, address=address_of(scope), target=target)
     scope["caller"] = caller

@@ -183,7 +183,7 @@ class Edge:
             await app(scope, receive, note)
         except Exception:
             log.exception("request_failed")
-            with suppress(OSError, RuntimeError):  # how servers report a connection that is gone
+            with suppress(OSError, RuntimeError):  # servers report a closed connection in this way
                 await send({"type": "websocket.close", "code": 1011})
         finally:
             LABELS.reset(labelled)
@@ -309,7 +309,8 @@ class _Answer:
         if not is_cached:
             completed.append((b"cache-control", b"no-store"))
         if not is_closing and self._around.is_draining():
-            completed.append((b"connection", b"close"))  # else a proxy would reuse a connection that is about to close
+            # a proxy would otherwise reuse a connection that is about to close
+            completed.append((b"connection", b"close"))
         return completed
 
     def _is_wrong_key(self, name: bytes) -> bool:

@@ -47,7 +47,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         self._header_timer: asyncio.TimerHandle | None = None
         self._stalled: StalledReader | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own signature
         """Start the header timer; above `MAX_CONNECTIONS`, respond with 503 and close the connection instead."""
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
@@ -96,7 +96,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:
-            self.cycle.transport = JoinedWrites(self.transport, self.loop)  # type: ignore[assignment]  # all that it uses
+            self.cycle.transport = JoinedWrites(self.transport, self.loop)  # type: ignore[assignment]  # uvicorn uses no other member
 
     def pause_writing(self) -> None:
         """Start the stall timer, because the client reads more slowly than the gateway writes."""
@@ -186,5 +186,5 @@ def _keep_watch(transport: asyncio.Transport) -> None:
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", _PROBE_S), ("TCP_USER_TIMEOUT", _GONE_MS)):
         option = getattr(socket, name, None)
-        if option is not None:  # not on every system
+        if option is not None:  # not every system has the option
             raw.setsockopt(socket.IPPROTO_TCP, option, value)

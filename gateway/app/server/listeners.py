@@ -107,8 +107,10 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=True,
-        proxy_headers=False,  # the edge reads them, from trusted proxies only
-        timeout_keep_alive=75,  # longer than load balancers reuse a connection, or they use one that was just closed
+        proxy_headers=False,  # the edge reads the headers itself, from trusted proxies only
+        # longer than a load balancer reuses a connection; otherwise it may use a connection that was just
+        # closed
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(settings.drain_s)),
     )
 

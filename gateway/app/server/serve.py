@@ -83,7 +83,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
 
         async def started() -> None:
             gc.collect()
-            gc.freeze()  # all objects made so far live as long as the process
+            gc.freeze()  # objects made so far live until the process ends, so later collections skip them
             gc.set_threshold(*_COLLECT_AT)
             log.info("serving", url=running.url, admin_url=running.admin_url, embedded=running.embedded)
             if ready is not None:

@@ -80,7 +80,7 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
         known = stored.get("annotations", msgspec.Raw(b"{}"))
         members["annotations"] = {**msgspec.json.decode(known, type=dict[str, object]), **changes.annotations}
     if changes.result:
-        members.pop("outputSchema", None)  # it describes results before the override cuts them
+        members.pop("outputSchema", None)  # the output schema describes results before the override selects parts
     return _encode(members)
 
 

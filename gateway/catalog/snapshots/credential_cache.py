@@ -133,7 +133,7 @@ class _CachedCredential(Generic[_Name, _Value]):
             async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
                 read = await self._read(tenant, db, name)
         except DatabaseUnavailable:
-            kept = self._kept.get(tenant, name)  # `forget` may have dropped it meanwhile
+            kept = self._kept.get(tenant, name)  # `forget` may have removed it during the read
             if kept is None or _age(kept) > _STALE_S:
                 raise
             return kept[1]

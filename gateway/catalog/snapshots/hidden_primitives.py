@@ -52,7 +52,8 @@ async def record_hidden(catalog: CatalogContext, hidden: OwnedName) -> bool:
     )
     try:
         async with change(tenant, catalog, entry, by=_BY) as db:
-            if await _is_recorded(hidden, db):  # checked under the lock on the tenant's row, which serialises replicas
+            # checked under the lock of the tenant's row, so that only one replica writes the entry
+            if await _is_recorded(hidden, db):
                 raise _Recorded
     except (_Recorded, NotFound):
         return False

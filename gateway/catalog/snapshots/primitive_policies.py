@@ -78,7 +78,7 @@ def _operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
         return None
     try:
         runs = _decode_runs(item.handler)
-    except msgspec.MsgspecError:  # it cannot run either
+    except msgspec.MsgspecError:  # a tool that cannot be built cannot run either
         return None
     return snapshot.operation(runs.source, runs.operation) if runs.kind == "openapi" else None
 

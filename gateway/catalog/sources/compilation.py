@@ -64,4 +64,4 @@ def _encode(document: Mapping[str, object] | str | bytes | None) -> bytes:
     if isinstance(document, bytes):
         return document
     text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")  # a lone surrogate makes bytes that the compiler locates and refuses
+    return text.encode("utf-8", "surrogatepass")  # the compiler locates and refuses the bytes of a lone surrogate

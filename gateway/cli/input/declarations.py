@@ -115,7 +115,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
     for end, after in [*((mark.start(), mark.end()) for mark in _MARK.finditer(text)), (len(text), len(text))]:
         part = text[start:end]
         if any(line.split("#", 1)[0].strip() for line in part.splitlines()):
-            try:  # with empty lines in front, so that a fault has the line number of the file
+            try:  # empty lines before the text keep the file's line numbers in errors
                 yield read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MOST_NODES)
             except GatewayError as error:
                 raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None

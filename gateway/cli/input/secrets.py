@@ -24,7 +24,7 @@ def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> Jso
             scheme, value = _parse_secret(option, text)
             if scheme in credentials:
                 raise Failure(f"{option} {scheme}: given twice", ExitCode.USAGE)
-            if option == "--credential" and value.startswith(_NAMED):  # never the content of a file or a variable
+            if option == "--credential" and value.startswith(_NAMED):  # do not print the content of a file or variable
                 credentials[scheme] = {"credential": value.removeprefix(_NAMED)}
                 continue
             secret = read_secret(f"{option} {scheme}", value)

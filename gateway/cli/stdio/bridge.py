@@ -94,7 +94,7 @@ class Bridge:
             except Refused as refused:
                 await self._streams.write(refused.response)
         for exchange in self._open:
-            if exchange.message["method"] == _LISTEN:  # it has no end of its own
+            if exchange.message["method"] == _LISTEN:  # the stream does not end by itself
                 exchange.scope.cancel()
         with anyio.move_on_after(0 if self._streams.is_gone else _DRAIN_S):
             await self._open.wait_empty()
@@ -116,13 +116,13 @@ class Bridge:
             raise Refused(INVALID_REQUEST, "this connection is initialized already", BadInput.code, request_id)
         self._open.add(message, exchange)
         if is_handshake:
-            await self._initialize(exchange)  # the messages that follow belong to its session
+            await self._initialize(exchange)  # later messages belong to its session
         else:
             group.start_soon(self._run, exchange)
 
     async def _run(self, exchange: Exchange) -> None:
         try:
-            with suppress(ClientGone):  # reading finds it out as well
+            with suppress(ClientGone):  # the reader detects it as well
                 try:
                     await exchange.run()
                 except ClientGone:

@@ -52,7 +52,7 @@ def _target(url: str | None) -> str:
 async def _connect(streams: StdioStreams, url: str, key: str) -> None:
     headers = {"authorization": f"Bearer {key}"}
     try:
-        async with connect(  # no proxy from the environment: it would see the key
+        async with connect(  # not through a proxy of the environment, which could read the key
             url, additional_headers=headers, compression=None, max_size=MOST_BYTES, open_timeout=OPEN_S, proxy=None
         ) as socket:
             await _pass_on(streams, socket)
@@ -60,7 +60,7 @@ async def _connect(streams: StdioStreams, url: str, key: str) -> None:
         status = refused.response.status_code
         exit_code = (
             ExitCode.BUSY if status >= _SERVER_ERROR else exit_for_status(status)
-        )  # from a proxy while the gateway restarts
+        )  # a proxy sends these while the gateway restarts
         raise Failure(f"the gateway refused the connection with HTTP {status}", exit_code) from None
     except (OSError, TimeoutError, InvalidHandshake) as error:
         reason = str(error) or type(error).__name__

@@ -53,7 +53,7 @@ _decode = msgspec.json.Decoder(RemoteMessage).decode
 def read_remote(text: bytes) -> RemoteMessage | None:
     """Parse a message; None if the bytes are not one JSON object of this form."""
     try:
-        text.decode()  # the parts that are not read are not checked otherwise
+        text.decode()  # this also checks the members that are not read
         return _decode(text)
     except _UNREADABLE:
         return None

@@ -51,7 +51,7 @@ def compile_ask_schema(schema: object) -> Validator:
     """
     try:
         return _compile(msgspec.json.encode({_MEMBER: schema}))
-    except TypeError as error:  # a schema from code may hold values that are not JSON
+    except TypeError as error:  # a schema from Python code may contain values that are not JSON
         raise ValueError(str(error)) from error
 
 

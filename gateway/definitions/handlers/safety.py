@@ -104,7 +104,7 @@ def _override(spec: HttpSpec) -> str | None:
     text = None if spec.body is None else spec.body.node
     # guard: method-override-form-text
     if isinstance(text, Template) and _is_form(spec) and not text.is_filtered_by("url_encode"):
-        return _ANY_METHOD  # a value that is not encoded can end its field and begin another
+        return _ANY_METHOD  # an unencoded value can end its field and begin another one
     return None
 
 

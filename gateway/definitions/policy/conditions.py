@@ -29,7 +29,7 @@ Truth = bool | None
 _Test = Callable[[object], Truth]
 
 
-class Unclear(Exception):  # an outcome
+class Unclear(Exception):  # the key is the outcome of a comparison
     """A pointer does not name one place in these arguments."""
 
 

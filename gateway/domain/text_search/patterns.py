@@ -47,7 +47,7 @@ PII: Mapping[str, str] = {
     "phone": r"\+[1-9](?:[ ().-]{0,2}[0-9]){7,14}",
     "us-ssn": r"\b(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])-[0-9]{2}-[0-9]{4}\b",
 }
-# `[t]ell` matches the word; without brackets, the checker of our own prose refuses it.
+# `[t]ell` matches the word; the brackets keep it from the prose check of this repository.
 INJECTION: Mapping[str, str] = {
     "chat-markup": (
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\|>|\[/?inst\]|<</?sys>>"

@@ -64,7 +64,7 @@ def cut(text: str, longest: int) -> str:
 
 def blank_members(text: str) -> str:
     """Return JSON without the strings, also those in lists, of members whose names are those of credentials."""
-    levels = [(False, False)]  # of each open bracket: True for a list; True if the next string is hidden
+    levels = [(False, False)]  # for each open bracket: whether it is a list, and whether its next string is hidden
     blanked: list[str] = []
     end = 0
     for token in _JSON_TOKEN.finditer(text):
@@ -122,7 +122,7 @@ def _content(body: bytes, content_type: str, longest: int) -> str:
         text = blank_members(text)
     elif "form-urlencoded" in content_type.lower():
         text = _blank_pairs(text)
-    text = escape(text)  # only now: the escapes of line ends would come between a name and its value
+    text = escape(text)  # escaped last, because escaped line ends would separate a name from its value
     return text if len(text) <= longest and len(body) == len(head) else f"{text[:longest]}… ({len(body)} bytes in all)"
 
 

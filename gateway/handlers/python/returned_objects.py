@@ -13,7 +13,7 @@ from gateway.domain.results import ABSENT, Messages, Result
 from gateway.errors import HandlerFailed
 
 _RESULT = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
-_CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway itself sets the validity
+_CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway sets how long a result is valid
 _MESSAGES = frozenset(("messages", "description", "resultType"))
 _TELLING = ("content", "isError", "is_error")
 _COMPLETE = "complete"

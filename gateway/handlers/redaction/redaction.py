@@ -199,7 +199,7 @@ class Redactor:
         for first, end in found:
             start = first
             while start and text[start - 1] == ord("\\"):
-                start -= 1  # no half of an escape remains
+                start -= 1  # so that no part of an escape remains
             if merged and start <= merged[-1][1]:
                 merged[-1] = merged[-1][0], max(end, merged[-1][1])
             else:

@@ -39,7 +39,7 @@ def read_json(answer: UpstreamAnswer) -> object:
 
 
 def _refuse_many(body: bytes) -> None:
-    if len(body) <= _MOST_CONTAINERS:  # the usual response: each value takes at least one byte
+    if len(body) <= _MOST_CONTAINERS:  # the usual case: a small body, because each value takes at least one byte
         return
     containers = body.count(b"{") + body.count(b"[")
     if containers > _MOST_CONTAINERS or containers + body.count(b",") > _MOST_VALUES:

@@ -118,7 +118,7 @@ class AgentSources:
         draft = LiveSourceDraft(name=name, kind=LiveKind.AGENT, settings={"subject": principal.subject})
         try:
             return await create_live_source(tenant, catalog, draft, by=Author(caller=principal, correlation_id=""))
-        except NameTaken as taken:  # by another connection since, or by a source of documents
+        except NameTaken as taken:  # another connection, or a source with a document, took the name since
             try:
                 return await get_live_source(tenant, catalog, name)
             except NotFound:

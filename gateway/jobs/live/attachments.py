@@ -133,7 +133,7 @@ class LiveAttachments:
         while True:
             try:
                 enabled = await records.all_enabled(self._catalog)
-                # A program comes by itself; only the record of one that a crash has left has to be removed.
+                # A program connects by itself; only its record has to be removed if a crash has left it.
                 dialled = [one for one in enabled if is_first or one[2] is not LiveKind.AGENT]
                 await self._leases.add([SourceKey(tenant, source) for tenant, source, _ in dialled])
                 await self.compare()
@@ -275,7 +275,7 @@ class LiveAttachments:
         try:
             await self._leases.release(key, due_in_s=due_in_s)
         except RedisUnavailable:
-            log.debug("live_lease_not_released")  # it ends by itself
+            log.debug("live_lease_not_released")  # the attachment ends by itself
 
     def _forget(self, key: SourceKey, held: HeldAttachment, scope: anyio.CancelScope) -> None:
         self._held.remove(key, held)

@@ -64,7 +64,7 @@ class _Outgoing:
 class _Incoming:
     """A request of another replica that runs here; the client of its attachment (`LiveClient`)."""
 
-    caller = None  # requests of the kinds that are forwarded have no credential
+    caller = None  # forwarded kinds of requests use no credential
 
     def __init__(self, begin: Begin, send: Callable[[str, AnyMessage], Awaitable[None]], replica: str) -> None:
         self.scope = anyio.CancelScope()
@@ -230,7 +230,8 @@ class Forwarding:
         match message:
             case Begin():
                 incoming = _Incoming(message, self._send, self._replica)
-                self._incoming[message.request] = incoming  # before it runs: its cancellation may be the next message
+                # registered before it runs, because its cancellation may be the next message
+                self._incoming[message.request] = incoming
                 self._tasks.spawn(self._run, incoming)
             case Cancel() | Answer():
                 self._settle(message)

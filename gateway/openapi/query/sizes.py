@@ -40,7 +40,7 @@ class Sizes:
     def _add(self, items: Sequence[object], names: Sequence[str]) -> tuple[int, int]:
         """Size and line breaks of an array or object: members on their own lines, indented by one further level."""
         size = sum(len(msgspec.json.encode(name)) + 2 for name in names)  # the name, a colon and a space
-        size, lines = size + 2, 1  # both brackets, the second on a line of its own
+        size, lines = size + 2, 1  # both brackets; the second one is on a separate line
         for item in items:
             inner, further = self._measure(item)
             size += inner + (further + 1) * INDENT + 1  # indentation and one line break

@@ -133,4 +133,4 @@ class HttpSseTransport:
         try:
             await self._stores.sessions.remove(record.tenant, record.id)
         except RedisUnavailable:
-            log.warning("session_not_ended", session=record.id[:8])  # it expires by itself
+            log.warning("session_not_ended", session=record.id[:8])  # the record expires by itself

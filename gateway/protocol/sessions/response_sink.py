@@ -138,7 +138,7 @@ class PostSink:
             self._claim = self._claims.of(self._keys, self._stream, self._request_id)
             if not await self._claim.acquire():
                 self._refuse()
-            elif self._is_over:  # abandoned meanwhile
+            elif self._is_over:  # the call was cancelled during the wait
                 self._claim.leave()
             else:
                 self.state = SinkState.CLAIMED
@@ -179,7 +179,9 @@ class PostSink:
             if self.state is not SinkState.STREAMING:
                 self.state = SinkState.OVER
                 if self._claim is not None:
-                    await self._claim.release()  # released first: after the response the client may reuse the id
+                    # released before the response, because the client may reuse the id as soon as
+                    # it has the response
+                    await self._claim.release()
                 await self._answer_whole(text)
                 return
         await self._store(text)
@@ -225,7 +227,7 @@ class PostSink:
                     self._refuse()
                 return False
             self._claim = None  # the stream reserves the id from now on
-            if self._is_over:  # abandoned meanwhile
+            if self._is_over:  # the call was cancelled during the wait
                 self._end_stream()
             else:
                 self.state = SinkState.STREAMING
@@ -293,7 +295,7 @@ class SseSink:
             if not await self._claim.acquire():
                 self.state = SinkState.REFUSED
                 self.scope.cancel()
-            elif self._is_over:  # abandoned meanwhile
+            elif self._is_over:  # the call was cancelled during the wait
                 self._claim.leave()
 
     async def defer(self) -> None:

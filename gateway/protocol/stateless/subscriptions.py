@@ -203,7 +203,7 @@ class SubscriptionHub:
         expiry = asyncio.get_running_loop().call_later(MAX_AGE_S, subscription.end)
         leave = self._catalogs.subscribe(registry, subscription.on_catalog_change)
         self._open.setdefault(principal.tenant, {})[subscription] = (slot, expiry, leave)
-        for task in tasks:  # its state first: a change since its id was checked has no event
+        for task in tasks:  # report the state now: a change since the id was checked has no event
             subscription.notify_task(task)
         if self._is_closing:  # `end_all` was called meanwhile
             subscription.end()

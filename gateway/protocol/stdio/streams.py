@@ -44,7 +44,7 @@ def claim_streams() -> ClaimedStreams:
     Raises:
         ClientGone: the process has no standard output.
     """
-    source = None if sys.__stdin__ is None else _duplicate(0)  # its number may belong to another file by now
+    source = None if sys.__stdin__ is None else _duplicate(0)  # the number may belong to another file now
     sink = None if sys.__stdout__ is None else _duplicate(1)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -87,7 +87,8 @@ class StdioStreams:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        for work in (self._read, self._write):  # daemons: a blocked read or write does not hold up the exit
+        # daemon threads, so that a blocked read or write does not delay the exit
+        for work in (self._read, self._write):
             threading.Thread(target=work, args=(loop,), name=f"stdio{work.__name__}", daemon=True).start()
         return self
 

@@ -241,7 +241,7 @@ class TaskRunner:
         self._tasks.spawn(self._call, run)
         self._tasks.spawn(self._follow, run, task)
 
-    async def _record(self, run: TaskRun, at_once: bool) -> None:  # spawned with positions
+    async def _record(self, run: TaskRun, at_once: bool) -> None:  # `spawn` passes positional arguments only
         """Commit the row of a call; a running call that cannot become a task keeps its request."""
         try:
             async with run.lock:
@@ -378,7 +378,7 @@ class TaskRunner:
             await records.postpone(tenant, task.id, holder=run.holder, seconds=raised.retry_after_s or _RETRY_S)
         elif raised is not None:
             await records.end(task, TaskState.FAILED, _failure(raised, task), message=raised.message)
-        else:  # this replica ends; if the task was cancelled or taken, nothing changes
+        else:  # the replica stops; a task that was cancelled or taken over is unchanged
             await records.postpone(tenant, task.id, holder=run.holder, seconds=0)
 
     async def _park(self, task: McpTask, raised: InputRequired) -> None:

@@ -114,7 +114,7 @@ class ConcurrencyLease:
             if self._grant is _Grant.ALONE:
                 self._take_alone(limit)
                 return
-            was_asked = self._synced is not None  # that request may not include this call
+            was_asked = self._synced is not None  # a running synchronisation may not include this call
             await self._await_sync()
             if self._grant is _Grant.SHORT and not was_asked and self._in_use >= self._held:
                 break

@@ -41,7 +41,8 @@ end
 return lost
 """
 
-# KEYS: due, holders. ARGV: replica, source, ms until it is due, or -1 for never. Does nothing at another's lease.
+# KEYS: due, holders. ARGV: replica, source, ms until it is due, or -1 for never. Does nothing if another replica holds
+# the lease.
 _RELEASE = f"""{_TIME}
 if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[1] then return 0 end
 redis.call('HDEL', KEYS[2], ARGV[2])
@@ -57,7 +58,7 @@ redis.call('HSET', KEYS[2], ARGV[3], ARGV[1])
 return 1
 """
 
-# KEYS: due, holders. ARGV: '1' to make free sources due now, then sources. Held ones are left alone.
+# KEYS: due, holders. ARGV: '1' to make free sources due now, then sources. Sources with a holder are unchanged.
 _ADD = f"""{_TIME}
 for index = 2, #ARGV do
   if ARGV[1] == '1' and not redis.call('HGET', KEYS[2], ARGV[index]) then

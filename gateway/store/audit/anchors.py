@@ -76,7 +76,7 @@ def seal_anchor(key: bytes, row: AnchorRow) -> bytes:
 
 def refer_to(trail: TrailHead) -> bytes:
     """Reference to the current anchor, for the entry of a change."""
-    number = max(trail.number, 0)  # an edit of the row may have made it negative
+    number = max(trail.number, 0)  # the row may have been edited to a negative number
     return number.to_bytes(_NUMBER_BYTES, "big") + trail.head[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0")
 
 

@@ -58,7 +58,7 @@ class FileHeads:
                 size = file.seek(0, os.SEEK_END)
                 if size > _MOST_BYTES:
                     file.seek(size - _MOST_BYTES)
-                    file.readline()  # skips the rest of a line
+                    file.readline()  # continues with the next whole line
                 else:
                     file.seek(0)
                 found.extend(line.rstrip(b"\n") for line in file if named in line)

@@ -55,7 +55,7 @@ def _behind(order: str) -> TextClause:
     """).bindparams(bindparam("writers", type_=ARRAY(Text)), bindparam("numbers", type_=ARRAY(BigInteger)))  # noqa: S608
 
 
-# The first entries of all chains come before the second ones, so that a busy chain does not hold up the others.
+# The first entries of all chains come before the second ones, so that a busy chain does not delay the others.
 _BEHIND = _behind("behind.seq - coalesce(place.seq, 0), writers.writer")
 _OLDEST = _behind("behind.at")
 

@@ -15,7 +15,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.store.audit.tables import audit_retention
 from gateway.store.engine import Db
 
-# Begins behind the last cut: the index still has the entries that a cut removed, until the next vacuum.
+# Begins after the last cut: the index still has the entries that a cut removed, until the next vacuum.
 _OLD_CHAINS = text("""
     with recursive writers as (
         (select writer from audit_entries where tenant_id = :tenant order by writer limit 1)

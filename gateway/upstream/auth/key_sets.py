@@ -77,7 +77,7 @@ class KeySets:
                 held.keys = read_keys(await fetch_document(self._upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
             held.fetched_at = time.monotonic()
         except (GatewayError, TimeoutError):
-            pass  # the set of before, if there is one, is used
+            pass  # the previous set is used, if there is one
         finally:
             held.tried_at = time.monotonic()
 

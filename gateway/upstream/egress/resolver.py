@@ -65,7 +65,8 @@ class SystemLookup:
         def end(ended: "asyncio.Future[list[str]]") -> None:
             self._asked.pop(host, None)
             self.places.free(domain)
-            if not ended.cancelled():  # a failure that no caller waits for any more is not an error of the loop
+            # retrieves the exception of a lookup whose callers have left, because asyncio would log it
+            if not ended.cancelled():
                 ended.exception()
 
         running.add_done_callback(end)

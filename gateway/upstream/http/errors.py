@@ -62,7 +62,8 @@ _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (BrokenOff, UpstreamUnreachable, "The connection broke before the end of the response."),
     (Malformed, UpstreamAnswerBroken, "The upstream's response is not valid HTTP."),
     (OSError, UpstreamUnreachable, "The connection to the upstream broke."),
-    (ValueError, EgressDenied, "The gateway must not connect to the upstream's URL."),  # such as a host for TLS
+    # e.g. a host name that is invalid for TLS
+    (ValueError, EgressDenied, "The gateway must not connect to the upstream's URL."),
 )
 
 

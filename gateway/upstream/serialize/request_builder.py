@@ -92,7 +92,8 @@ class RequestBuilder:
         if self._path:
             url += "".join([text if slot is None else _fill(slot, arguments) for text, slot in self._path])
             # guard: path-joined
-            if has_dot_segment(url):  # the whole URL: a value may complete a dot segment that the fixed start begins
+            # the whole URL is checked, because a value may complete a dot segment of the fixed part
+            if has_dot_segment(url):
                 raise ArgumentsInvalid("These arguments would change the path of the operation.")
         query = self._write_query(arguments)
         if query:

@@ -38,7 +38,8 @@ def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[s
     """The changed lines with context, each with its sign: `+`, `-`, a blank or `@`; None if too long."""
     if max(len(before), len(now)) > MOST_COMPARED:  # guard: console-difference-bounded
         return None
-    compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]  # without the names of files
+    # the names of files are not shown
+    compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]
     return [(line[0], cut(line[1:], LONGEST_LINE)) for line in compared]
 
 

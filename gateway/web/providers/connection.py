@@ -137,7 +137,7 @@ class ProviderConnection:
                 await self._woken.wait()
         except TimeoutError:
             self.close(CloseCode.TIMEOUT, "the program did not read its messages in time")
-        except (OSError, RuntimeError):  # how servers report a connection that is gone or that they have closed
+        except (OSError, RuntimeError):  # servers report a closed connection in these ways
             return
 
     async def _next(self, within_s: float | None) -> Any:

@@ -102,7 +102,7 @@ class ProviderLink:
         try:
             async with asyncio.TaskGroup() as group:
                 await self._stay_connected(group)
-        except BaseExceptionGroup as failed:  # of one task: calls do not raise
+        except BaseExceptionGroup as failed:  # a group of one task, because calls do not raise
             raise failed.exceptions[0] from None
 
     def revise(self) -> None:
@@ -162,7 +162,7 @@ class ProviderLink:
     async def _converse(self, group: asyncio.TaskGroup) -> tuple[int, str]:
         """Serve one connection until its end; return the close code, or 0, and the reason."""
         headers = {"authorization": f"Bearer {self._key}"}
-        opening = connect(  # without the environment's proxies: one that was set for web pages would read the key
+        opening = connect(  # not through proxies of the environment, which could read the key
             self._url,
             additional_headers=headers,
             compression=None,
@@ -240,7 +240,7 @@ class ProviderLink:
     async def _settle(self, message: AgentResponse) -> None:
         if isinstance(message.id, int) and message.error is not None:
             log.error("offer_refused: %s", message.error[1])
-            self.is_ready.clear()  # so that the pauses before the next connections grow; each of them registers again
+            self.is_ready.clear()  # the pauses before the next connections then grow; each connection registers again
             if self._socket is not None:
                 await self._socket.close(_TRY_AGAIN)
         elif isinstance(message.id, int):

@@ -244,7 +244,7 @@ class AgentAttachment:
             case "provider/register" | "provider/update":
                 try:
                     candidates = await read_candidates(message.params, self._check)
-                except GatewayError as error:  # the offer stays
+                except GatewayError as error:  # the offer is unchanged
                     wire.send(jsonrpc.refusal(message.id, error))
                     return
                 if message.method == "provider/register":

@@ -65,7 +65,7 @@ class SseOpener:
         used once.
         """
         if client is not None and self._endpoint.names_callers:
-            return os.urandom(16)  # the credential of a session stays, and that of a caller ends soon
+            return os.urandom(16)  # a session keeps its credential, and a caller's credential ends soon
         return (await self._endpoint.authorize()).identity
 
     async def open(

@@ -257,7 +257,7 @@ async def begin(session: HandshakeSession, limit: TimeLimit) -> None:
     """End the initialization of a session; subscribe to its log if it has one."""
     await session.notify("notifications/initialized")
     if session.facts.has("logging"):
-        with suppress(RemoteRefusal):  # it logs at the level that it chooses
+        with suppress(RemoteRefusal):  # the server chooses its level
             await session.request("logging/setLevel", {"level": LOG_LEVEL}, None, limit)
 
 

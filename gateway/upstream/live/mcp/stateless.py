@@ -116,7 +116,7 @@ class StatelessLink:
         Raises:
             LiveSourceFailed: the server does not report its updates.
         """
-        del limit  # of the request; the caller's block is cancelled by it
+        del limit  # the limit cancels the caller's block, so this wait ends with it
         try:
             while uri not in self._followed & self._honoured:
                 if not self._has_stream:
@@ -140,7 +140,7 @@ class StatelessLink:
 
         def opened_first() -> None:
             if first:
-                first.pop()()  # a stream that is opened again by the gateway itself is no news
+                first.pop()()  # the gateway reopened the stream itself, so there is no change to report
 
         try:
             while await self._listen_without_refused(opened_first):
@@ -184,7 +184,8 @@ class StatelessLink:
             if reading.done():
                 reading.result()
                 return False
-            self._replaced.add(reading)  # it is read until the next one is acknowledged, so that no change is missed
+            # the old stream is read until the server confirms the new one, so that no change is missed
+            self._replaced.add(reading)
             reading.add_done_callback(self._forget_replaced)
             return True
         finally:
@@ -225,7 +226,7 @@ class StatelessLink:
     def _forget_replaced(self, task: "asyncio.Future[None]") -> None:
         self._replaced.discard(task)
         if not task.cancelled():
-            task.exception()  # of a stream that ended by itself; the next one reports its own
+            task.exception()  # the stream ended by itself; the next stream reports its own fault
 
     def _acknowledge(self, message: Message, followed: frozenset[str]) -> None:
         params = message.get("params")
