@@ -8,19 +8,19 @@ class Readiness:
 
     def __init__(self) -> None:
         self.is_draining = False
-        self._farewells: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
 
-    def before_closing(self, farewell: Callable[[], None]) -> None:
+    def before_closing(self, callback: Callable[[], None]) -> None:
         """Register a callback for the start of the drain, when connections are still open."""
-        self._farewells.append(farewell)
+        self._callbacks.append(callback)
 
-    def step_down(self) -> None:
+    def begin_drain_notice(self) -> None:
         """Mark the replica as draining for `/readyz`; requests that still arrive are served."""
         self.is_draining = True
 
     def drain(self) -> None:
         """Start the drain and run each callback once."""
         self.is_draining = True
-        farewells, self._farewells = self._farewells, []
-        for farewell in farewells:
-            farewell()
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()

@@ -23,7 +23,7 @@ _MOST_VALUES = 100
 _LONGEST_VALUE = 4096
 _STRUCTURED = b',"structuredContent":'
 _IS_ERROR = b',"isError":'
-_OPENED_UP = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'}
+_SPACED_MEMBERS = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'}
 
 
 def encode(result: Result) -> tuple[bytes, bytes]:
@@ -39,13 +39,13 @@ def encode(result: Result) -> tuple[bytes, bytes]:
     _check_members(result)
     has_structure = result.structured is not ABSENT and result.structured is not None
     structured = _json(result.structured) if has_structure else b""
-    content = _plainly(_json(_blocks(result, structured)))
+    content = _with_spaced_members(_json(_blocks(result, structured)))
     members = [b'"content":', content]
     if structured:
         members += (_STRUCTURED, structured)
     members += (_IS_ERROR, b"true" if result.is_error else b"false")
     if result.meta:
-        members += (b',"_meta":', _plainly(_json(dict(result.meta))))
+        members += (b',"_meta":', _with_spaced_members(_json(dict(result.meta))))
     return _bounded(b"".join(members)), structured
 
 
@@ -91,7 +91,7 @@ class ResultChecks:
             detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
             content = [{"type": "text", "text": detail}, *result["content"]]
             meta = _json({"gateway/error": {"code": error.code}})
-            return b'"content":' + _plainly(_json(content)) + b',"isError":true,"_meta":' + meta
+            return b'"content":' + _with_spaced_members(_json(content)) + b',"isError":true,"_meta":' + meta
         return members
 
 
@@ -167,11 +167,11 @@ def _json(value: object) -> bytes:
         raise HandlerFailed("the handler's result is not JSON") from None
 
 
-def _plainly(encoded: bytes) -> bytes:
-    """Write members named in `_OPENED_UP` with a space. Quotes inside texts are escaped, so texts do not match."""
-    for member, opened_up in _OPENED_UP.items():
+def _with_spaced_members(encoded: bytes) -> bytes:
+    """Write members named in `_SPACED_MEMBERS` with a space. Quotes inside texts are escaped, so texts do not match."""
+    for member, spaced in _SPACED_MEMBERS.items():
         if member in encoded:
-            encoded = encoded.replace(member, opened_up)
+            encoded = encoded.replace(member, spaced)
     return encoded
 
 

@@ -8,7 +8,7 @@ from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_te
 from gateway.cli.output.reports import count_tools
 from gateway.cli.output.tables import clean, count, render_pairs, thousands
 
-_DEAR_TOKENS = 10_000
+_MANY_TOKENS = 10_000
 """A model reads the list before its first call; 10,000 tokens are a twentieth of a context of 200,000 tokens."""
 _CHOICES = 3
 _SERVER = re.compile(r"\bservers?\b")
@@ -30,7 +30,7 @@ def explain_no_tools(report: JsonObject) -> str:
 def advise(report: JsonObject) -> str:
     """Name options that would improve the import; empty if there are none."""
     tokens = number_at(report, "estimated_tokens")
-    if count_tools(report) and tokens >= _DEAR_TOKENS:
+    if count_tools(report) and tokens >= _MANY_TOKENS:
         message = f"large: clients read about {thousands(tokens)} tokens of tools before the first call; to list fewer:"
         return f"{message}\n" + "\n".join(f"  {line}" for line in render_pairs(_choices(report)).splitlines())
     if count_tools(report) and any(_SERVER.search(reason) for reason in _skipped_reasons(report)):

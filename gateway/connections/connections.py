@@ -152,7 +152,7 @@ class Connections:
         subscribers.wanted = max(subscribers.wanted, revision)
         # code may have been registered before the entry existed
         subscribers.code = max(subscribers.code, self._snapshots.generation)
-        self._bring_up(tenant, subscribers)
+        self._update_subscribers(tenant, subscribers)
 
     def renew(self, code: int) -> None:
         """Make every subscriber of every tenant adopt this generation of the Python primitives."""
@@ -160,7 +160,7 @@ class Connections:
             subscribers = self._subscribers.find(tenant)
             if subscribers is not None:
                 subscribers.code = max(subscribers.code, code)
-                self._bring_up(tenant, subscribers)
+                self._update_subscribers(tenant, subscribers)
 
     def forget(self, tenant: TenantId) -> None:
         """Notify and remove the subscribers of a removed tenant."""
@@ -173,7 +173,7 @@ class Connections:
         """Compare the followed revisions with the database now, because events may have been lost."""
         self._comparison_due.set()
 
-    def _bring_up(self, tenant: TenantId, subscribers: TenantSubscribers) -> None:
+    def _update_subscribers(self, tenant: TenantId, subscribers: TenantSubscribers) -> None:
         if subscribers.is_behind and not subscribers.is_refreshing and self._tasks.is_open:
             subscribers.is_refreshing = True
             self._tasks.spawn(self._refresh, tenant, subscribers)

@@ -33,7 +33,7 @@ _ALL = 3
 """The rate limit of all addresses together, as a multiple of one address's; beyond it, every address is suspect."""
 _LOG_EVERY_S = 10.0
 
-_CROWDED = "too many authentications from this address are pending; retry later"
+_TOO_MANY_PENDING = "too many authentications from this address are pending; retry later"
 
 _Id = TypeVar("_Id", bound=Hashable)
 _Item = TypeVar("_Item")
@@ -129,7 +129,7 @@ class BatchedLookups(Generic[_Id, _Item]):
         batch = self._join(wanted, address)
         if batch is None:
             await self._hold()
-            raise LimitExceeded(_CROWDED, retry_after_s=1.0)
+            raise LimitExceeded(_TOO_MANY_PENDING, retry_after_s=1.0)
         async with batch.lock:  # when its holder is cancelled, the next caller looks up
             if batch.found is None and batch.failure is None:
                 await self._look_up(batch)

@@ -35,7 +35,7 @@ class SingleFlight(Generic[_Name, _Answer]):
     """The lookups that are in progress."""
 
     def __init__(self) -> None:
-        self._under_way: dict[_Name, _Flight[_Answer]] = {}
+        self._flights: dict[_Name, _Flight[_Answer]] = {}
         self._slots = anyio.Semaphore(_CONCURRENT_LOOKUPS)
 
     async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
@@ -47,9 +47,9 @@ class SingleFlight(Generic[_Name, _Answer]):
             DatabaseUnavailable: the lookup did not begin within five seconds, because too many lookups were waiting.
             GatewayError: the lookup failed.
         """
-        turn = self._under_way.get(name)
+        turn = self._flights.get(name)
         if turn is None:
-            turn = self._under_way[name] = _Flight[_Answer]()
+            turn = self._flights[name] = _Flight[_Answer]()
         turn.waiting += 1
         try:
             async with turn.lock:
@@ -57,12 +57,12 @@ class SingleFlight(Generic[_Name, _Answer]):
         finally:
             turn.waiting -= 1
             is_over = bool(turn.answers) or turn.failure is not None or not turn.waiting
-            if is_over and self._under_way.get(name) is turn:
-                del self._under_way[name]
+            if is_over and self._flights.get(name) is turn:
+                del self._flights[name]
 
     def forget(self) -> None:
         """Make later callers start new lookups instead of sharing the lookups in progress."""
-        self._under_way.clear()
+        self._flights.clear()
 
     async def _look_up(self, turn: _Flight[_Answer], look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
         if turn.failure is not None:

@@ -45,13 +45,13 @@ class JobScheduler:
         self._tasks = TaskSupervisor()
 
     async def __aenter__(self) -> Self:
-        self._tasks.open(self._go_round)
+        self._tasks.open(self._run_rounds)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.close()
 
-    async def _go_round(self) -> None:
+    async def _run_rounds(self) -> None:
         while True:
             try:
                 await self._begin_what_is_due()

@@ -73,12 +73,12 @@ class FastPath:
 
     def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
-        self._good = BoundedCache[bytes, None](_MAX_ENVELOPES)
+        self._valid_envelopes = BoundedCache[bytes, None](_MAX_ENVELOPES)
 
     @property
     def remembered(self) -> int:
         """Number of envelopes that are cached as valid."""
-        return len(self._good)
+        return len(self._valid_envelopes)
 
     async def modern(
         self, request: McpRequest, message: Mapping[str, Any], context: RequestContext
@@ -87,7 +87,7 @@ class FastPath:
         params = _params_of(message)
         if params is None or not _mirrors(request, message["method"], params.get("name")):  # guard: plain-mirrored
             return None
-        if not self.is_good_envelope(params.get("_meta")):
+        if not self.is_valid_envelope(params.get("_meta")):
             return None
         if message["method"] != _CALL:
             return _list(message, params, context, MODERN)
@@ -146,7 +146,7 @@ class FastPath:
                 await peer.close()
         return tool_result(request_id, members, is_modern=is_modern)
 
-    def is_good_envelope(self, meta: object) -> bool:
+    def is_valid_envelope(self, meta: object) -> bool:
         """True if the SDK accepts the envelope and the rest of `_meta` has no effect; small envelopes are cached."""
         if not isinstance(meta, dict):
             return False
@@ -155,14 +155,14 @@ class FastPath:
         if envelope.get(PROTOCOL_VERSION_META_KEY) != MODERN or not _is_idle(members, members.keys() - envelope):
             return False
         seen = _encode(envelope)
-        if seen in self._good:
+        if seen in self._valid_envelopes:
             return True
         try:
             surface.validate_client_request("tools/list", MODERN, {"_meta": envelope})
         except ValidationError:
             return False
         if len(seen) <= _LARGEST_REMEMBERED:  # guard: small-envelopes-remembered
-            self._good[seen] = None
+            self._valid_envelopes[seen] = None
         return True
 
 

@@ -46,7 +46,7 @@ async def schedule(tenant: TenantId, db: Db, job: Job) -> None:
     await db.execute(added.on_conflict_do_update(index_elements=keys, set_={"kind": job.kind, "due_at": job.due_at}))
 
 
-async def hasten(tenant: TenantId, db: Db, job: Job) -> None:
+async def bring_forward(tenant: TenantId, db: Db, job: Job) -> None:
     """Schedule a job, or move the tenant's job of the same id to an earlier time; it is never moved to a later one."""
     added = insert_into(due_work).values(tenant_id=tenant, id=job.id, kind=job.kind, due_at=job.due_at)
     keys = [due_work.c.tenant_id, due_work.c.id]

@@ -34,7 +34,7 @@ from gateway.upstream.http.errors import FAULTS, translate
 from gateway.upstream.http.exchange import WireClient, WireRequest, write_request
 from gateway.upstream.http.response import Response
 from gateway.upstream.response_stream import ResponseStream
-from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
+from gateway.upstream.retries import FIRST_RETRIABLE, after_answer, after_fault, is_failure
 from gateway.upstream.tracing import Carried, Carry, run_traced
 
 _MIB = 1 << 20
@@ -273,7 +273,7 @@ class UpstreamClient:
                     answer.close()
                     raise
                 answer.release()
-                if answer.status < WORTH_A_LOOK:
+                if answer.status < FIRST_RETRIABLE:
                     return answer, body, cut
                 pause_s = after_answer(answer.status, answer.field(b"retry-after"), request, attempt)
                 if not self._may_repeat(pause_s, deadline, bulkhead):

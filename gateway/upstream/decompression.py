@@ -87,7 +87,7 @@ class Inflater:
             data, self._head = self._head, b""
             self._stream = zlib.decompressobj(_ZLIB if _has_zlib_header(data) else _RAW)
         while data or self._is_full:
-            data = self._pour(self._stream, data)
+            data = self._inflate_piece(self._stream, data)
 
     def take(self) -> bytes:
         """Return the bytes inflated since the last call; for bodies that may not end."""
@@ -104,7 +104,7 @@ class Inflater:
             raise UpstreamAnswerBroken("The upstream's compressed response is truncated.")
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
-    def _pour(self, stream: _Stream, data: bytes) -> bytes:
+    def _inflate_piece(self, stream: _Stream, data: bytes) -> bytes:
         """Inflate as much of `data` as the bounds permit; return the input that has to be fed again."""
         if stream.eof:
             stream = self._next_member(data)

@@ -13,7 +13,7 @@ from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnect
 MOST_RETRIES = 2
 """Limit on the retries of one request."""
 
-WORTH_A_LOOK = 429
+FIRST_RETRIABLE = 429
 """Responses with a status below this one are never retried."""
 
 _LONGEST_DELAY_S = 2.0

@@ -23,7 +23,7 @@ async def run_traced(
     """Run the request in a span of its own; if forwarding is on, the upstream receives its context."""
     method = request.method[:_LONGEST_METHOD]
     with traces.asking(method, _describe(request, method)) as span:
-        response, body, cut = await carry(_telling(request, traces), tenant, limit)
+        response, body, cut = await carry(_with_trace_headers(request, traces), tenant, limit)
         if span is not None:
             span.set_attribute("http.response.status_code", response.status)
         if response.status >= _FIRST_ERROR_STATUS:
@@ -44,7 +44,7 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
     return attributes
 
 
-def _telling(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
+def _with_trace_headers(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
     """Return the request with the gateway's trace headers; a request with trace headers from its arguments is
     unchanged.
     """

@@ -124,7 +124,7 @@ class Edge:
         correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
         around = self._around
         if around.proxies:
-            _see_through(around.proxies, scope)
+            _set_client_address(around.proxies, scope)
         page = fields.get(b"origin")
         if page is not None and not self._origins.names(page):  # guard: cors-named-origins
             page = None
@@ -167,7 +167,7 @@ class Edge:
         fields = headers_of(scope)
         correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
         if self._around.proxies:
-            _see_through(self._around.proxies, scope)
+            _set_client_address(self._around.proxies, scope)
         if (refusal := self._judge(scope, fields)) is not None:  # guard: websocket-edge
             body = problem_bytes(refusal.status, refusal.code, refusal.detail, correlation_id)
             await refuse_handshake(scope, send, Response(body, refusal.status, media_type=MEDIA_TYPE))
@@ -296,7 +296,7 @@ class _Answer:
             if name == b"x-request-id":
                 continue
             if name == b"content-type":
-                self._see_stream(value)
+                self._count_stream(value)
             elif name == b"cache-control":
                 is_cached = True
             elif name == b"connection":
@@ -323,7 +323,7 @@ class _Answer:
         sent = headers_of(self._scope).get(b"authorization")
         return sent is not None and sent[:7].lower() == b"bearer "
 
-    def _see_stream(self, content_type: bytes) -> None:
+    def _count_stream(self, content_type: bytes) -> None:
         if content_type.startswith(_STREAM) and not self._is_stream:
             self._is_stream = True
             self._around.metrics.streams.now += 1
@@ -338,12 +338,12 @@ def _with_error(asked: bytes) -> bytes:
 
 
 def client_of(scope: Mapping[str, Any]) -> str | None:
-    """Return the client address in the scope; behind a trusted proxy, `_see_through` has stored the client's own."""
+    """Return the client address in the scope; behind a trusted proxy, `_set_client_address` has stored it."""
     client = scope.get("client")
     return None if client is None else str(client[0])
 
 
-def _see_through(proxies: Proxies, scope: Scope) -> None:
+def _set_client_address(proxies: Proxies, scope: Scope) -> None:
     """Replace a trusted proxy's address in the scope with the client's own."""
     client = scope.get("client")
     if client is not None:

@@ -22,16 +22,16 @@ class AllowedHosts:
         lowered = [name.strip().lower() for name in names]
         self._exact = frozenset(name for name in lowered if name and not name.startswith("*."))
         self._suffixes = tuple(name[1:] for name in lowered if name.startswith("*."))
-        self._good: set[bytes] = set()
+        self._accepted: set[bytes] = set()
 
     def allows(self, header: bytes) -> bool:
         """True if a Host header names this gateway."""
-        if header in self._good:
+        if header in self._accepted:
             return True
         if not self._matches(header):
             return False
-        if len(self._good) < _MAX_REMEMBERED:
-            self._good.add(header)
+        if len(self._accepted) < _MAX_REMEMBERED:
+            self._accepted.add(header)
         return True
 
     def _matches(self, header: bytes) -> bool:

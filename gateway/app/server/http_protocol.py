@@ -55,7 +55,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
             transport.write(_FULL)
             transport.close()
             return
-        _keep_watch(transport)
+        _detect_dead_peer(transport)
         self._expect_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -178,7 +178,7 @@ class JoinedWrites:
             self._transport.write(head)
 
 
-def _keep_watch(transport: asyncio.Transport) -> None:
+def _detect_dead_peer(transport: asyncio.Transport) -> None:
     """Configure the kernel to detect a dead peer, by keep-alive probes and by a time limit for unacknowledged data."""
     raw: socket.socket | None = transport.get_extra_info("socket")
     if raw is None or raw.family not in {socket.AF_INET, socket.AF_INET6}:

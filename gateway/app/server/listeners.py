@@ -170,7 +170,7 @@ class _Signals:
                 server.force_exit = server.should_exit
             self._close()
             return
-        self._readiness.step_down()
+        self._readiness.begin_drain_notice()
         log.info("draining", notice_s=self._notice_s)
         if self._notice_s:
             asyncio.get_running_loop().call_later(self._notice_s, self._close)

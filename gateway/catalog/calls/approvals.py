@@ -196,7 +196,7 @@ async def decide_approval(
             raise Conflict(f"the approval is {now or current.state} and cannot be decided any more")
         if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
             raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
-        await _hasten(tenant, db, USABLE)
+        await _make_sweep_due(tenant, db, USABLE)
         found = await changes.note(db, current.id, by)
     await changes.announce()
     return found
@@ -232,7 +232,7 @@ async def claim_approval(
             is_ours = await approvals.take_over(tenant, db, approval, claim, earlier=earlier)
         if not is_ours:
             return None
-        await _hasten(tenant, db, LEASE)
+        await _make_sweep_due(tenant, db, LEASE)
         await catalog.audit(intent)  # guard: approval-intent-first
     await announce(catalog, ApprovalChanged(tenant=tenant, approval=approval))
     return claim.name
@@ -324,13 +324,13 @@ async def _insert(tenant: TenantId, catalog: CatalogContext, db: Db, call: CallT
     credentials = await approvals.credential_identity(tenant, db, call.uses)
     sealer, fingerprint = catalog.sealer, call.fingerprint
     await approvals.insert(tenant, db, sealer, approval, fingerprint=fingerprint, credentials=credentials)
-    await _hasten(tenant, db, LIFETIME)
+    await _make_sweep_due(tenant, db, LIFETIME)
     return approval
 
 
-async def _hasten(tenant: TenantId, db: Db, within: timedelta) -> None:
+async def _make_sweep_due(tenant: TenantId, db: Db, within: timedelta) -> None:
     """Make the sweep due at the deadline of this change, unless it is due earlier."""
-    await jobs.hasten(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=datetime.now(UTC) + within))
+    await jobs.bring_forward(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=datetime.now(UTC) + within))
 
 
 async def _check_room(tenant: TenantId, db: Db, subject: str) -> None:

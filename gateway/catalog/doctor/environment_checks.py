@@ -17,9 +17,9 @@ from gateway.upstream.egress.addresses import is_public, read_address
 from gateway.upstream.secret_stores.stores import SecretStores
 
 _MIB = 1 << 20
-_LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
+_WARN_FREE, _FAIL_FREE = 1024 * _MIB, 128 * _MIB
 """Thresholds of free bytes with embedded servers, for a warning and for a failure."""
-_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS = 16 * _MIB, _MIB
+_WARN_FREE_FOR_KEYS, _FAIL_FREE_FOR_KEYS = 16 * _MIB, _MIB
 """The same thresholds without embedded servers; the data folder then contains at most two keys."""
 _SMALL_SKEW_S = 1.0
 _LARGE_SKEW_S = 5.0
@@ -108,7 +108,7 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
 
 def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
     """Finding on the free bytes of the data folder's file system; the limits are higher with embedded servers."""
-    little, none = (_LITTLE_SPACE, _NO_SPACE) if is_embedded else (_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS)
+    little, none = (_WARN_FREE, _FAIL_FREE) if is_embedded else (_WARN_FREE_FOR_KEYS, _FAIL_FREE_FOR_KEYS)
     existing = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(existing).free
     message = f"{free // _MIB:,} MiB are free on the file system of the data folder"

@@ -118,7 +118,7 @@ async def replay_delivery(
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": found.id}
         if not await deliveries.settle(tenant, db, again, seen=found):
             raise Conflict("the delivery changed during the request; read it again")
-        await jobs.hasten(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
+        await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
     return again
 
 
@@ -182,7 +182,7 @@ async def end_delivery(
         endpoint = await webhook_endpoints.get(tenant, db, leased.endpoint.id, locked=True)
         if endpoint is None or not await deliveries.settle(tenant, db, ended, seen=seen):
             return ended.state
-        await jobs.hasten(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
+        await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
         if endpoint.version != leased.endpoint.version:  # guard: webhook-outcome-of-this-version
             return ended.state
         judged = _judge(endpoint, outcome, now=now)

@@ -123,7 +123,7 @@ async def update_endpoint(
         )
         entry.target, entry.detail = revised.name, _detail(revised)
         await webhook_endpoints.save(tenant, db, revised)
-        await jobs.hasten(tenant, db, deliveries.job_of(tenant, revised.id, revised.updated_at))
+        await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, revised.id, revised.updated_at))
     return revised
 
 

@@ -130,7 +130,7 @@ class _CachedCredential(Generic[_Name, _Value]):
             raise failed[1].with_traceback(None)
         changes, asked_at = self._changes, time.monotonic()
         try:
-            async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
+            async with self._store.transaction(tenant, within_s=_read_timeout(found)) as db:
                 read = await self._read(tenant, db, name)
         except DatabaseUnavailable:
             kept = self._kept.get(tenant, name)  # `forget` may have removed it during the read
@@ -163,6 +163,6 @@ def _age(read: tuple[float, object]) -> float:
     return time.monotonic() - read[0]
 
 
-def _hurry(kept: tuple[float, object] | None) -> float | None:
+def _read_timeout(kept: tuple[float, object] | None) -> float | None:
     """Deadline in seconds for PostgreSQL if a cached value can be used instead; otherwise None."""
     return PROMPT_S if kept is not None and _age(kept) <= _STALE_S else None

@@ -86,17 +86,17 @@ class _OwnTemplates:
     """URI templates of the tenant, found by their literal beginning."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._by_lead: dict[str, list[UriTemplate]] = {}
+        self._by_prefix: dict[str, list[UriTemplate]] = {}
         for name in names:
             try:
-                self._by_lead.setdefault(name.partition("{")[0], []).append(UriTemplate.parse(name))
+                self._by_prefix.setdefault(name.partition("{")[0], []).append(UriTemplate.parse(name))
             except ResourceValidationError:  # an older version accepted it
                 continue
 
     def match(self, uri: str) -> bool:
         """True if one of the templates matches: its handler answers reads of this URI."""
-        leads = (uri[:end] for end in range(len(uri) + 1)) if self._by_lead else ()
-        return any(one.match(uri) is not None for lead in leads for one in self._by_lead.get(lead, ()))
+        prefixes = (uri[:end] for end in range(len(uri) + 1)) if self._by_prefix else ()
+        return any(one.match(uri) is not None for prefix in prefixes for one in self._by_prefix.get(prefix, ()))
 
 
 def _primitive(source: LiveSource, found: LivePrimitive) -> Primitive:

@@ -29,7 +29,7 @@ from gateway.protocol.stdio.open_requests import OpenRequests
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized, StdioStreams
 
 _DRAIN_S: Final = 10.0
-_GOODBYE_S: Final = 2.0
+_DELETE_S: Final = 2.0
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _ENDED: Final = frozenset({400, 404, 405})
@@ -84,7 +84,7 @@ class Bridge:
                         await self._receive(group)
                     group.cancel_scope.cancel()
             finally:
-                with anyio.move_on_after(_GOODBYE_S, shield=True), suppress(httpx.HTTPError):
+                with anyio.move_on_after(_DELETE_S, shield=True), suppress(httpx.HTTPError):
                     await self._remote.end_session()
 
     async def _receive(self, group: TaskGroup) -> None:

@@ -18,8 +18,8 @@ class Load(NamedTuple):
     container: int
     plain: int
     byte: int
-    telling_container: int
-    telling_plain: int
+    copied_container: int
+    copied_plain: int
 
     def __add__(self, other: "Load") -> "Load":  # type: ignore[override]  # a sum of loads, not a longer tuple
         a, b, c, d, e = self

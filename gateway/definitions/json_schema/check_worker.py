@@ -17,7 +17,7 @@ from gateway.sandbox.rlimits import isolate, limit
 LENGTH_BYTES = 4
 OUT_OF_MEMORY = 3
 
-_COURTESY = 10
+_NICENESS = 10
 """Niceness of the process, so that it yields the CPU to the replica that started it."""
 
 
@@ -54,7 +54,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
     isolate()
     task = _decode_task(source.read(int.from_bytes(source.read(LENGTH_BYTES), "big")))
     limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)  # guard: child-memory
-    os.nice(_COURTESY)
+    os.nice(_NICENESS)
     definition = source.read(task.definition_bytes)
     raw = source.read()
     found = Validator(definition, task.member).examine(msgspec.json.decode(raw), raw)

@@ -32,7 +32,7 @@ class WorkBound:
     load: Load
     growth: int = 1
     """Visits to a part per visit to its container; 1 if no recursion multiplies them."""
-    telling_growth: int = 1
+    copied_growth: int = 1
     """Visits to a part per visit to its container while violations are collected, without cached results."""
 
     def units(self, *, containers: int, values: int, size: int, depth: int) -> int:
@@ -42,8 +42,8 @@ class WorkBound:
 
     def copies(self, *, values: int, depth: int) -> int:
         """Return an upper bound of the values that all violations together copy; each copies the violating value."""
-        once = values * (self.load.telling_container * depth + self.load.telling_plain)
-        return once if self.telling_growth == 1 else min(ENDLESS, once * self.telling_growth**depth)
+        once = values * (self.load.copied_container * depth + self.load.copied_plain)
+        return once if self.copied_growth == 1 else min(ENDLESS, once * self.copied_growth**depth)
 
 
 UNKNOWN = WorkBound(load=Load(ENDLESS, ENDLESS, ENDLESS, ENDLESS, ENDLESS))
@@ -82,7 +82,7 @@ class _Expansion:
             part = part | load
         return self.here | (self.every + part)
 
-    def ways_back(self) -> int:
+    def visits_by_cycle(self) -> int:
         """Return the most visits to one part by schemas in the same cycle as this schema."""
         named = [times for part, times in self.back.items() if isinstance(part, str)]
         placed = [times for part, times in self.back.items() if isinstance(part, int)]
@@ -138,7 +138,7 @@ class _Counting:
         return WorkBound(
             load=self._most[0].capped(ENDLESS),
             growth=1 if is_remembered else self._growth,
-            telling_growth=self._growth,
+            copied_growth=self._growth,
         )
 
     def _count(self, number: int) -> None:
@@ -177,7 +177,7 @@ class _Counting:
             return
         load = self._most[edge.target]
         if keyword == "propertyNames":  # it applies to the name of any part, whatever the part is
-            load = Load(load.plain, load.plain, load.byte, load.telling_plain, load.telling_plain)
+            load = Load(load.plain, load.plain, load.byte, load.copied_plain, load.copied_plain)
         if edge.reach is Reach.PARTS:
             into.every += load
         else:
@@ -185,26 +185,26 @@ class _Counting:
 
     def _settle(self, group: Sequence[int]) -> None:
         """Finish a group of schemas in a cycle. Any of them may apply to a part, so the most expensive one counts."""
-        dearest = _dearest(self._checked[number].here for number in group)
+        largest = _maximum(self._checked[number].here for number in group)
         most = NOTHING
         for number in group:
             checked = self._checked[number]
-            ways = checked.ways_back()
-            self._growth = max(self._growth, ways)  # guard: work-of-depth
+            visits = checked.visits_by_cycle()
+            self._growth = max(self._growth, visits)  # guard: work-of-depth
             for expansion in (checked, self._marked[number]):
                 if expansion.back:
-                    expansion.every += dearest  # guard: work-of-cycles
+                    expansion.every += largest  # guard: work-of-cycles
                     expansion.back = {}
             most = most | checked.most()
         for number in group:
             self._most[number] = most
 
 
-def _dearest(loads: Iterable[Load]) -> Load:
-    dearest = NOTHING
+def _maximum(loads: Iterable[Load]) -> Load:
+    largest = NOTHING
     for load in loads:
-        dearest = dearest | load
-    return dearest
+        largest = largest | load
+    return largest
 
 
 def _keyword(node: SchemaNode, inner: SchemaNode) -> str:

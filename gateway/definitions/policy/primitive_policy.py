@@ -89,7 +89,7 @@ class PrimitivePolicy:
             if holds:
                 return _stricter(rule.judgement, strictest)
             if holds is None:  # guard: policy-doubt
-                strictest = _stricter(_in_doubt(rule.judgement, doubtful), strictest)
+                strictest = _stricter(_with_doubt(rule.judgement, doubtful), strictest)
         return _stricter(self.judgement, strictest)
 
 
@@ -152,7 +152,7 @@ def _reason(number: int, rule: PolicyRule) -> str:
     return f"rule {number}: {rule.reason}" if rule.reason else f"rule {number}"
 
 
-def _in_doubt(judged: Judgement, pointer: str) -> Judgement:
+def _with_doubt(judged: Judgement, pointer: str) -> Judgement:
     return replace(judged, reason=f"{judged.reason} ({pointer} is missing or cannot be compared, so the rule applies)")
 
 

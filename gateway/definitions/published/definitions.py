@@ -34,7 +34,7 @@ _URI: Schema = {"type": "string", "maxLength": LONGEST_URI, "pattern": FORM}
 _BASE64: Schema = {"type": "string", "contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/]*={0,2}$"}
 _NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
 _SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_SIZE}
-_ADORNED: Mapping[str, object] = {
+_DISPLAY_MEMBERS: Mapping[str, object] = {
     "title": text(LONGEST_TITLE),
     "description": text(LONGEST_DESCRIPTION),
     "icons": ref("icons"),
@@ -99,7 +99,7 @@ SHARED: Mapping[str, Schema] = {
                 mimeType=_MIME,
                 size=_SIZE,
                 annotations=ref("annotations"),
-                **_ADORNED,
+                **_DISPLAY_MEMBERS,
             ),
             closed(
                 ("type", "resource"),
@@ -127,7 +127,7 @@ TOOL = closed(
     outputSchema={"type": "object"},
     annotations=_HINTED,
     execution=closed(taskSupport={"enum": [support.value for support in TaskSupport]}),
-    **_ADORNED,
+    **_DISPLAY_MEMBERS,
 )
 RESOURCE = closed(
     ("uri", "name"),
@@ -136,7 +136,7 @@ RESOURCE = closed(
     mimeType=_MIME,
     size=_SIZE,
     annotations=ref("annotations"),
-    **_ADORNED,
+    **_DISPLAY_MEMBERS,
 )
 RESOURCE_TEMPLATE = closed(
     ("uriTemplate", "name"),
@@ -144,7 +144,7 @@ RESOURCE_TEMPLATE = closed(
     name=text(LONGEST_TITLE),
     mimeType=_MIME,
     annotations=ref("annotations"),
-    **_ADORNED,
+    **_DISPLAY_MEMBERS,
 )
 PROMPT = closed(
     ("name",),
@@ -160,5 +160,5 @@ PROMPT = closed(
             required={"type": "boolean"},
         ),
     },
-    **_ADORNED,
+    **_DISPLAY_MEMBERS,
 )

@@ -15,7 +15,7 @@ _PATTERN_BYTES = 4 * 2**20
 _MOST_COMPILED = 256
 
 _FEW = r"(?: [a-z0-9]+){0,4}"
-_HEARER = r"(?:the )?(?:user|human|operator|anyone|person)"
+_PERSON = r"(?:the )?(?:user|human|operator|anyone|person)"
 _PRIVATE = (
     r"(?:api keys?|passwords?|passphrases?|secrets?|credentials?|access tokens?|private keys?|ssh keys?|system prompt"
     r"|chat history|conversation|environment variables|env file)"
@@ -54,8 +54,8 @@ INJECTION: Mapping[str, str] = {
         r"|</?(?:system|important|system-reminder|system_prompt)>|(?:^| )#{2,4} ?(?:system|new instructions?) ?:"
     ),
     "conceal": (
-        rf"\b(?:(?:do not|don t|never|must not) (?:[t]ell|inform|mention|reveal|notify|alert){_FEW} {_HEARER}\b"
-        rf"|without (?:telling|informing|asking|notifying|alerting) {_HEARER}\b)"
+        rf"\b(?:(?:do not|don t|never|must not) (?:[t]ell|inform|mention|reveal|notify|alert){_FEW} {_PERSON}\b"
+        rf"|without (?:telling|informing|asking|notifying|alerting) {_PERSON}\b)"
     ),
     "exfiltrate": (
         r"\b(?:send|post|forward|upload|exfiltrate|leak|transmit|append|include)(?: [a-z0-9]+){0,6} "

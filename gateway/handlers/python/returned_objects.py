@@ -15,7 +15,7 @@ from gateway.errors import HandlerFailed
 _RESULT = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
 _CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway sets how long a result is valid
 _MESSAGES = frozenset(("messages", "description", "resultType"))
-_TELLING = ("content", "isError", "is_error")
+_TOOL_RESULT_MEMBERS = ("content", "isError", "is_error")
 _COMPLETE = "complete"
 _MAX_DEPTH = 8
 """Levels that are searched for nulls; the protocol's objects have fewer (messages, content, annotations, audience)."""
@@ -29,7 +29,7 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
     Raises:
         HandlerFailed: the mapping is a result, but has unknown members or another `resultType` than `complete`.
     """
-    if returned.keys().isdisjoint(_TELLING):
+    if returned.keys().isdisjoint(_TOOL_RESULT_MEMBERS):
         return None
     members = _given(returned)
     if not _is_result(members):

@@ -69,7 +69,7 @@ class LiveAttachments:
         self.places = FairSlotPool("discoveries", slots=4, queue=2 * MOST_HELD, patience_s=_PATIENCE_S)
 
     async def __aenter__(self) -> Self:
-        self._tasks.open(self._go_round, self._repair)
+        self._tasks.open(self._run_rounds, self._repair)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -108,7 +108,7 @@ class LiveAttachments:
             with anyio.move_on_after(_CLOSING_S, shield=True):
                 await self._withdraw(key, held.id)
 
-    async def _go_round(self) -> None:
+    async def _run_rounds(self) -> None:
         settled = _SETTLED_ROUNDS
         while True:
             try:

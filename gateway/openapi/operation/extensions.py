@@ -16,7 +16,7 @@ KEYS = ("x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool")
 
 _FLAGS: Mapping[str, bool] = {"enabled": True, "disabled": False, "hidden": False}
 """The members that include or exclude an operation; the value is True if `true` includes it."""
-_ONLY_ONE_WAY = "hidden"
+_ONLY_EXCLUDES = "hidden"
 _LEVELS = (Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS)
 
 
@@ -113,7 +113,7 @@ def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
         value = members[name]
         if not isinstance(value, bool):
             warnings.add(where, f"`{name}` is neither true nor false; it is ignored")
-        elif value or name != _ONLY_ONE_WAY:
+        elif value or name != _ONLY_EXCLUDES:
             message.append(value is meaning)
     return all(message) if message else None
 

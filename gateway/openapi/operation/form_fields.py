@@ -17,7 +17,7 @@ _STYLED = frozenset(("style", "explode", "allowReserved"))
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[!-~](?:[ !-~]*[!-~])?")
 _MOST_MERGED = 200
-_TELLING = frozenset(
+_STRUCTURE_KEYWORDS = frozenset(
     ("properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "format", "contentEncoding", "contentMediaType")
 )
 _JSON = "application/json"
@@ -247,7 +247,7 @@ def _is_file_type(named: object) -> bool:
 
 def _is_open(schema: Object) -> bool:
     """True if the schema describes any value or any string, without structure or encoding."""
-    return schema.get("type", "string") == "string" and schema.keys().isdisjoint(_TELLING)
+    return schema.get("type", "string") == "string" and schema.keys().isdisjoint(_STRUCTURE_KEYWORDS)
 
 
 def _part_type(named: object) -> str | None:

@@ -74,6 +74,6 @@ def find_refs(node: object) -> Sequence[str]:
     return tuple(found)
 
 
-def spell_pointer(ref: str) -> str:
+def canonical_pointer(ref: str) -> str:
     """Return the canonical spelling, equal for all spellings of the same pointer."""
     return "#" + point(*ref_tokens(ref))

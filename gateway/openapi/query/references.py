@@ -7,7 +7,7 @@ import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.openapi.document.references import find_step, ref_tokens
-from gateway.openapi.query.links import spell_pointer
+from gateway.openapi.query.links import canonical_pointer
 from gateway.openapi.query.outline import Outline
 
 MAX_DEPTH = 20
@@ -81,14 +81,14 @@ class Resolver:
             return value
         ref = node.get("$ref")
         if isinstance(ref, str):
-            pointer = spell_pointer(ref)
+            pointer = canonical_pointer(ref)
             target = None if pointer in position.above else self._find(ref)
             if target is not None:
-                return self._beside(node, self._resolve(target, position.behind(pointer)), position)
+                return self._merge(node, self._resolve(target, position.behind(pointer)), position)
         inside = position.inside()
         return {key: self._resolve(member, inside) for key, member in node.items()}
 
-    def _beside(self, node: Object, inner: Json, position: "_RefPosition") -> Json:
+    def _merge(self, node: Object, inner: Json, position: "_RefPosition") -> Json:
         """The target, overridden by the members beside the reference."""
         target = as_object(inner)
         if target is None or len(node) == 1:
@@ -101,7 +101,7 @@ class Resolver:
         """The target of the reference; None if the outline does not contain the target."""
         if not ref.startswith("#/"):
             return None
-        pointer = spell_pointer(ref)
+        pointer = canonical_pointer(ref)
         if pointer not in self._read:
             raw = self._targets.get(pointer)
             self._read[pointer] = self._inside(pointer) if raw is None else msgspec.json.decode(raw)

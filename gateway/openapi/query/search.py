@@ -30,7 +30,7 @@ _EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
 _SHORTEST_WITHIN = 3
 _SHORTEST_NEAR = 4
 _MOST_WORDS = 20
-_MOST_SLIPS = 5
+_MOST_EDITS = 5
 _MOST_COMPARED = 2_000
 _LENGTHY = 0.02
 _OF_METHOD = 1.2
@@ -76,11 +76,11 @@ class WordIndex:
         scores: dict[int, float] = defaultdict(float)
         covered: dict[int, float] = defaultdict(float)
         fields: dict[int, int] = defaultdict(int)
-        weight, slips = 0.0, _MOST_SLIPS
+        weight, edits = 0.0, _MOST_EDITS
         for word in wanted:
             found = self._score(self._like(word), field_bits)
-            if not found and slips and len(word) >= _SHORTEST_NEAR:
-                slips -= 1
+            if not found and edits and len(word) >= _SHORTEST_NEAR:
+                edits -= 1
                 found = self._score(self._near(word), field_bits)
             rarity = 1.0 + math.log(1 + len(self._endpoints) / max(len(found), 1))
             weight += rarity
@@ -89,7 +89,8 @@ class WordIndex:
                 covered[number] += rarity
                 fields[number] |= matched
         fit = {
-            number: score * covered[number] / weight * self._favour(number, wanted) for number, score in scores.items()
+            number: score * covered[number] / weight * self._preference(number, wanted)
+            for number, score in scores.items()
         }
         return [
             Hit(
@@ -111,7 +112,7 @@ class WordIndex:
             self._room -= number not in fields
             fields[number] = fields.get(number, 0) | _BITS[field]
 
-    def _favour(self, number: int, wanted: Sequence[str]) -> float:
+    def _preference(self, number: int, wanted: Sequence[str]) -> float:
         """The factor independent of fields: higher if the query has the method, lower for a long path or id."""
         method = self._endpoints[number].method.lower()
         return (_OF_METHOD if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
@@ -139,14 +140,14 @@ class WordIndex:
 
     def _near(self, word: str) -> Mapping[str, float]:
         """The indexed words within an edit distance of one or two that share the first or last two letters."""
-        slips = 1 if len(word) < 2 * _SHORTEST_NEAR else 2
+        edits = 1 if len(word) < 2 * _SHORTEST_NEAR else 2
         begins, ends = word[:2], word[-2:]
         close = [
             known
             for known in self._postings
-            if abs(len(known) - len(word)) <= slips and (known[:2] == begins or known[-2:] == ends)
+            if abs(len(known) - len(word)) <= edits and (known[:2] == begins or known[-2:] == ends)
         ]
-        return {known: _NEAR for known in close[:_MOST_COMPARED] if count_slips(word, known) <= slips}
+        return {known: _NEAR for known in close[:_MOST_COMPARED] if edit_distance(word, known) <= edits}
 
 
 def split_words(text: str) -> list[str]:
@@ -162,14 +163,14 @@ def suggest(wanted: str, names: Iterable[str], *, most: int = 5) -> Sequence[str
     for name in names:
         other = name[:_LONGEST_NAME].lower()
         alike = _overlap(grams, _trigrams(other)) + (_HELD if text in other else 0.0)
-        if alike < _LIKE and abs(len(text) - len(other)) <= 1 and count_slips(text, other) <= 1:
+        if alike < _LIKE and abs(len(text) - len(other)) <= 1 and edit_distance(text, other) <= 1:
             alike = _LIKE
         if alike >= _LIKE:
             likeness[name] = alike
     return sorted(likeness, key=lambda name: (-likeness[name], name))[:most]
 
 
-def count_slips(one: str, other: str) -> int:
+def edit_distance(one: str, other: str) -> int:
     """Return the edit distance: letters to insert, delete, replace or swap with their neighbour."""
     older: list[int] = []
     old = list(range(len(other) + 1))

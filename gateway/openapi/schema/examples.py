@@ -26,7 +26,7 @@ _LISTS = (*IN_PLACE_LISTS, "prefixItems")
 _SINGLE = (*CHILD, *IN_PLACE, "items")
 _NAMES = ("example", "x-example")
 _VALUES = ("value", "dataValue")
-_TELLING = frozenset(("enum", "const"))
+_VALUE_KEYWORDS = frozenset(("enum", "const"))
 _PLAIN = frozenset(("type", "title", "description", "default", "deprecated", "examples"))
 _MOST_LISTED = 3
 _LARGEST_LISTED = 200
@@ -97,7 +97,7 @@ def example_nodes(schema: object) -> Sequence[tuple[Path, dict[str, object]]]:
 
 def listed_examples(values: Sequence[object], node: Object, *, is_whole: bool) -> Sequence[object]:
     """Return the examples that a list shows: up to three small ones that add something to the schema."""
-    if not _TELLING.isdisjoint(node) or node.get("type") == "boolean":
+    if not _VALUE_KEYWORDS.isdisjoint(node) or node.get("type") == "boolean":
         return ()
     largest = _LARGEST_WHOLE if is_whole else _LARGEST_LISTED
     found: list[object] = []

@@ -51,7 +51,7 @@ class ListChangeDebouncer:
         """Record lists that may have changed, and start the timer."""
         self._changed |= set(families)
         if self._pending is None:
-            self._pending = asyncio.get_running_loop().call_later(DEBOUNCE_S, self._ripe)
+            self._pending = asyncio.get_running_loop().call_later(DEBOUNCE_S, self._on_timer)
 
     def take(self) -> tuple[Family, ...]:
         """Return the recorded lists and clear them; empty while the timer runs."""
@@ -67,6 +67,6 @@ class ListChangeDebouncer:
             self._pending.cancel()
             self._pending = None
 
-    def _ripe(self) -> None:
+    def _on_timer(self) -> None:
         self._pending = None
         self._notify()

@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 PING_S: Final = 60.0
 """Seconds of silence after which a stream sends a ping; less if a third of the session's idle time is shorter."""
 
-_CHANCES = 2
+_MAX_UNANSWERED = 2
 _PARTING_S = 2.0
 
 
@@ -44,7 +44,7 @@ class PingMonitor:
     @property
     def is_unresponsive(self) -> bool:
         """True if the client has left two consecutive pings unanswered."""
-        return self._unanswered >= _CHANCES  # guard: ping-unanswered
+        return self._unanswered >= _MAX_UNANSWERED  # guard: ping-unanswered
 
     def note(self) -> None:
         """Record that the stream has sent something."""

@@ -118,7 +118,7 @@ class SessionPeer:
             require_capability(question, self.can)
         names = {key: secrets.token_urlsafe(12) for key in questions}
         woken = _RepeatableEvent()
-        async with self._channel.bus.listening(self._keys.wake, woken.ring):
+        async with self._channel.bus.listening(self._keys.wake, woken.set):
             try:
                 with anyio.move_on_after(self._channel.patience_s):
                     for key, question in questions.items():
@@ -204,12 +204,12 @@ class _RepeatableEvent:
     def __init__(self) -> None:
         self._event = anyio.Event()
 
-    def ring(self) -> None:
+    def set(self) -> None:
         """Wake the waiting task."""
         self._event.set()
 
     async def wait(self) -> None:
-        """Wait for the next ring, or return at once if there was one since the last wait."""
+        """Wait for the next set, or return at once if there was one since the last wait."""
         await self._event.wait()
         self._event = anyio.Event()
 

@@ -22,7 +22,7 @@ from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
-LOOK_S = 0.5
+POLL_S = 0.5
 """Seconds between checks that the replica that runs a request is alive."""
 
 _RETRY_S = 1.0
@@ -49,7 +49,7 @@ class RequestReplay:
 
         Every wait ends. The task that passes `answer` wakes the stream once there is a response. A response
         that is not in the log, for example because the session has ended, is sent from memory. A resumed stream checks
-        the session, the log and the replica that runs the request every `LOOK_S`.
+        the session, the log and the replica that runs the request every `POLL_S`.
         """
         while not to.is_over:
             answer = self.answer()  # read before the log, which then contains all earlier messages
@@ -72,7 +72,7 @@ class RequestReplay:
             elif await self._is_lost(found, to):
                 return
             if not found.has_more and answer is None:
-                await to.wait(None if self.run is None else LOOK_S)
+                await to.wait(None if self.run is None else POLL_S)
 
     async def is_spent(self, after: str) -> bool:
         """True if the stream has ended and has no content after that position.

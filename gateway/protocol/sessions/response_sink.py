@@ -110,7 +110,7 @@ class PostSink:
         self._logs = stores.logs
         self._claims = stores.claims
         self._spawn = stores.spawn
-        self._insist_s = stores.idle_s
+        self._retry_for_s = stores.idle_s
         self._order = asyncio.Lock()
         self.state = SinkState.PLAIN
         self._claim: RequestClaim | None = None
@@ -201,7 +201,7 @@ class PostSink:
     def _end_stream(self) -> None:
         """Store an error as the final message, for a client that resumes after a call without a response."""
         self._answer = replica_lost_error(self._request_id)
-        self._spawn(self._insist, self._answer)
+        self._spawn(self._retry_store, self._answer)
 
     async def _answer_whole(self, text: bytes) -> None:
         """Send the response as JSON; for an empty one, a stream without events or 202. HTTP requires a response."""
@@ -250,17 +250,17 @@ class PostSink:
         try:
             await self._logs.append(self._keys, self._stream, text, is_final=True)
         except RedisUnavailable:
-            self._spawn(self._insist, text)
+            self._spawn(self._retry_store, text)
         finally:
             self._answer = text
 
-    async def _insist(self, text: bytes) -> None:
+    async def _retry_store(self, text: bytes) -> None:
         """Store the response once Redis is available, with retries for the idle time of a session.
 
         After a minute only an error that ends the stream is stored: responses are large, and the client may never
         resume.
         """
-        for attempt in range(self._insist_s):
+        for attempt in range(self._retry_for_s):
             if attempt == _RETRIES:
                 log.error("answer_not_kept", stream=self._stream)
                 text = self._answer = expired_error(self._request_id)

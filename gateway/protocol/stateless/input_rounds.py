@@ -56,7 +56,7 @@ class StatelessPeer:
         ctx: SdkContext | None,
         before: RoundState,
         answers: Mapping[str, dict[str, Any]],
-        volunteered: Mapping[str, dict[str, Any]],
+        early_answers: Mapping[str, dict[str, Any]],
         *,
         spawn: Spawn,
     ) -> None:
@@ -67,7 +67,7 @@ class StatelessPeer:
         self.on_intent: Callable[[], Awaitable[None]] | None = None
         self.answers = {**before.answers, **answers}
         self.memory = dict(before.memory)
-        self._volunteered = volunteered
+        self._early_answers = early_answers
         self._progress: float | None = None
         self._levels = frozenset[LogLevel]() if ctx is None else frozenset(levels_from((ctx.meta or {}).get(LOG_LEVEL)))
         self._throttle = NotificationThrottle(spawn, self._send_log)
@@ -102,8 +102,8 @@ class StatelessPeer:
         missing = {key: question for key, question in questions.items() if key not in self.answers}
         for question in missing.values():
             require_capability(question, self.can)
-        for key in [key for key, question in missing.items() if self._has_volunteered(key, question)]:
-            self.answers[key] = self._volunteered[key]
+        for key in [key for key, question in missing.items() if self._is_answered_early(key, question)]:
+            self.answers[key] = self._early_answers[key]
             del missing[key]
         if missing:
             raise InputRequired(missing, {"answers": self.answers, "memory": self.memory})
@@ -144,8 +144,8 @@ class StatelessPeer:
         note = LoggingMessageNotification(params=params)
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
-    def _has_volunteered(self, key: str, question: Question) -> bool:
-        answer = self._volunteered.get(key)
+    def _is_answered_early(self, key: str, question: Question) -> bool:
+        answer = self._early_answers.get(key)
         if answer is None or not is_valid_response(question.kind, answer):
             return False
         try:
@@ -172,8 +172,8 @@ def resume_peer(
             if not is_valid_response(kind, answer):
                 raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} does not match the question")
             brought[key] = answer
-    volunteered = {key: _plain(given[key]) for key in given if state is None and _GATEWAY_KEY_MARK not in key}
-    return StatelessPeer(ctx, before, brought, volunteered, spawn=spawn)
+    early_answers = {key: _plain(given[key]) for key in given if state is None and _GATEWAY_KEY_MARK not in key}
+    return StatelessPeer(ctx, before, brought, early_answers, spawn=spawn)
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:

@@ -53,9 +53,9 @@ class Subscription:
     __slots__ = (
         "_catalogs",
         "_changes",
-        "_doubted",
         "_lists",
         "_pending",
+        "_possibly_changed",
         "_registry",
         "_tasks",
         "_uris",
@@ -83,7 +83,7 @@ class Subscription:
         self._lists = _lists_of(registry, filters)
         self._changes = ListChangeDebouncer(self._note_lists)
         self._pending: dict[Change, None] = {}
-        self._doubted: dict[str, None] = {}
+        self._possibly_changed: dict[str, None] = {}
 
     @property
     def served(self) -> SubscriptionFilter:
@@ -125,7 +125,7 @@ class Subscription:
         if not promised:
             return
         if not self._catalogs.is_current(self._registry):
-            self._doubted.update(dict.fromkeys(promised))
+            self._possibly_changed.update(dict.fromkeys(promised))
             return
         # guard: listened-still-readable
         self._pending.update((uri, None) for uri in promised if self._registry.can_read(uri))
@@ -155,8 +155,8 @@ class Subscription:
         # guard: waiting-update-still-readable
         waiting = (change for change in self._pending if not isinstance(change, str) or after.can_read(change))
         self._pending = dict.fromkeys(waiting)
-        doubted, self._doubted = self._doubted, {}
-        self.notify(*doubted)
+        possibly_changed, self._possibly_changed = self._possibly_changed, {}
+        self.notify(*possibly_changed)
 
     def close(self) -> None:
         """Stop the timer and disable `wake`, because the client is gone."""

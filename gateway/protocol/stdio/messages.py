@@ -70,7 +70,7 @@ def refuse_more(message: Message) -> Refused:
     return Refused(LIMITED, text, LimitExceeded.code, id_of(message))
 
 
-def refuse_twin(message: Message) -> Refused:
+def refuse_repeated_id(message: Message) -> Refused:
     """The refusal of a request with the id of a request that still runs."""
     return Refused(INVALID_REQUEST, "a request with this id is running", BadInput.code, id_of(message))
 

@@ -97,15 +97,15 @@ class RequestClaim:
         try:
             await self._claims.run_give_back((self._keys.state,), *self._named)
         except RedisUnavailable:
-            self._claims.spawn(self._insist)
+            self._claims.spawn(self._retry_release)
 
     def leave(self) -> None:
         """Release the id in a background task."""
         if self._is_held:
             self._is_held = False
-            self._claims.spawn(self._insist)
+            self._claims.spawn(self._retry_release)
 
-    async def _insist(self) -> None:
+    async def _retry_release(self) -> None:
         for _ in range(_RETRIES):
             try:
                 await self._claims.run_give_back((self._keys.state,), *self._named)

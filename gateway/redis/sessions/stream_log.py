@@ -101,7 +101,7 @@ return {redis.call('EXISTS', KEYS[1]), reader, redis.call('EXISTS', KEYS[4]), ro
 
 # KEYS: record, state, channel. ARGV: token, idle ms. The previous reader sees the new token and ends.
 # Returns the position up to which the standalone stream was read; nil when the session has ended.
-_GREET = """
+_BEGIN_READING = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 redis.call('HSET', KEYS[2], 'reader', ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
@@ -166,7 +166,7 @@ class StreamLog:
         self._open = bus.script(_OPEN)
         self._append = bus.script(_APPEND)
         self._read = bus.script(_READ)
-        self._greet = bus.script(_GREET)
+        self._begin_reading = bus.script(_BEGIN_READING)
         self._run = bus.script(_RUN)
         self._trim = bus.script(_TRIM)
 
@@ -232,7 +232,7 @@ class StreamLog:
             RedisUnavailable: the previous reader may continue.
         """
         token = secrets.token_hex(8)
-        read = _text(await self._greet((keys.record, keys.state, keys.wake), token, self._idle_ms))
+        read = _text(await self._begin_reading((keys.record, keys.state, keys.wake), token, self._idle_ms))
         return None if read is None else (token, read)
 
     async def find_owner(self, keys: SessionKeys, stream: str) -> RequestOwner | None:

@@ -182,7 +182,7 @@ class AuditWriter:
         except _STORE_ERRORS as error:
             log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
             self._drop_connection()
-            self._leave_alone(error, was_connected=rows is not None)
+            self._note_failure(error, was_connected=rows is not None)
             await self._keep(group, rows)
         else:
             self._silence.end()
@@ -202,7 +202,7 @@ class AuditWriter:
             return False
         return time.monotonic() < self._backs_off_until or not self._silence.may_ask()
 
-    def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
+    def _note_failure(self, error: Exception, *, was_connected: bool) -> None:
         """Record a failure: a broken connection is replaced at once, an unreachable database causes a back-off."""
         if isinstance(error, TimeoutError):
             self._silence.note()

@@ -91,7 +91,7 @@ def new_delivery(
 async def insert(tenant: TenantId, db: Db, delivery: OutboundDelivery) -> None:
     """Add a delivery, and make its endpoint's job due."""
     await db.execute(insert_into(deliveries).values(tenant_id=tenant, **_columns(delivery)))
-    await jobs.hasten(tenant, db, job_of(tenant, delivery.endpoint, delivery.due_at))
+    await jobs.bring_forward(tenant, db, job_of(tenant, delivery.endpoint, delivery.due_at))
 
 
 async def is_full(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:

@@ -72,7 +72,7 @@ async def open_secrets(
     """
     of_key = and_(data_keys.c.tenant_id == endpoints.c.tenant_id, data_keys.c.id == endpoints.c.data_key_id)
     wanted = select(endpoints.c.retires_at, endpoints.c.sealed, data_keys.c.wrapped)
-    wanted = wanted.join_from(endpoints, data_keys, of_key).where(*_is_it(tenant, endpoint))
+    wanted = wanted.join_from(endpoints, data_keys, of_key).where(*_matches_id(tenant, endpoint))
     row = (await db.execute(wanted)).mappings().one_or_none()
     if row is None:
         return None
@@ -104,7 +104,7 @@ async def save_secrets(
 
 async def remove(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:
     """Delete an endpoint with its deliveries; True if it existed."""
-    gone = await db.execute(delete(endpoints).where(*_is_it(tenant, endpoint)).returning(endpoints.c.id))
+    gone = await db.execute(delete(endpoints).where(*_matches_id(tenant, endpoint)).returning(endpoints.c.id))
     return gone.one_or_none() is not None
 
 
@@ -114,7 +114,7 @@ def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
 
 
 async def _update(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, values: dict[str, Any]) -> None:
-    changed = update(endpoints).where(*_is_it(tenant, endpoint)).values(**values).returning(endpoints.c.id)
+    changed = update(endpoints).where(*_matches_id(tenant, endpoint)).values(**values).returning(endpoints.c.id)
     if (await db.execute(changed)).one_or_none() is None:
         raise NotFound("There is no such webhook endpoint.")
 
@@ -141,7 +141,7 @@ def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(*_PUBLIC_COLUMNS).where(endpoints.c.tenant_id == tenant)
 
 
-def _is_it(tenant: TenantId, endpoint: WebhookEndpointId) -> tuple[Any, ...]:
+def _matches_id(tenant: TenantId, endpoint: WebhookEndpointId) -> tuple[Any, ...]:
     return (endpoints.c.tenant_id == tenant, endpoints.c.id == endpoint)
 
 

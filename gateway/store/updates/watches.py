@@ -23,7 +23,7 @@ async def insert(tenant: TenantId, db: Db, watch: Watch) -> None:
         NotFound: there is no such tenant.
     """
     key = {"tenant_id": tenant, "id": watch.id, "uri": watch.uri, "created_at": watch.created_at}
-    await db.execute(insert_into(watches).values(**key, **_facts(watch), **_sight(watch.seen)))
+    await db.execute(insert_into(watches).values(**key, **_facts(watch), **_poll_columns(watch.seen)))
 
 
 async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
@@ -62,7 +62,7 @@ async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
     """
     is_it = (watches.c.tenant_id == tenant, watches.c.id == watch.id)
     written = update(watches).where(*is_it).values(**{**_facts(watch), "version": watches.c.version + 1})
-    done = await db.execute(written.values(**_sight(watch.seen)).returning(watches.c.id))
+    done = await db.execute(written.values(**_poll_columns(watch.seen)).returning(watches.c.id))
     if done.one_or_none() is None:
         raise NotFound("There is no such watch.")
 
@@ -70,7 +70,7 @@ async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
 async def note(tenant: TenantId, db: Db, watch: WatchId, seen: Sighting, *, version: int) -> bool:
     """Store the result of a poll; False if the watch was changed or removed during the poll."""
     is_it = (watches.c.tenant_id == tenant, watches.c.id == watch, watches.c.version == version)
-    done = await db.execute(update(watches).where(*is_it).values(**_sight(seen)).returning(watches.c.id))
+    done = await db.execute(update(watches).where(*is_it).values(**_poll_columns(seen)).returning(watches.c.id))
     return done.one_or_none() is not None
 
 
@@ -90,7 +90,7 @@ def _facts(watch: Watch) -> dict[str, Any]:
     }
 
 
-def _sight(seen: Sighting) -> dict[str, Any]:
+def _poll_columns(seen: Sighting) -> dict[str, Any]:
     return {
         "etag": seen.etag,
         "last_modified": seen.last_modified,

@@ -57,7 +57,7 @@ class Guard:
         """
         named = (host.lower(), port)
         if named in self._global or named in permitted:  # guard: egress-exact-port
-            return tuple(_vet(address, port) for address in addresses)
+            return tuple(_check_address(address, port) for address in addresses)
         for address in addresses:  # guard: egress-every-address
             if not self.may_dial(address, port, permitted):
                 raise denied()
@@ -95,7 +95,7 @@ class Guard:
         return opened
 
 
-def _vet(address: str, port: int) -> _Vetted:
+def _check_address(address: str, port: int) -> _Vetted:
     parsed = read_address(address)
     if parsed is None or not (is_public(parsed) or is_private(parsed)):  # guard: egress-allowed-names
         raise denied()

@@ -31,7 +31,7 @@ from gateway.web.problems import correlation_id_of
 _LIST = "/approvals"
 _TARGET = re.compile(r"/approvals(?:/apr_[0-9a-z]{20})?")
 _SLOTS, _QUEUE = 8, 64
-_MOST_WAITING, _MOST_LATELY = 100, 50
+_MOST_WAITING, _MOST_RECENT = 100, 50
 _MOST_EARLIER = 50
 """Number of approvals of a tool that are searched for the last approved one."""
 _Page = Callable[[Request, ConsoleSession], Awaitable[Response]]
@@ -126,7 +126,7 @@ class ApprovalPages:
             shown = await self._find(last, session)
             after = join_position(write_moment(shown.created_at), shown.id)
         waiting = await page_approvals(tenant, self._catalog, pending, after=after, limit=_MOST_WAITING)
-        newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=_MOST_LATELY)
+        newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=_MOST_RECENT)
         lately = [one for one in newest if one.state is not ApprovalState.PENDING]
         return self._page("Approvals", pages.approval_list(waiting, lately, most=_MOST_WAITING), session)
 

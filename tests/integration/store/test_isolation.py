@@ -159,7 +159,7 @@ _CALLS: Mapping[str, _Call] = {
     "approvals.end_overdue": lambda t, db, v: approvals.end_overdue(t, db, limit=10),
     "approvals.remove_old": lambda t, db, v: approvals.remove_old(t, db, kept=_SHORT, most=0),
     "approvals.next_due": lambda t, db, v: approvals.next_due(t, db, kept=_SHORT),
-    "jobs.hasten": lambda t, db, v: jobs.hasten(t, db, replace(v.due, due_at=NOW - timedelta(days=1))),
+    "jobs.bring_forward": lambda t, db, v: jobs.bring_forward(t, db, replace(v.due, due_at=NOW - timedelta(days=1))),
     "entries.append_change": lambda t, db, v: append_change(t, db),
     "entries.last_change": lambda t, db, v: entries.last_change(t, db, "tool"),
     "entries.page": lambda t, db, v: entries.page(t, db, after=None, limit=100),

@@ -22,7 +22,7 @@ def _envelope(size: int) -> dict[str, Any]:
 def test_a_large_envelope_is_not_remembered(plain: FastPath) -> None:
     """ISO-3: large envelopes would fill a cache that all tenants share; they are validated each time."""
     for size in range(100_000, 100_020):
-        assert plain.is_good_envelope(_envelope(size))
+        assert plain.is_valid_envelope(_envelope(size))
 
     assert plain.remembered == 0
 
@@ -30,6 +30,6 @@ def test_a_large_envelope_is_not_remembered(plain: FastPath) -> None:
 def test_a_usual_envelope_is_remembered(plain: FastPath) -> None:
     """Ours: one judgement for all requests of a client."""
     for _ in range(3):
-        assert plain.is_good_envelope(_envelope(20))
+        assert plain.is_valid_envelope(_envelope(20))
 
     assert plain.remembered == 1

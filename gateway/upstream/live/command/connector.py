@@ -10,7 +10,7 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.live.command.child_channel import ChildChannel
 from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
-from gateway.upstream.live.mcp.background import Background, Spawn, quietly
+from gateway.upstream.live.mcp.background import Background, Spawn, run_and_log
 from gateway.upstream.live.mcp.changes import report_change
 from gateway.upstream.live.mcp.conversation import Report
 from gateway.upstream.live.mcp.duplex import DuplexSession
@@ -69,7 +69,7 @@ class CommandConnector:
             try:
                 yield attachment
             finally:
-                await quietly(attachment.close())
+                await run_and_log(attachment.close())
 
 
 def _is_texts(values: object) -> TypeGuard[list[str]]:

@@ -33,12 +33,12 @@ class Background:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run this in a task."""
-        task = asyncio.get_running_loop().create_task(quietly(work))
+        task = asyncio.get_running_loop().create_task(run_and_log(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-async def quietly(work: Coroutine[Any, Any, None]) -> None:
+async def run_and_log(work: Coroutine[Any, Any, None]) -> None:
     """Run the work for at most a few seconds; a failure is logged."""
     try:
         async with asyncio.timeout(_LONGEST_S):

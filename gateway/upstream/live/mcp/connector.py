@@ -14,7 +14,7 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
-from gateway.upstream.live.mcp.background import Background, Spawn, quietly
+from gateway.upstream.live.mcp.background import Background, Spawn, run_and_log
 from gateway.upstream.live.mcp.changes import report_change
 from gateway.upstream.live.mcp.conversation import Report
 from gateway.upstream.live.mcp.duplex import DuplexSession
@@ -104,7 +104,7 @@ class McpConnector:
             try:
                 yield attachment
             finally:
-                await quietly(attachment.close())
+                await run_and_log(attachment.close())
 
 
 async def _connect(endpoint: SourceEndpoint, report: Report, tasks: Background, limit: TimeLimit) -> McpLink:

@@ -27,7 +27,7 @@ def test_names_are_counted_like_schemas() -> None:
     few, many = (_work({"required": [f"r{n}" for n in range(count)]}).load for count in (1, 101))
 
     assert many.container - few.container == 200
-    assert many.telling_container - few.telling_container == 100
+    assert many.copied_container - few.copied_container == 100
 
 
 def test_each_way_to_a_schema_counts() -> None:
@@ -63,7 +63,7 @@ def test_nested_unevaluated_keywords_multiply() -> None:
 )
 def test_ways_back_are_counted_for_one_part(schema: dict[str, Any], growth: int) -> None:
     """Ours: only what looks at the same part again makes a deep value dear (ISO-2)."""
-    assert _work(schema).telling_growth == growth
+    assert _work(schema).copied_growth == growth
 
 
 def test_the_dearest_schema_of_a_cycle_counts_for_all_of_it() -> None:
@@ -84,7 +84,7 @@ def test_what_applies_to_itself_has_no_bound() -> None:
 
 def test_units_follow_the_parts_of_a_value_and_its_depth() -> None:
     """Ours: containers, other values and bytes have prices of their own (ISO-2)."""
-    work = WorkBound(load=Load(5, 2, 64, 3, 1), growth=2, telling_growth=2)
+    work = WorkBound(load=Load(5, 2, 64, 3, 1), growth=2, copied_growth=2)
 
     assert work.units(containers=2, values=10, size=100, depth=3) == (10 + 20 + 100) * 8
     assert work.units(containers=1, values=1, size=1, depth=64) == ENDLESS

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.openapi.query.outline import OutlinedOperation
-from gateway.openapi.query.search import FIELDS, MOST_POSTINGS, WordIndex, count_slips, split_words, suggest
+from gateway.openapi.query.search import FIELDS, MOST_POSTINGS, WordIndex, edit_distance, split_words, suggest
 
 SHOP = (
     OutlinedOperation(
@@ -156,7 +156,7 @@ def test_a_suggestion_is_like_what_was_asked() -> None:
 )
 def test_slips_are_counted(one: str, other: str, slips: int) -> None:
     """Ours: a letter too many, too few, wrong, or swapped with the next is one slip."""
-    assert count_slips(one, other) == count_slips(other, one) == slips
+    assert edit_distance(one, other) == edit_distance(other, one) == slips
 
 
 def test_every_field_of_a_hit_is_one_that_can_be_asked_for(words: WordIndex) -> None:
