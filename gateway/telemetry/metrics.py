@@ -69,7 +69,7 @@ class Metrics:
         self.draining = Callback("gateway_draining", "1 while the replica shuts down, otherwise 0.")
         self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",))
         self._version.follow(lambda: {(version,): 1})
-        self._own = _process_metrics()
+        self._own = _own_metrics()
         self._gateway_seconds, self._upstream_seconds = self.call_seconds.parts.values()
         self._registry = _registry_of(self.families)
 
@@ -146,7 +146,7 @@ def _webhook_metrics() -> tuple[Counter, Histogram]:
     )
 
 
-def _process_metrics() -> tuple[Callback, ...]:
+def _own_metrics() -> tuple[Callback, ...]:
     """Return the metrics of the process, under the names that Prometheus' client libraries use."""
     memory = Callback("process_resident_memory_bytes", "Resident memory.")
     memory.follow(_resident_bytes)

@@ -277,4 +277,4 @@ def _tokens(ref: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in unquote(ref).split("/")[1:]]
 
 
-_CUT_TEXT = re.compile(r"… \[cut; read on with pointer (.+) and offset (\d+)\]\Z", re.DOTALL)
+_CUT_TEXT = re.compile(r"… \[truncated; continue with pointer (.+) and offset (\d+)\]\Z", re.DOTALL)

@@ -104,4 +104,4 @@ async def clean_up(catalog: CatalogContext, due: Job) -> None:
 
 
 async def _schedule(tenant: TenantId, db: Db, at: datetime) -> None:
-    await jobs.hasten(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=at))
+    await jobs.bring_forward(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=at))

@@ -339,7 +339,7 @@ async def test_an_attempt_dials_no_private_address(outbox: Outbox) -> None:
     await outbox.endpoint("inside", url="https://127.0.0.1:2/x")
     await outbox.raise_event()
     [waiting] = await outbox.settled("pending", name="inside")
-    assert "may dial" in waiting["error"]
+    assert "not permitted to connect" in waiting["error"]
 
 
 async def test_endpoints_and_queues_are_bounded(outbox: Outbox) -> None:

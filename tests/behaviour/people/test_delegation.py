@@ -198,7 +198,7 @@ async def test_an_exchange_is_made_with_the_token_of_the_call_and_again_after_a_
     endpoint.status = "invalid_target"
     world.issuers["acme"].upstream.status = 400
     refused = await world.call("acme", world.token("acme", "bob"), "op_exchange")
-    assert "'exchange' answered with status 400 (invalid_target)" in str(refused["content"])
+    assert "'exchange' responded with status 400 (invalid_target)" in str(refused["content"])
 
 
 async def test_a_session_exchanges_the_token_of_each_request(world: Delegating) -> None:

@@ -204,7 +204,7 @@ async def test_rotated_keys_of_an_issuer_are_found(
         ({"issuer": "https://other.example"}, "another issuer"),
         ({"jwks_uri": None}, "jwks_uri"),
         ({"jwks_uri": "http://10.0.0.1/keys"}, "https"),
-        ({"keys": {}}, "no JWK set"),
+        ({"keys": {}}, "not a JWK set"),
     ],
 )
 async def test_an_issuer_that_cannot_work_is_refused(

@@ -68,7 +68,7 @@ async def test_what_is_beyond_all_bounds_starts_no_process() -> None:
     """Ours: a check that could only be broken off is not begun; the refusal says what to do (ISO-2)."""
     faults = await CostlyValidation(command=MISSING).finish(ACME, _costly(IN_CHILD + 1))
 
-    assert "send less in one call" in faults[0].reason
+    assert "send less data in one call" in faults[0].reason
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_name_that_stands_twice_leaves_no_structured_content(body: bytes) -> N
 
     assert "structuredContent" not in result
     assert result["content"][0]["text"] == body.decode()
-    assert "more than once" in result["content"][1]["text"]
+    assert "two members of the same name" in result["content"][1]["text"]
     assert result["isError"] is False
 
 
@@ -62,7 +62,7 @@ def test_a_cut_answer_is_held_to_it_as_well() -> None:
     result = _result(b"[" + items + b"]")
 
     assert "structuredContent" not in result
-    assert any("more than once" in block["text"] for block in result["content"])
+    assert any("two members of the same name" in block["text"] for block in result["content"])
 
 
 class _Object(list[Any]):

@@ -55,7 +55,7 @@ def test_a_dear_list_is_advised_on_with_options_that_try_has() -> None:
 
     assert "1,200,000 tokens" in first
     assert lines[0][:2] == ["--expose", "query"]
-    assert lines[1] == ["--include-method", "GET", "8 of 12 tools, which read"]
+    assert lines[1] == ["--include-method", "GET", "8 of 12 tools, which only read"]
     assert lines[2] == ["--include-path", "'/api/v1/repos/*'", "7 of 12 tools"]
     assert lines[3] == ["--include-path", "'/api/v1/orgs/*'", "4 of 12 tools"]
     assert len(lines) == 4, "a path that a shell would read is not offered"

@@ -143,9 +143,9 @@ async def test_errors_of_tools_are_results(world: World) -> None:
 
 async def test_what_the_server_does_not_have_is_not_found(world: World) -> None:
     """Ours: an unknown resource is not found; other refusals have the server's code and words."""
-    with pytest.raises(NotFound, match="its words: 'Unknown resource"):
+    with pytest.raises(NotFound, match="its message: 'Unknown resource"):
         await world.attachment.request("resources/read", {"uri": "notes://none/at/all"}, Client())
-    with pytest.raises(LiveSourceFailed, match=r"the server refused the request with error -?\d+; its words: '"):
+    with pytest.raises(LiveSourceFailed, match=r"the server refused the request with error -?\d+; its message: '"):
         await world.attachment.request("completion/complete", {"ref": {}, "argument": {}}, Client())
 
 

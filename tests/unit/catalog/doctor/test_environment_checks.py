@@ -106,7 +106,7 @@ def test_where_keys_come_from_is_said_and_never_the_keys() -> None:
     assert all("kept-here" in finding.detail for finding in judge_keys(ours))
     assert {finding.status for finding in judge_keys(configured)} == {Verdict.OK}
     assert {finding.status for finding in judge_keys(short)} == {Verdict.FAILED}
-    assert [finding.detail for finding in judge_keys(INSTALLATION)] == ["there is none yet"] * 2
+    assert [finding.detail for finding in judge_keys(INSTALLATION)] == ["not set yet"] * 2
 
 
 def test_a_disk_with_room_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_what_cannot_be_had_is_refused_at_its_place(changes: OverrideFields, poi
 
 def test_the_refusal_of_a_pin_names_the_arguments_there_are() -> None:
     """Ours: a typing mistake is seen at once (OAS-6)."""
-    with pytest.raises(ToolValidationError, match="it has: id, region"):
+    with pytest.raises(ToolValidationError, match="its arguments: id, region"):
         validate_override(OverrideFields(pinned={"idd": 1}), DEFINITION)
 
 

@@ -74,7 +74,7 @@ def test_any_schema_can_be_read_to_its_end(kind: str) -> None:
 
     if len(json.dumps(schema)) > 1_000_000:  # more than anybody follows: the way on is there
         first = cast("Any", ask("get_schema_details", view_of(document(S=schema)), name="S"))
-        assert "cut" in render(first)
+        assert "$cut" in render(first) or "[truncated; " in render(first)
         assert len(render(first).encode()) <= LARGEST_ANSWER
         return
     assert reader.read()["schema"] == schema

@@ -77,6 +77,6 @@ def test_every_request_names_its_tenant() -> None:
     assert len(calls) >= 14
     named = {place: {word.arg: word.value for word in call.keywords} for place, call in calls.items()}
     assert [place for place, words in named.items() if "tenant" not in words] == []
-    # The endpoint for audit heads and the secret store are the operator's: they have the operator's list and no tenant's.
+    # The endpoint for audit heads and the secret store are the operator's: they have no tenant's list.
     nobodys = {place.partition(":")[0] for place, words in named.items() if ast.unparse(words["tenant"]) == "None"}
     assert nobodys == {"upstream/audit_heads_endpoint.py", "upstream/secret_stores/vault.py"}
