@@ -202,8 +202,7 @@ class _Compiler:
             answers=self._answers(operation),
         )
         unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
-        spelled = () if operation.method.isupper() else ("its method is sent in upper case",)
-        return parts, [*losses, *mismatches, *unsent, *security.losses, *spelled]
+        return parts, [*losses, *mismatches, *unsent, *security.losses]
 
     def _output(self, operation: Operation, parts: OperationParts) -> bytes | None:
         """The output schema; None if the option is off, a success response is unreadable, or `compose` returns None."""

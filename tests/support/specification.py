@@ -41,6 +41,11 @@ class Case:
         return method
 
     @property
+    def is_further(self) -> bool:
+        """True for a method of `additionalOperations`, which are written as they are sent."""
+        return self.version >= "3.2" and not self.method.islower()
+
+    @property
     def path(self) -> str:
         """The path template, which begins with the name."""
         return f"/{self.name}{self.content.get('path', '')}"
@@ -99,9 +104,8 @@ class Group:
         paths: dict[str, Any] = {}
         for case in self.cases:
             item: dict[str, Any] = dict(case.content.get("item", {}))
-            is_more = case.version >= "3.2" and case.method.isupper()
             methods = {case.method: case.operation()}
-            paths[case.path] = item | ({"additionalOperations": methods} if is_more else methods)
+            paths[case.path] = item | ({"additionalOperations": methods} if case.is_further else methods)
         text = json.dumps(document | {"paths": paths})
         text = text.replace("{host}", first.removeprefix("http://"))
         return json.loads(text.replace("{first}", first).replace("{second}", second))
@@ -165,7 +169,7 @@ def differences(case: Case, seen: Sequence[tuple[int, Seen]], result: Mapping[st
 
 def _line_differences(case: Case, got: Seen) -> Iterator[str]:
     wanted = case.content
-    if got.method != case.method.upper():
+    if got.method != (case.method if case.is_further else case.method.upper()):
         yield f"method {got.method}"
     if "target" in wanted and got.target != (target := f"{wanted.get('base', '')}/{case.name}{wanted['target']}"):
         yield f"target {got.target} instead of {target}"

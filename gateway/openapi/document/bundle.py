@@ -21,7 +21,7 @@ from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.document import MAX_DEPTH, MOST_NODES, read_tree
 from gateway.openapi.document.json_access import object_at, quote_text
 from gateway.openapi.document.reference_kinds import LITERAL, SECTIONS, SWAGGER_SECTIONS, kind_of_member
-from gateway.openapi.document.references import find_step, ref_tokens
+from gateway.openapi.document.references import find_step, merge_path_item, ref_tokens
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _ROOT_KEY = re.compile(rb"""(?:openapi|swagger)["']?\s*:\s*["']?[23]\b""")
@@ -252,7 +252,9 @@ class _Bundler:
         made = self._walk(self._value(location), location.file, kind, depth + 1)
         self._open.remove(location)
         found = as_object(made)
-        return made if found is None else {**found, **beside}
+        if found is None:
+            return made
+        return merge_path_item(found, beside) if kind == "pathItems" else {**found, **beside}
 
     def _name(self, kind: str, location: BundleLocation) -> str:
         if (kind, location) not in self._named:

@@ -4,7 +4,7 @@ import re
 from urllib.parse import unquote
 
 from gateway.domain.json_access import Object, as_list, as_object, point
-from gateway.openapi.document.json_access import Unusable, quote_text
+from gateway.openapi.document.json_access import Unusable, list_at, quote_text
 
 _LONGEST_CHAIN = 32
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -66,6 +66,16 @@ class References:
             if not is_there:
                 raise Unusable(f"{quote_text(ref)} does not exist in the document")
         return node
+
+
+def merge_path_item(target: Object, item: Object) -> dict[str, object]:
+    """Return a path item with the members beside its reference: they replace those of the target.
+
+    Parameters of both are kept. A later one replaces its namesake when the operation is read.
+    """
+    merged = {**target, **{key: value for key, value in item.items() if key != "$ref"}}
+    shared = [*list_at(target, "parameters"), *list_at(item, "parameters")]
+    return merged | ({"parameters": shared} if shared else {})
 
 
 def ref_tokens(ref: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.domain.json_access import Object, as_object
 from gateway.openapi.document.json_access import Unusable, list_at, object_at, text_at
-from gateway.openapi.document.references import References
+from gateway.openapi.document.references import References, merge_path_item
 from gateway.openapi.operation.extensions import KEYS
 
 METHODS = frozenset(("get", "put", "post", "delete", "options", "head", "patch"))
@@ -52,10 +52,9 @@ class _Converter:
         ref = item.get("$ref")
         if isinstance(ref, str):
             try:
-                target = self._references.follow(item, "a path item")
+                item = merge_path_item(self._references.follow(item, "a path item"), item)
             except Unusable:
                 return node
-            item = {**target, **{key: value for key, value in item.items() if key != "$ref"}}
         shared = list_at(item, "parameters")
         return {
             key: self._operation(value, shared) if key in METHODS else value

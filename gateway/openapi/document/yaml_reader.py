@@ -1,16 +1,20 @@
 """The YAML reader: the YAML 1.2 core schema, read from the events of libyaml's parser into JSON values (decision 29).
 
-Keys are always text (`200:` is "200") and dates stay text. Anchors, aliases, tags outside the core schema and more
-than one document are refused. Depth and number of values are counted while reading, so nothing is built beyond the
-limits. The last of equal keys wins, as in JSON.
+Keys are always text (`200:` is "200") and dates stay text. An alias is the value of its anchor, which is shared, but
+counts with all its values; `<<` merges mappings, as most readers do. Tags outside the core schema and more than one
+document are refused. Depth and number of values are counted while reading, so nothing is built beyond the limits. The
+last of equal keys wins, as in JSON.
 """
 
 import math
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import yaml
 
+from gateway.domain.json_access import Object, as_list, as_object
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 
 _CORE = "tag:yaml.org,2002:"
@@ -26,7 +30,16 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _LONGEST_NUMBER = 300
 _INTEGER_BITS = 63
-_WRITE_OUT = "are not accepted; write the value out"
+_MERGE = "<<"
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """The value of an anchor, the number of values in it, and the levels below it."""
+
+    value: object
+    nodes: int
+    height: int
 
 
 class _Mark(Protocol):
@@ -61,6 +74,8 @@ class _EventReader:
         self._max_depth = depth
         self._max_nodes = nodes
         self._node_count = 0
+        self._deepest = 0
+        self._anchors: dict[str, _Anchored] = {}
 
     def read(self) -> object:
         root: object = None
@@ -74,6 +89,28 @@ class _EventReader:
         return root
 
     def _value(self, event: yaml.Event, depth: int) -> object:
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, depth)
+        anchor: str | None = getattr(event, "anchor", None)
+        if anchor is None:
+            return self._plain(event, depth)
+        before, above = self._node_count, self._deepest
+        self._anchors.pop(anchor, None)  # the value of an anchor does not contain an alias of it
+        self._deepest = depth - 1
+        value = self._plain(event, depth)
+        self._anchors[anchor] = _Anchored(value, self._node_count - before, self._deepest - depth)
+        self._deepest = max(above, self._deepest)
+        return value
+
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> object:
+        found = self._anchors.get(event.anchor or "")
+        if found is None:  # guard: yaml-anchors
+            raise _refuse_feature(f"the alias *{event.anchor} has no anchor before it", event.start_mark)
+        self._count(found.nodes)  # guard: yaml-aliases
+        self._descend(depth + found.height, event)  # guard: yaml-alias-depth
+        return found.value
+
+    def _plain(self, event: yaml.Event, depth: int) -> object:
         self._check(event, depth)
         if isinstance(event, yaml.ScalarEvent):
             is_plain = event.implicit[0] if event.tag is None else event.tag != _CORE + "str"
@@ -84,32 +121,61 @@ class _EventReader:
                 items.append(self._value(event, depth + 1))
             return items
         members: dict[str, object] = {}
+        merged: list[Object] = []
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._key(event, depth + 1)
-            members[key] = self._value(next(self._events), depth + 1)
+            is_merge = key == _MERGE and isinstance(event, yaml.ScalarEvent) and event.implicit[0]
+            value = self._value(next(self._events), depth + 1)
+            sources = _mappings(value) if is_merge else None
+            if sources is None:
+                members[key] = value
+            else:
+                merged += sources
+        for source in merged:  # the first of several counts, and a member of the mapping itself before all
+            members = {**source, **members}
         return members
 
     def _key(self, event: yaml.Event, depth: int) -> str:
-        self._check(event, depth)
+        if isinstance(event, yaml.AliasEvent):
+            key = self._alias(event, depth)
+            if isinstance(key, str):
+                return key
+        else:
+            self._check(event, depth)
         if not isinstance(event, yaml.ScalarEvent):
             raise _refuse_feature("a mapping key must be a scalar", event.start_mark)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(event.value, 1, 0)
         return event.value
 
     def _check(self, event: yaml.Event, depth: int) -> None:
-        """Refuse aliases, anchors and tags outside the core schema; enforce the limits on nodes and depth."""
+        """Refuse tags outside the core schema; enforce the limits on nodes and depth."""
+        self._count(1)
         if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
-            raise _refuse_feature(f"aliases (*name) {_WRITE_OUT}", event.start_mark)  # guard: yaml-aliases
-        self._node_count += 1
-        if self._node_count > self._max_nodes:
-            raise DocumentTooLarge(f"The document has more than {self._max_nodes} values.")
-        if event.anchor is not None:  # guard: yaml-anchors
-            raise _refuse_feature(f"anchors (&name) {_WRITE_OUT}", event.start_mark)
+            raise _refuse_feature("a value is missing", event.start_mark)
         tags = _SCALAR_TAGS if isinstance(event, yaml.ScalarEvent) else _COLLECTION_TAGS
         if event.tag is not None and event.tag not in tags:  # guard: yaml-tags
             raise _refuse_feature(f"the tag {event.tag} is not accepted", event.start_mark)
-        if depth >= self._max_depth and not isinstance(event, yaml.ScalarEvent):  # guard: yaml-depth
+        if not isinstance(event, yaml.ScalarEvent):
+            self._descend(depth, event)
+
+    def _count(self, nodes: int) -> None:
+        self._node_count += nodes
+        if self._node_count > self._max_nodes:
+            raise DocumentTooLarge(f"The document has more than {self._max_nodes} values, aliases written out.")
+
+    def _descend(self, depth: int, event: yaml.Event) -> None:
+        self._deepest = max(self._deepest, depth)
+        if depth >= self._max_depth:  # guard: yaml-depth
             problem = f"nested more than {self._max_depth} levels deep"
             raise DocumentTooLarge(f"The document is {problem}.", faults=[_fault(problem, event.start_mark)])
+
+
+def _mappings(value: object) -> Sequence[Object] | None:
+    """The mappings that a merge key names; None if it names something else, and is an ordinary key."""
+    items = as_list(value) or (value,)
+    found = [mapping for mapping in map(as_object, items) if mapping is not None]
+    return found if len(found) == len(items) else None
 
 
 def resolve_plain(text: str) -> object:

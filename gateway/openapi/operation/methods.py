@@ -12,7 +12,10 @@ def is_idempotent(method: str) -> bool:
 
 
 def judge_safety(method: str) -> Safety:
-    """Return the safety level that the method implies without hints or overrides."""
+    """Return the safety level that the method implies without hints or overrides.
+
+    Methods are case-sensitive, so only `GET` is safe; but some servers take `delete` for DELETE.
+    """
     if method in _SAFE:
         return Safety.SAFE
-    return Safety.DANGEROUS if method == "DELETE" else Safety.MODERATE
+    return Safety.DANGEROUS if method.upper() == "DELETE" else Safety.MODERATE  # guard: method-of-any-case

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gateway.domain.json_access import Object, as_object, point
 from gateway.errors import DocumentTooLarge
 from gateway.openapi.document.json_access import NOTHING, Unusable, clean_text, object_at, text_at
-from gateway.openapi.document.references import References
+from gateway.openapi.document.references import References, merge_path_item
 from gateway.openapi.operation.extensions import NO_HINTS, DocumentHints, HintedSafety, read_hints
 from gateway.openapi.operation.methods import judge_safety
 from gateway.openapi.warnings import Warnings
@@ -72,8 +72,7 @@ def _resolve(node: object, references: References) -> Object:
         raise Unusable("the path item is not an object")
     if not isinstance(item.get("$ref"), str):
         return item
-    beside = {key: value for key, value in item.items() if key != "$ref"}
-    return {**references.follow(item, "the path item"), **beside}
+    return merge_path_item(references.follow(item, "the path item"), item)
 
 
 def _operations(path: str, item: Object, references: References, dialect: tuple[int, int]) -> Iterator[Operation]:
@@ -110,6 +109,7 @@ def _hints(operation: Operation, root: Object, warnings: Warnings) -> DocumentHi
 
 
 def _operation(method: str, path: str, item: Object, node: Object, where: str, refusal: str | None) -> Operation:
-    if refusal is None and (not _TOKEN.fullmatch(method) or method.upper() == "CONNECT"):
+    is_odd = method.upper() == "CONNECT" or (method.upper() == "HEAD" and method != "HEAD")
+    if refusal is None and (is_odd or not _TOKEN.fullmatch(method)):
         refusal = "its method cannot be sent"
     return Operation(method=clean_text(method), path=path, item=item, node=node, where=where, refusal=refusal)

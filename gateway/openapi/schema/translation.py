@@ -211,11 +211,12 @@ class _SchemaTranslator:
         return link
 
     def _plain(self, node: Object, scope: _Scope) -> dict[str, object]:
+        dynamic = node.get("$dynamicRef")
+        if isinstance(dynamic, str) and self._dialect.has_siblings:  # one with a single anchor has become `$ref`
+            self._lose(f"the dynamic reference {quote_text(dynamic)} does not have a single anchor")
         node = open_parts(node, self._dialect.references) if "allOf" in node else node
         types = self._types(node)
-        out: dict[str, object] = {}
-        if types:
-            out["type"] = types[0] if len(types) == 1 else types
+        out: dict[str, object] = {"type": types[0] if len(types) == 1 else types} if types else {}
         hidden = scope.hidden | hidden_names(node, self._dialect.references, self._dialect.hidden)
         for keyword, value in node.items():
             self._keyword(out, keyword, value, _Scope(scope.in_place, hidden))

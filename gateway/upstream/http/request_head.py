@@ -13,22 +13,21 @@ _AGENT = "User-Agent: mcp-gateway\r\n"
 _ACCEPTED = f"Accept-Encoding: {ACCEPTED}\r\n"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """Methods that need no check."""
+_FRAMED = frozenset({"CONNECT", "HEAD"})
+"""Methods whose responses are framed otherwise."""
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Methods that send no Content-Length without a body; others send a length of 0 (RFC 9110 section 8.6)."""
 
 
 def check_method(method: str) -> str:
-    """Return the method in upper case.
+    """Return the method, which is sent as it is written.
 
     Raises:
-        UpstreamUnreachable: it is not a method, or it is CONNECT.
+        UpstreamUnreachable: it is not a method, it is CONNECT, or it is `head`, whose response may have a body or none.
     """
-    if method in _METHODS:
-        return method
-    upper = method.upper()
-    if not is_token(method) or upper == "CONNECT":
+    if method not in _METHODS and (not is_token(method) or method.upper() in _FRAMED):
         raise UpstreamUnreachable("The request has a method that cannot be sent.")
-    return upper
+    return method
 
 
 def write_head(request: UpstreamRequest, method: str, origin: Origin, target: str) -> bytes:

@@ -67,7 +67,7 @@ class RequestBuilder:
     """
 
     def __init__(self, plan: RequestPlan) -> None:
-        self._method = plan.method.upper()
+        self._method = plan.method
         self._idempotent = plan.idempotent
         self._prefix, self._path = _compile_path(plan)
         self._base_query = plan.query

@@ -108,6 +108,6 @@ async def test_an_ipv6_literal_keeps_its_brackets() -> None:
     assert head.startswith(b"GET / HTTP/1.1\r\nHost: [::1]:PORT\r\n")
 
 
-async def test_a_method_is_written_in_capitals() -> None:
-    """Ours: whoever writes it otherwise means the method all know."""
-    assert (await sent("get")).startswith(b"GET / HTTP/1.1\r\n")
+async def test_a_method_is_written_as_it_is_given() -> None:
+    """RFC 9110 section 9.1: methods are case-sensitive."""
+    assert (await sent("Link")).startswith(b"Link / HTTP/1.1\r\n")

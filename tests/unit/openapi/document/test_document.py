@@ -1,12 +1,13 @@
 """Reading: what is no document is refused, and the refusal says where."""
 
+import time
 from typing import Any
 
 import pytest
 
 from gateway.errors import DocumentTooLarge, InvalidDocument
 from gateway.openapi.document import document
-from gateway.openapi.document.document import read_document
+from gateway.openapi.document.document import read_document, read_tree
 
 
 def refusal(raw: Any) -> InvalidDocument:
@@ -44,12 +45,12 @@ def test_a_number_without_a_float_stays_text(number: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "where"),
     [
-        ("a: &x 1\nb: *x\n", "anchors", (1, 4)),
-        ("a: 1\nb: *x\n", "aliases", (2, 4)),
+        ("a: 1\nb: *x\n", "has no anchor before it", (2, 4)),
+        ("a: &x [1, *x]\n", "has no anchor before it", (1, 11)),
+        ("a: &x {b: {c: *x}}\n", "has no anchor before it", (1, 15)),
         ("a: !!python/object:os.system 1\n", "tag", (1, 4)),
         ("a: !custom {b: 1}\n", "tag", (1, 4)),
         ("!!python/name:os.system a: 1\n", "tag", (1, 1)),
-        ("a: &x [1]\n", "anchors", (1, 4)),
         ("a: 1\n---\nb: 2\n", "more than one", (2, 1)),
         ("? [a, b]\n: 1\n", "key", (1, 3)),
     ],
@@ -62,11 +63,44 @@ def test_yaml_beyond_plain_values_is_refused(text: str, problem: str, where: tup
     assert (refused.faults[0].line, refused.faults[0].column) == where
 
 
-def test_a_bomb_of_aliases_is_refused_at_its_first_anchor() -> None:
-    """Ours: nothing is expanded."""
-    bomb = "a: &a [x, x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(50))
+ALIASES = [
+    ("a: &x {b: 1}\nc: *x\n", {"a": {"b": 1}, "c": {"b": 1}}),
+    ("a: &x 1\nb: [*x, *x]\n", {"a": 1, "b": [1, 1]}),
+    ("a: &x 1\nb: &x 2\nc: *x\n", {"a": 1, "b": 2, "c": 2}),
+    ("&k a: 1\nb: *k\n", {"a": 1, "b": "a"}),
+    ("a: &k x\n*k : 1\n", {"a": "x", "x": 1}),
+    ("a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\n", {"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}}),
+    ("a: &x {b: 1}\ny: &y {b: 2, c: 3}\nd: {<<: [*x, *y]}\n", {"d": {"b": 1, "c": 3}}),
+    ("a: {<<: 1}\nb: {'<<': {c: 1}}\n", {"a": {"<<": 1}, "b": {"<<": {"c": 1}}}),
+]
 
-    assert refusal(bomb.encode()).faults[0].line == 1
+
+@pytest.mark.parametrize(("text", "value"), ALIASES)
+def test_aliases_and_merged_mappings_are_written_out(text: str, value: dict[str, object]) -> None:
+    """YAML 1.2: an alias is the value of its anchor; `<<` is read as most readers do (OAS-1)."""
+    found = read_tree(text.encode())
+
+    assert isinstance(found, dict)
+    assert found.items() >= value.items()
+
+
+@pytest.mark.parametrize("item", ["[{0}, {0}]", "{{k: {0}, l: {0}}}", "{{<<: [{0}, {0}]}}"])
+def test_a_bomb_of_aliases_is_refused_while_it_is_read(item: str) -> None:
+    """Ours: an alias counts with all its values, so two to the fiftieth are never there (OAS-1)."""
+    lines = ["b0: &b0 {x: 1, y: 2}", *(f"b{n}: &b{n} {item.format(f'*b{n - 1}')}" for n in range(1, 50))]
+    before = time.thread_time()
+
+    with pytest.raises(DocumentTooLarge):
+        read_tree("\n".join(lines).encode())
+    assert time.thread_time() - before < 2
+
+
+def test_aliases_inside_aliases_count_their_depth() -> None:
+    """Ours: what is written out is no deeper than a document may be (OAS-1)."""
+    lines = ["b0: &b0 [[[[[[[[[[x]]]]]]]]]]", *(f"b{n}: &b{n} [*b{n - 1}]" for n in range(1, 200))]
+
+    with pytest.raises(DocumentTooLarge, match="levels deep"):
+        read_tree("\n".join(lines).encode())
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def test_a_document_may_refer_to_itself_by_the_name_it_gives_itself(own: str, re
 @pytest.mark.parametrize("own", [5, {}, "", "http://[x", "#x", "../..", "urn:x"])
 def test_a_name_that_is_none_costs_nothing(own: Any) -> None:
     """Ours: a hostile name leaves the references of the document as they are (OAS-3)."""
-    schema = {"$id": own, "$anchor": own, "$dynamicRef": own, "allOf": [{"$ref": "#/components/schemas/N"}]}
+    dynamic = {} if isinstance(own, str) else {"$dynamicRef": own}
+    schema = {"$id": own, "$anchor": own, **dynamic, "allOf": [{"$ref": "#/components/schemas/N"}]}
     written = with_body(schema, version="3.2.0", components={"schemas": {"N": INTEGER}}, **{"$self": own})
 
     assert fate(written).status is Status.OK
@@ -79,6 +80,21 @@ def test_a_dynamic_reference_is_followed_where_it_has_no_choice() -> None:
 
     assert not takes(Tree=tree)
     assert takes(Tree=tree, Other={"$id": "https://example.com/other", **LEAF})
+
+
+def test_a_dynamic_reference_with_a_choice_degrades_its_operation() -> None:
+    """Ours: what is not followed is not dropped silently (OAS-3)."""
+    strict = {"$id": "https://example.com/strict", "$dynamicAnchor": "item", "enum": ["a"]}
+    listed = {
+        "$id": "https://example.com/list",
+        "$defs": {"any": {"$dynamicAnchor": "item"}},
+        "type": "array",
+        "items": {"$dynamicRef": "#item"},
+    }
+    found = fate(with_body({"$ref": "#/components/schemas/L"}, components={"schemas": {"L": listed, "S": strict}}))
+
+    assert found.status is Status.DEGRADED
+    assert "'#item' does not have a single anchor; anything is accepted there" in found.reasons[0]
 
 
 def test_names_in_data_name_nothing() -> None:

@@ -268,3 +268,29 @@ def test_too_many_parameters_are_refused() -> None:
 
     assert fate(operation({"parameters": names})).status is Status.SKIPPED
     assert len(set(input_of(operation({"parameters": names[:1_000]}))["properties"])) == 1_000
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0.3", "3.1.0"])
+def test_a_path_item_has_the_parameters_of_its_reference_and_its_own(version: str) -> None:
+    """Ours: OpenAPI leaves it open; both are meant (OAS-2)."""
+    kind: dict[str, Any] = {"type": "string"} if version == "2.0" else {"schema": {"type": "string"}}
+    wider: dict[str, Any] = {"type": "integer"} if version == "2.0" else {"schema": {"type": "integer"}}
+    shared: dict[str, Any] = {
+        "parameters": [{"name": "id", "in": "path", "required": True, **kind}, {"name": "v", "in": "query", **kind}],
+        "get": {},
+    }
+    item = {
+        "$ref": "#/x-items/pet",
+        "parameters": [{"name": "v", "in": "query", **wider}, {"name": "w", "in": "query", **kind}],
+    }
+    written: dict[str, Any] = {**document({"/pets/{id}": item}, version=version), "x-items": {"pet": shared}}
+    if version == "2.0":
+        written = {"swagger": "2.0", "host": "h", **{key: written[key] for key in ("info", "paths", "x-items")}}
+    schema = input_of(written)
+
+    assert fate(written).reasons == ()
+    assert {name: part["type"] for name, part in schema["properties"].items()} == {
+        "id": "string",
+        "v": "integer",
+        "w": "string",
+    }
