@@ -658,6 +658,16 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/behaviour/admin/test_lists.py": {
         "cursor-of-its-search": (NEVER, "test_a_list_is_searched_and_ordered_in_complete_parts"),
     },
+    "tests/behaviour/openapi/test_shortened_tools.py": {
+        "validated-in-full": (ALWAYS, "test_calls_are_validated_against_what_is_not_listed"),
+        "pinned-argument-validated": (
+            swap("_encode(_without(msgspec.json.decode(schema), names))", "schema"),
+            "test_a_pinned_argument_is_neither_listed_nor_validated_in_a_shortened_tool",
+        ),
+        "details-of-listed-tools": (NEVER, "test_the_details_of_a_shortened_tool_are_its_full_input"),
+        "listed-source-queried": (NEVER, "test_other_query_tools_do_not_show_what_is_listed"),
+        "list-page-bytes": (swap("max(1, sum(size <= PAGE_BYTES for size in sizes))", ""), "test_pages_end_by_bytes"),
+    },
     "tests/behaviour/openapi/test_overrides.py": {
         "pinned-argument": (swap(", **self._pinned", ""), "test_a_pinned_argument_is_sent_and_is_nobodys_to_send"),
         "pinned-argument-listed": (NEVER, "test_a_pinned_argument_is_sent_and_is_nobodys_to_send"),

@@ -16,6 +16,7 @@ from gateway.calls.result_rendering import ResultRenderer
 from gateway.calls.safeguards import Safeguards
 from gateway.catalog.egress import StoredAllowLists
 from gateway.catalog.snapshots.credential_cache import CredentialCache
+from gateway.catalog.snapshots.input_schemas import StoredInputSchemas
 from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.transaction import CatalogContext
@@ -82,7 +83,7 @@ def build_runtime(
     secrets = CredentialCache(infrastructure.store, infrastructure.cipher, infrastructure.secret_stores)
     tokens, signer, delegations = _build_identities(infrastructure, settings)
     cursors = Cursors(*infrastructure.cipher.derive_all("cursors"))
-    queries = Queries(OutlineCache(infrastructure.store), cursors)
+    queries = Queries(OutlineCache(infrastructure.store), cursors, StoredInputSchemas(infrastructure.store))
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)

@@ -15,6 +15,8 @@ class QueriedSource:
     name: str
     version: int
     is_live: bool = False
+    is_listed: bool = False
+    """True if its operations are tools: then only the details of those that list a shortened input are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -57,6 +57,8 @@ class OperationReport:
     tool: str | None
     status: Status
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Parts that are left out of the list; calls lose nothing by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,18 @@ class ExampleCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContextShare:
+    """The part of a context that a list of tools takes; `share` is 1 if it takes all of it."""
+
+    tokens: int
+    share: float
+
+
+CONTEXT_TOKENS = (32_000, 128_000, 200_000, 1_000_000)
+"""Usual sizes of a model's context."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
     """Import results of every operation of a document, and the cost for a client to list them.
 
@@ -108,6 +122,11 @@ class ImportReport:
     def tools_listed(self) -> int:
         """Number of listed tools of this source."""
         return sum(one.tool is not None for one in self.operations) if self.listed is None else self.listed
+
+    @property
+    def contexts(self) -> tuple[ContextShare, ...]:
+        """The estimated part of usual contexts that the list takes."""
+        return tuple(ContextShare(tokens=size, share=round(self.estimated_tokens / size, 4)) for size in CONTEXT_TOKENS)
 
     @property
     def estimated_tokens(self) -> int:
@@ -135,6 +154,8 @@ class CompiledOperation:
     plan: RequestPlan
     safety: Safety
     tags: tuple[str, ...] = ()
+    input_schema: bytes | None = None
+    """The full input schema (JSON bytes), if the definition has a shortened one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,3 +212,4 @@ class StoredOperation:
     plan: bytes
     safety: Safety
     tags: tuple[str, ...] = ()
+    input_schema: bytes | None = None

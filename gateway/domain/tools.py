@@ -1,15 +1,21 @@
 """Effective tools of a tenant, from any origin."""
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
 from gateway.domain.tenancy.policy import Levels, Safety
 
 _ODD_NUMBER = re.compile(rb"0\.0000|[0-9][eE]-?[0-9]")
 _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
+
+
+FULL_INPUT_META: Final = "gateway/fullInputSchema"
+"""The member of `_meta` of a listed definition whose input schema is shortened: the digest of the full one."""
 
 
 class PrimitiveOrigin(StrEnum):
@@ -55,9 +61,19 @@ class Tool:
     """Declared and assessed level of a custom tool, if they differ; each call records them."""
 
     @property
+    def is_shortened(self) -> bool:
+        """True if an imported tool lists a shortened input schema; calls are validated against the full one."""
+        return self.origin is PrimitiveOrigin.SOURCE and FULL_INPUT_META.encode() in self.definition
+
+    @property
     def level(self) -> Safety:
         """The level for policy decisions."""
         return self.counted or self.safety
+
+
+def digest_input(schema: bytes) -> str:
+    """Return the digest of a full input schema, as the listed definition has it."""
+    return hashlib.blake2b(schema, digest_size=12).hexdigest()
 
 
 def served_bytes(definition: bytes) -> int:

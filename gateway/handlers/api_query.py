@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol, cast
 
@@ -9,16 +10,25 @@ import anyio.to_thread
 import msgspec
 import structlog
 
+from gateway.catalog.overrides.overlay import without_pinned
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
-from gateway.handlers.interfaces import Call, Prepared
+from gateway.handlers.interfaces import Call, InputSchemas, Prepared
 from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
-from gateway.openapi.query.answers import ANSWERS, Answering, QueryCall, QueryRefused, choose_views, find_named
+from gateway.openapi.query.answers import (
+    ANSWERS,
+    Answering,
+    QueryCall,
+    QueryRefused,
+    choose_views,
+    find_named,
+    get_endpoint_details,
+)
 from gateway.openapi.query.api import ApiView, DocumentIndex
 from gateway.openapi.query.tools import CALL
 from gateway.openapi.query.truncation import render
@@ -55,26 +65,36 @@ class Outlines(Protocol):
 class Queries:
     """Shared dependencies of the query tools of all tenants."""
 
-    def __init__(self, outlines: Outlines, cursors: CursorSigner) -> None:
+    def __init__(self, outlines: Outlines, cursors: CursorSigner, schemas: InputSchemas | None = None) -> None:
         self._outlines = outlines
         self._cursors = cursors
+        self.schemas = schemas
         self.places = FairSlotPool("query threads", slots=_THREADS, queue=_LONGEST_QUEUE)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """Return the handler of one query tool."""
-        return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors, places=self.places)
+        sources = QuerySources(outlines=self._outlines, cursors=self._cursors, schemas=self.schemas)
+        return QueryHandler(tenant, tool, sources=sources, places=self.places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySources:
+    """The sources that the query tools read, and the signer of their cursors."""
+
+    outlines: Outlines
+    cursors: CursorSigner
+    schemas: InputSchemas | None = None
 
 
 class QueryHandler:
     """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
-    def __init__(
-        self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: CursorSigner, places: FairSlotPool
-    ) -> None:
+    def __init__(self, tenant: TenantId, tool: Tool, *, sources: QuerySources, places: FairSlotPool) -> None:
         self._tenant = tenant
         self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
-        self._outlines = outlines
-        self._cursors = cursors
+        self._outlines = sources.outlines
+        self._cursors = sources.cursors
+        self._schemas = sources.schemas
         self._places = places
         self._answer = ANSWERS.get(tool.name)
 
@@ -105,6 +125,8 @@ class QueryHandler:
             if self._answer is None:
                 return await self._call(views, visible_sources, arguments, call)
             query = self._build_query(arguments, visible_sources)
+            if self._answer is get_endpoint_details:
+                query = replace(query, full_input=await self._full_input(views, query))
             async with self._places.hold(self._tenant):
                 return await anyio.to_thread.run_sync(_render, self._answer, views, query)
         except QueryRefused as refused:
@@ -113,6 +135,8 @@ class QueryHandler:
     async def _views(self, visible_sources: Sequence[Queried]) -> Sequence[ApiView]:
         found: list[ApiView] = []
         for one in visible_sources:
+            if one.source.is_listed and self._answer is not get_endpoint_details:  # guard: listed-source-queried
+                continue
             try:
                 api = await self._outlines.of(self._tenant, one)
             except NotFound:  # replaced since the snapshot was loaded; the other sources remain
@@ -120,6 +144,17 @@ class QueryHandler:
                 continue
             found.append(ApiView(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
         return found
+
+    async def _full_input(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
+        """Return the full input schema of the named operation, if its tool lists a shortened one."""
+        chosen = choose_views(views, query.text("source"))
+        async with self._places.hold(self._tenant):
+            view, endpoint = await anyio.to_thread.run_sync(find_named, chosen, query.arguments)
+        tool = view.tools.get(endpoint.identity)
+        if tool is None or self._schemas is None or not tool.is_shortened:
+            return None
+        full = await self._schemas.of(self._tenant, tool)
+        return None if full is None else without_pinned(full, tool.pinned)
 
     def _build_query(self, arguments: Mapping[str, object], visible_sources: Sequence[Queried]) -> QueryCall:
         cursor = arguments.get("cursor")

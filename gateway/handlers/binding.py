@@ -182,7 +182,7 @@ class Binder:
         return BoundTool(
             tenant=snapshot.tenant,
             tool=tool,
-            validator=await self._validators.of(tool.definition),
+            validator=await self._kinds.validator(snapshot.tenant, tool),
             handler=handler,
             policy=policy,
             limits=snapshot.policy.limits,

@@ -6,6 +6,7 @@ from typing import TypeVar
 import anyio.to_thread
 import msgspec
 
+from gateway.catalog.overrides.overlay import without_pinned
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.specs import (
@@ -137,6 +138,7 @@ class HandlerFactory:
         self._live = parts.live
         self._tokens = parts.tokens or Tokens(upstream)
         self._delegations = parts.delegations
+        self._schemas = None if parts.queries is None else parts.queries.schemas
         self._threads = ThreadPool()
 
     def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
@@ -154,6 +156,17 @@ class HandlerFactory:
             delegations=self._delegations,
         )
         return OverriddenHandler(tool, handler) if tool.pinned or tool.result else handler
+
+    async def validator(self, tenant: TenantId, tool: Tool) -> Validator:
+        """Return the validator of a tool's arguments: of the full input schema, if the listed one is shortened.
+
+        Raises:
+            Unavailable: the full schema cannot be read now.
+        """
+        full = await self._schemas.of(tenant, tool) if self._schemas is not None and tool.is_shortened else None
+        if full is None:  # guard: validated-in-full
+            return await self._validators.of(tool.definition)
+        return await self._validators.of(b'{"inputSchema":' + without_pinned(full, tool.pinned) + b"}")
 
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
         """Return the handler of a builtin tool, and True if it may ask the client a question."""
@@ -217,7 +230,7 @@ class HandlerFactory:
         return Pinned(
             operation=operation,
             handler=self.operation(snapshot.tenant, operation),
-            validator=await self._validators.of(operation.definition),
+            validator=await self.validator(snapshot.tenant, operation),
             fixed=action.arguments,
         )
 

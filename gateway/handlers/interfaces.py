@@ -231,6 +231,14 @@ class Completer(Protocol):
         ...
 
 
+class InputSchemas(Protocol):
+    """The full input schemas of imported tools that list shortened ones."""
+
+    async def of(self, tenant: TenantId, tool: Tool) -> bytes | None:
+        """Return the full input schema; None if it is no longer stored."""
+        ...
+
+
 class SecretReader(Protocol):
     """Reads stored credentials."""
 

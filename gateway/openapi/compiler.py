@@ -25,10 +25,10 @@ from gateway.openapi.operation.plans import OperationParts, fit_parameters, plan
 from gateway.openapi.operation.security import Schemes
 from gateway.openapi.operation.selection import OperationSelector
 from gateway.openapi.operation.servers import Server, find_server, parse_server
-from gateway.openapi.operation.tool_definition import define_tool, list_tags, safety_of
+from gateway.openapi.operation.tool_definition import FittedTool, fit_list, fit_tool, list_tags, safety_of
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.query.outline import Outline, Outlined, encode_outline, outline_document
-from gateway.openapi.query.tools import DEFINITIONS
+from gateway.openapi.query.tools import DEFINITIONS, DETAILS
 from gateway.openapi.report import report_import, report_operation
 from gateway.openapi.review.text_findings import find_texts
 from gateway.openapi.schema.components import Components
@@ -86,6 +86,7 @@ class _Compiler:
         components = Components(dialect)
         self._components = components
         self._examples = ExampleChecks(components)
+        self._fitted: dict[str, FittedTool] = {}
         self._outputs = Outputs(references, dialect) if options.output_schemas else None
         self._parameters = Parameters(references, components, dialect=document.dialect)
         self._bodies = Bodies(references, components, dialect=document.dialect)
@@ -113,9 +114,10 @@ class _Compiler:
             except Unusable as unusable:
                 reports.append(report_operation(operation, tool=None, reasons=[unusable.reason]))
             else:
-                room -= len(made.definition)
+                room -= len(made.definition) + len(made.input_schema or b"")
                 compiled.append(made)
                 reports.append(report_operation(operation, tool=made.tool, reasons=losses))
+        compiled, reports = self._fit(compiled, reports)
         outline: Outline | None = None
         if self._options.outline:
             outline = self._outline(chosen, compiled, is_part=choice.leaves_out)  # guard: chosen-outline
@@ -133,6 +135,17 @@ class _Compiler:
             outline=b"" if outline is None else encode_outline(outline),
         )
 
+    def _fit(
+        self, compiled: Sequence[CompiledOperation], reports: Sequence[OperationReport]
+    ) -> tuple[list[CompiledOperation], list[OperationReport]]:
+        """The tools within the budget of the whole list, and reports with notes about what was shortened."""
+        self._fitted.update(fit_list(self._fitted))
+        notes = {tool: fitted.notes for tool, fitted in self._fitted.items()}
+        return (
+            [replace(made, definition=self._fitted[made.tool].definition) for made in compiled],
+            [replace(report, notes=notes.get(report.tool or "", ())) for report in reports],
+        )
+
     def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
         """Names all operations, also those not selected, so that the selection does not change any tool's name."""
         known = self._options.known_names
@@ -146,7 +159,9 @@ class _Compiler:
     def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
         """The definitions in `tools/list`, by tool name."""
         tools = {made.tool: made.definition for made in compiled} if self._options.is_listed else {}
-        return {**tools, **(DEFINITIONS if self._options.outline else {})}
+        is_shortened = self._options.is_listed and any(made.input_schema is not None for made in compiled)
+        details = {DETAILS: DEFINITIONS[DETAILS]} if is_shortened else {}
+        return {**tools, **(DEFINITIONS if self._options.outline else details)}
 
     def _outline(
         self, operations: Sequence[Operation], compiled: Sequence[CompiledOperation], *, is_part: bool
@@ -174,13 +189,16 @@ class _Compiler:
         schema = compose_input(arguments, self._components, self._examples)
         if name.reason is not None:
             self._warnings.add(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
+        output = self._output(operation, parts)
+        fitted = self._fitted[name.text] = fit_tool(name.text, operation, schema, self._components, output=output)
         made = CompiledOperation(
             identity=operation.identity,
             method=operation.method,
             path=operation.path,
             operation_id=operation.operation_id,
             tool=name.text,
-            definition=define_tool(name.text, operation, schema, output=self._output(operation, parts)),
+            definition=fitted.definition,
+            input_schema=fitted.input_schema,
             plan=plan,
             safety=safety_of(operation),
             tags=list_tags(operation),

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status
+from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
 from gateway.domain.tools import served_bytes
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.operations import Operation
 
 _MOST_REASONS = 20
 _DEAREST = 10
+_CONTEXT = 128_000
 
 
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
@@ -36,11 +37,21 @@ def report_import(
     """Report on a whole document; `listed` contains the definitions that clients list, by name."""
     prices = [ListedPrice(tool=name, size=served_bytes(definition)) for name, definition in listed.items()]
     commas = max(len(prices) - 1, 0)
+    length = len(b'{"tools":[]}') + sum(price.size for price in prices) + commas
     return ImportReport(
         operations=tuple(operations),
-        warnings=tuple(warnings),
-        tools_list_bytes=len(b'{"tools":[]}') + sum(price.size for price in prices) + commas,
+        warnings=(*warnings, *_size_warnings(length)),
+        tools_list_bytes=length,
         listed=len(prices),
         dearest=tuple(sorted(prices, key=lambda price: (-price.size, price.tool))[:_DEAREST]),
         findings=tuple(findings),
     )
+
+
+def _size_warnings(length: int) -> Sequence[str]:
+    """A warning about a list that takes more than a quarter of a usual context."""
+    tokens = estimate_tokens(length)
+    if tokens <= _CONTEXT // 4:
+        return ()
+    share = f"about {tokens:,} tokens, {100 * tokens // _CONTEXT} % of a context of {_CONTEXT:,}"
+    return (f"the list of tools takes {share}; expose the source to the query tools, or choose operations",)

@@ -137,7 +137,9 @@ def send_compilation(compilation: Compilation) -> Iterator[Message]:
         examples=report.examples,
         findings=report.findings,
     )
-    for operations in _batches(compilation.operations, lambda made: len(made.definition)):
+    for operations in _batches(
+        compilation.operations, lambda made: len(made.definition) + len(made.input_schema or b"")
+    ):
         yield Operations(operations)
     for fates in _batches(report.operations, lambda fate: sum(map(len, fate.reasons))):
         yield OperationReports(fates)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -10,6 +11,8 @@ from gateway.domain.primitives import Primitive
 from gateway.domain.tools import Tool
 
 PAGE = 100
+PAGE_BYTES = 256 * 1024
+"""Bytes of the definitions of one page; the first one is always in it."""
 
 Item = TypeVar("Item", bound=Tool | Primitive)
 
@@ -51,6 +54,8 @@ class PagedList(Generic[Item]):
         found = self._pages.get(start)
         if found is None:
             shown = self.items[start : start + PAGE]
-            more = len(self.items) > start + PAGE
+            sizes = accumulate(len(item.definition) for item in shown)
+            shown = shown[: max(1, sum(size <= PAGE_BYTES for size in sizes))]  # guard: list-page-bytes
+            more = len(self.items) > start + len(shown)
             found = self._pages[start] = ListPage(shown, mint(shown[-1].name) if more else None)
         return found

@@ -18,6 +18,7 @@ from gateway.domain.tenancy.selection import Selection
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ResourceValidationError
 from gateway.handlers.python.registry import PythonHandlers
+from gateway.openapi.query.tools import DETAILS
 from gateway.registry.handler_kinds import completes, kind_of
 from gateway.registry.paging import PagedList
 
@@ -40,7 +41,7 @@ class VisiblePrimitives:
         *,
         profile: str = DEFAULT_PROFILE,
     ) -> None:
-        self.tools = PagedList(_chosen(snapshot.tools, selection))
+        self.tools = PagedList(_with_details(_chosen(snapshot.tools, selection), snapshot))
         self.resources = PagedList(_chosen(snapshot.resources, selection))
         self.templates = PagedList(_chosen(snapshot.templates, selection))
         self.prompts = PagedList(_chosen(snapshot.prompts, selection))
@@ -104,9 +105,11 @@ class VisiblePrimitives:
         shown: list[Queried] = []
         for source in self._snapshot.queried:
             by_name = self._snapshot.queried_live if source.is_live else self._snapshot.operations
-            known = by_name.get(source.name, {}).values()
+            known: Iterable[Tool] = by_name.get(source.name, {}).values()
+            if source.is_listed:  # guard: details-of-listed-tools
+                known = [tool for tool in self.tools.items if tool.source == source.id and tool.is_shortened]
             tools = {tool.identity: tool for tool in _chosen(known, self._selection)}
-            if tools or self._selection is None:
+            if tools or (self._selection is None and not source.is_listed):
                 shown.append(Queried(source=source, tools=tools, is_whole=self._selection is None))
         return shown
 
@@ -173,6 +176,14 @@ class _Route:
 
 def _is_live(primitive: Primitive) -> bool:
     return primitive.origin is PrimitiveOrigin.LIVE
+
+
+def _with_details(tools: Sequence[Tool], snapshot: Snapshot) -> Sequence[Tool]:
+    """The shown tools, with the one for details if a shown tool lists a shortened input schema and refers to it."""
+    details = snapshot.by_name.get(DETAILS)
+    if details is None or details in tools or not any(tool.is_shortened for tool in tools):
+        return tools
+    return sorted((*tools, details), key=lambda tool: tool.name)
 
 
 def _chosen(items: Iterable[_Any], selection: Selection | None) -> Sequence[_Any]:

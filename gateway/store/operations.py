@@ -115,6 +115,20 @@ async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collectio
     return [_loaded(row) for row in (await db.execute(wanted)).mappings()]
 
 
+async def input_schema(tenant: TenantId, db: Db, operation: OperationId) -> bytes | None:
+    """The full input schema of an operation whose tool lists a shortened one; None if there is none."""
+    wanted = select(operations.c.input_schema).where(_is_of(tenant), operations.c.id == operation)
+    found: bytes | None = (await db.execute(wanted)).scalar_one_or_none()
+    return found
+
+
+async def has_shortened(tenant: TenantId, db: Db) -> bool:
+    """True if a tool of a source that is not query-only lists a shortened input schema."""
+    wanted = select(operations.c.id).select_from(operations.join(sources, _of_source()))
+    found = wanted.where(_is_of(tenant), _is_listed(), operations.c.input_schema.is_not(None)).limit(1)
+    return (await db.execute(found)).first() is not None
+
+
 async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
     """The operation of this id or tool name, query-only sources included; an id takes precedence."""
     is_it = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
@@ -224,6 +238,7 @@ def _values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:
         "plan": operation.plan,
         "safety": operation.safety.value,
         "tags": list(operation.tags),
+        "input_schema": operation.input_schema,
     }
 
 

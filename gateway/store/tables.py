@@ -62,6 +62,7 @@ operations = Table(
     Column("plan", LargeBinary, nullable=False),
     Column("safety", Text, nullable=False),
     Column("tags", ARRAY(Text), nullable=False),
+    Column("input_schema", LargeBinary),  # the full one, if the definition has a shortened one
 )
 
 overrides = Table(

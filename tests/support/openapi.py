@@ -64,9 +64,10 @@ def definition_of(made: CompiledOperation) -> dict[str, Any]:
 
 
 def input_of(raw: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-    """The input schema of the one tool."""
-    schema: dict[str, Any] = definition_of(only(raw, **options))["inputSchema"]
-    return schema
+    """The input schema of the one tool, as calls are validated against it."""
+    made = only(raw, **options)
+    full: dict[str, Any] = orjson.loads(made.input_schema) if made.input_schema is not None else {}
+    return full or definition_of(made)["inputSchema"]
 
 
 def body_of(schema: Any, **more: Any) -> Any:

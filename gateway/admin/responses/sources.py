@@ -27,6 +27,14 @@ class OperationShown(CopiedModel):
         Status, Field(description="The result: `ok`, `degraded` (the tool lacks parts of the operation) or `skipped`.")
     ]
     reasons: Annotated[Sequence[str], Field(description="The reasons for a degraded or skipped operation.")]
+    notes: Annotated[Sequence[str], Field(description="Parts that are left out of its list entry, not of its calls.")]
+
+
+class ContextShown(CopiedModel):
+    """The part of a model's context that a list takes."""
+
+    tokens: Annotated[int, Field(description="The size of the context, in tokens.")]
+    share: Annotated[float, Field(description="The estimated part of it; 1 is all of it.")]
 
 
 class CountsShown(ResponseModel):
@@ -80,6 +88,7 @@ class ReportShown(ResponseModel):
         int, Field(description='The size in bytes of `{"tools":[…]}` with the listed tools of this source.')
     ]
     estimated_tokens: Annotated[int, Field(description="The estimated cost in tokens: bytes / 4.")]
+    contexts: Annotated[Sequence[ContextShown], Field(description="The parts that the list takes of usual contexts.")]
     dearest: Annotated[
         Sequence[PriceShown], Field(description="The ten tools with the largest list entries, largest first.")
     ]
@@ -103,6 +112,7 @@ class ReportShown(ResponseModel):
             tools_listed=report.tools_listed,
             tools_list_bytes=report.tools_list_bytes,
             estimated_tokens=report.estimated_tokens,
+            contexts=[ContextShown.of(context) for context in report.contexts],
             dearest=[PriceShown.of(price) for price in report.dearest],
             overrides=[OverrideReportShown.of(override) for override in report.overrides],
             examples=None if report.examples is None else ExamplesShown.of(report.examples),

@@ -16,6 +16,7 @@ from gateway.app.local.documents import LOCAL, LocalSource
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.snapshots.composition import compose
 from gateway.catalog.snapshots.snapshot import Snapshot
+from gateway.catalog.snapshots.snapshots import queried_listed
 from gateway.catalog.sources.drafts import encode_operations
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord, CountedRefusal
@@ -36,6 +37,7 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import decode_outline
+from gateway.openapi.query.remote_tools import outline_listed
 from gateway.protocol.stdio.server import StdioServer
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
@@ -53,7 +55,7 @@ def build_local_server(
 ) -> StdioServer:
     """Build the server of these documents; `upstream` and the task supervisor of `spawn` are open while it serves."""
     cursors = Cursors(secrets.token_bytes(_CURSOR_KEY_BYTES))
-    queries = Queries(_Outlines(sources), cursors)
+    queries = Queries(_Outlines(sources), cursors, _InputSchemas(sources))
     binder = Binder(upstream, _Credentials(sources), Validators(), HandlerDependencies(queries=queries))
     view = ViewCache(binder).of(compose_snapshot(sources, expose, policy))
     registry = Registry(_PRINCIPAL, DEFAULT_PROFILE, view, cursors)
@@ -74,7 +76,7 @@ def compose_snapshot(sources: Sequence[LocalSource], expose: Exposure, policy: P
         by_name={tool.name: tool for tool in composed.tools},
         slug=LOCAL,
         operations=composed.operations,
-        queried=tuple(sorted(queried, key=lambda source: source.name)),
+        queried=(*sorted(queried, key=lambda source: source.name), *queried_listed(operations, queried)),
     )
 
 
@@ -112,12 +114,30 @@ class _Outlines:
         """Return the outline, or raise NotFound."""
         del tenant
         source = queried.source
+        if source.is_listed:
+            return DocumentIndex(await anyio.to_thread.run_sync(outline_listed, source.name, queried.tools))
         if source.id not in self._stored:
             raise NotFound("there is no such document")
         if source.id not in self._decoded:
             outline, size = await anyio.to_thread.run_sync(decode_outline, self._stored[source.id])
             self._decoded[source.id] = DocumentIndex(outline, size)
         return self._decoded[source.id]
+
+
+class _InputSchemas:
+    """The full input schemas of the documents' tools; see `InputSchemas`."""
+
+    def __init__(self, sources: Sequence[LocalSource]) -> None:
+        self._known = {
+            (source.id, made.identity): made.input_schema
+            for source in sources
+            for made in source.compilation.operations
+        }
+
+    async def of(self, tenant: TenantId, tool: Tool) -> bytes | None:
+        """Return the full input schema."""
+        del tenant
+        return self._known.get((tool.source, tool.identity))
 
 
 class _Credentials:

@@ -65,6 +65,14 @@ def arguments_of(definition: bytes) -> frozenset[str]:
     return frozenset(cast("Mapping[str, object]", schema.get("properties", {})))
 
 
+def without_pinned(schema: bytes, pinned: bytes) -> bytes:
+    """A full input schema without the arguments that an override fixes, as the listed one is."""
+    if not pinned:
+        return schema
+    names = frozenset(msgspec.json.decode(pinned, type=dict[str, msgspec.Raw]))
+    return _encode(_without(msgspec.json.decode(schema), names))  # guard: pinned-argument-validated
+
+
 def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> bytes:
     """The listed definition. Members that no override concerns stay byte for byte."""
     stored = _decode(tool.definition)

@@ -154,8 +154,12 @@ async def _find(tenant: TenantId, db: Db, family: Family, name: str, unstored: S
 
 
 async def _builtin(tenant: TenantId, db: Db, family: Family) -> Sequence[Tool]:
-    """The query tools, if a source is exposed to them."""
-    return query_tools() if family is Family.TOOL and await sources.queried(tenant, db) else ()
+    """The query tools, if a source is exposed to them; the one for details, if a tool lists a shortened schema."""
+    if family is not Family.TOOL:
+        return ()
+    if await sources.queried(tenant, db):
+        return query_tools()
+    return query_tools(only_details=True) if await operations.has_shortened(tenant, db) else ()
 
 
 def explain_level(tool: Tool) -> Tool:

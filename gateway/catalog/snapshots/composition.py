@@ -15,7 +15,7 @@ from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.query.remote_tools import REMOTE_METHOD
-from gateway.openapi.query.tools import CALL, DEFINITIONS
+from gateway.openapi.query.tools import CALL, DEFINITIONS, DETAILS
 
 _READS = "it only reads the documents of the tenant's sources"
 _CALLS = "the policy applies to the called operation, as for a call of its tool"
@@ -62,11 +62,13 @@ def compose(
     """Compose the enabled primitives; `with_queries`, or a live source that is exposed to queries, adds the query
     tools.
 
+    A tool that lists a shortened input schema adds the one of them that returns details.
+
     A Python primitive is hidden if the tenant has a primitive of the same name, even a disabled one. A primitive of a
     live source is hidden by any other of the same name, and by an old name that can still be called.
     """
     exposures = {one.name: one.expose for one in offer.sources if one.expose is not Exposure.TOOLS}
-    builtin = query_tools() if with_queries or exposures else ()
+    builtin = _builtin(operations, with_queries=with_queries or bool(exposures))
     taken = [(primitive.family, primitive.name) for primitive in own]
     taken += [(Family.TOOL, tool.name) for tool in builtin]
     taken += [(Family.TOOL, operation.tool.name) for operation in operations]
@@ -108,7 +110,14 @@ def compose(
     )
 
 
-def query_tools() -> Sequence[Tool]:
+def _builtin(operations: Iterable[LoadedOperation], *, with_queries: bool) -> Sequence[Tool]:
+    if with_queries:
+        return query_tools()
+    has_shortened = any(one.is_listed and one.tool.is_shortened for one in operations)
+    return query_tools(only_details=True) if has_shortened else ()
+
+
+def query_tools(*, only_details: bool = False) -> Sequence[Tool]:
     """The query tools. The operation that `call_endpoint` calls is judged by its own safety level."""
     return [
         Tool(
@@ -119,6 +128,7 @@ def query_tools() -> Sequence[Tool]:
             origin=PrimitiveOrigin.BUILTIN,
         )
         for name, definition in DEFINITIONS.items()
+        if name == DETAILS or not only_details
     ]
 
 

@@ -13,7 +13,7 @@ from gateway.domain.queries import Queried
 from gateway.errors import NotFound
 from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import decode_outline
-from gateway.openapi.query.remote_tools import outline_tools
+from gateway.openapi.query.remote_tools import outline_listed, outline_tools
 from gateway.store.engine import Store
 from gateway.store.sources import versions
 
@@ -49,7 +49,7 @@ class OutlineCache:
             Unavailable: the database is unreachable.
         """
         source = queried.source
-        key = (tenant, source.id, queried if source.is_live else source.version)
+        key = (tenant, source.id, queried if source.is_live or source.is_listed else source.version)
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _CachedOutline()
@@ -74,10 +74,11 @@ class OutlineCache:
 
     async def _load(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
         source = queried.source
-        if source.is_live:
+        if source.is_live or source.is_listed:
             size = _COPIES * sum(len(tool.definition) for tool in queried.tools.values())  # guard: live-outline-bytes
             self.loaded += 1
-            return DocumentIndex(await anyio.to_thread.run_sync(outline_tools, source.name, queried.tools), size)
+            outline_of = outline_tools if source.is_live else outline_listed
+            return DocumentIndex(await anyio.to_thread.run_sync(outline_of, source.name, queried.tools), size)
         async with self._store.reading(tenant) as db:
             stored = await versions.outline(tenant, db, source.id, source.version)
         if stored is None:

@@ -22,6 +22,7 @@ from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.live_sources import LiveSource, LiveStatus
+from gateway.domain.overrides import LoadedOperation
 from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
@@ -231,7 +232,7 @@ class Snapshots:
             guardrails=tuple(chain),
             egress=read_stored(allowed.allow),
             operations=composed.operations,
-            queried=(*queried, *_queried_live(offer.sources)),
+            queried=(*queried, *queried_listed(imported, queried), *_queried_live(offer.sources)),
             queried_live=composed.queried_live,
             unlisted=composed.unlisted,
             renamed=composed.renamed,
@@ -254,6 +255,17 @@ async def load_offer(tenant: TenantId, db: Db) -> LiveOffer:
     """The enabled live sources of the tenant, and their remembered primitives."""
     enabled = await live_sources.load(tenant, db)
     return LiveOffer(sources=enabled, found=await live_primitives.load(tenant, db) if enabled else {})
+
+
+def queried_listed(imported: Sequence[LoadedOperation], queried: Sequence[QueriedSource]) -> Sequence[QueriedSource]:
+    """The sources that are not exposed to the query tools and have tools that list a shortened input schema."""
+    known = {source.id for source in queried}
+    shortened = {one.tool.source: one.tool.source_name for one in imported if one.is_listed and one.tool.is_shortened}
+    return [
+        QueriedSource(id=source, name=name, version=0, is_listed=True)
+        for source, name in shortened.items()
+        if source not in known
+    ]
 
 
 def _queried_live(found: Sequence[LiveSource]) -> Sequence[QueriedSource]:

@@ -79,6 +79,7 @@ def encode_operations(source: SourceId, compilation: Compilation) -> Sequence[St
             plan=msgspec.json.encode(compiled.plan),
             safety=compiled.safety,
             tags=tuple(_clean(tag) for tag in compiled.tags),
+            input_schema=compiled.input_schema,
         )
         for compiled in compilation.operations
     ]
@@ -186,6 +187,7 @@ def clean_report(report: ImportReport) -> ImportReport:
                 path=_clean(found.path),
                 operation_id=None if found.operation_id is None else _clean(found.operation_id),
                 reasons=tuple(_clean(reason) for reason in found.reasons),
+                notes=tuple(_clean(note) for note in found.notes),
             )
             for found in report.operations
         ),

@@ -9,6 +9,7 @@ from gateway.domain.sources import Status
 
 _EXAMPLE_RESULTS = ("accepted", "relaxed", "refused", "unchecked")
 _EXAMPLES = 3
+_CONTEXT = 128_000
 _WARNINGS = 5
 _REASON_WIDTH = 90
 
@@ -25,8 +26,15 @@ def render_totals(report: JsonObject) -> str:
         f"{count(len(as_list(report.get('operations'))), 'operation')}: {became}\n"
         f"{count(count_tools(report), 'tool')}, {count(number_at(report, 'tools_list_bytes'), 'byte')} to list, "
         f"about {count(number_at(report, 'estimated_tokens'), 'token')} (estimate: bytes / 4)"
-        f"{_render_examples(report)}"
+        f"{_render_context(report)}{_render_examples(report)}"
     )
+
+
+def _render_context(report: JsonObject) -> str:
+    """The part of a usual context that the list takes; empty in reports of an older release."""
+    shares = {number_at(item, "tokens"): item.get("share") for item in as_objects(report.get("contexts"))}
+    share = shares.get(_CONTEXT)
+    return f", {100 * share:.0f} % of a context of {thousands(_CONTEXT)}" if isinstance(share, int | float) else ""
 
 
 def _render_examples(report: JsonObject) -> str:

@@ -19,7 +19,7 @@ from gateway.openapi.operation.schema_assembly import (
     compiles,
     parts,
 )
-from gateway.openapi.schema.components import MOST_SCHEMAS, Components
+from gateway.openapi.schema.components import MOST_SCHEMAS, Component, Components
 from gateway.openapi.schema.translation import Translated
 
 _ANYTHING = Translated(schema={}, is_loosened=True)
@@ -29,10 +29,13 @@ _OWN_SHARE = LARGEST_SCHEMA // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSchema:
-    """A tool's input schema as JSON bytes, and one note for each constraint that was dropped."""
+    """A tool's input schema as JSON bytes, its parts, and one note for each constraint that was dropped."""
 
     text: bytes
     losses: tuple[str, ...] = ()
+    arguments: Sequence[Argument] = ()
+    needed: Sequence[Component] = ()
+    """The shared schemas that the arguments reference, nearest first."""
 
 
 def compose_input(arguments: Sequence[Argument], components: Components, examples: ExampleChecks) -> InputSchema:
@@ -49,14 +52,17 @@ def compose_input(arguments: Sequence[Argument], components: Components, example
     arguments, needed = examples.settle(arguments, needed)
     losses = dict.fromkeys(loss for part in parts(arguments, needed) for loss in part.losses)
     fitting, too_large = _loosen_largest(arguments)
-    assembly = assemble(fitting, closure(fitting, components) if too_large else needed, components)
+    needed = closure(fitting, components) if too_large else needed
+    assembly = assemble(fitting, needed, components)
     broken: tuple[str, ...] = ()
     if not compiles(assembly.schema):
-        whole, broken = _loosen_broken(fitting, components)
-        assembly = assemble(whole, closure(whole, components), components)
+        fitting, broken = _loosen_broken(fitting, components)
+        needed = closure(fitting, components)
+        assembly = assemble(fitting, needed, components)
         if not compiles(assembly.schema):
             raise Unusable("the input schema does not compile")
-    return InputSchema(text=assembly.text, losses=(*losses, *too_large, *broken, *assembly.losses))
+    losses = dict.fromkeys((*losses, *too_large, *broken, *assembly.losses))
+    return InputSchema(text=assembly.text, losses=tuple(losses), arguments=fitting, needed=needed)
 
 
 def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], tuple[str, ...]]:

@@ -51,7 +51,8 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
     Beyond the limits, the shared schemas lose titles and descriptions. If that is not enough, the farthest ones accept
     any value. After any loosening, keywords that would become stricter are removed. Too costly patterns are removed.
     """
-    root = _root(arguments)
+    properties = {argument.name: argument.translated.schema for argument in arguments}
+    root = input_root(properties, [argument.name for argument in arguments if argument.is_required])
     base = len(orjson.dumps(root))
     losses: tuple[str, ...] = ()
     if not _fits(base, arguments, needed):
@@ -66,11 +67,11 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
         losses = (*losses, _TOO_PATTERNED)
     if left_out or is_costly or any(part.is_loosened for part in parts(arguments, included)):
         stubs = _stubs(arguments, included, left_out)
-        relaxed = relax(_define(root, {part.name: part.schema for part in included} | stubs))
+        relaxed = relax(define(root, {part.name: part.schema for part in included} | stubs))
         schema = cast("dict[str, object]", forget_patterns(relaxed) if is_costly else relaxed)
         return Assembly(schema=schema, text=orjson.dumps(schema), losses=losses)
-    schema = _define(root, {part.name: part.schema for part in included})
-    text = orjson.dumps(_define(root, {part.name: orjson.Fragment(part.text) for part in included}))
+    schema = define(root, {part.name: part.schema for part in included})
+    text = orjson.dumps(define(root, {part.name: orjson.Fragment(part.text) for part in included}))
     return Assembly(schema=schema, text=text, losses=losses)
 
 
@@ -95,19 +96,17 @@ def compiles(schema: dict[str, object]) -> bool:
     return True
 
 
-def _root(arguments: Sequence[Argument]) -> dict[str, object]:
-    root: dict[str, object] = {
-        "type": "object",
-        "properties": {argument.name: argument.translated.schema for argument in arguments},
-    }
-    required = [argument.name for argument in arguments if argument.is_required]
+def input_root(properties: Mapping[str, object], required: Sequence[str]) -> dict[str, object]:
+    """Return the input schema of these arguments without the shared schemas."""
+    root: dict[str, object] = {"type": "object", "properties": properties}
     if required:
         root["required"] = required
     root["additionalProperties"] = False
     return root
 
 
-def _define(root: dict[str, object], definitions: Mapping[str, object]) -> dict[str, object]:
+def define(root: dict[str, object], definitions: Mapping[str, object]) -> dict[str, object]:
+    """Return a schema with the shared schemas that it references."""
     return root | {"$defs": definitions} if definitions else root
 
 

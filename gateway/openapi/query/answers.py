@@ -43,6 +43,8 @@ class QueryCall:
     arguments: Mapping[str, object]
     offset: int = 0
     mint: Callable[[int], str] = str
+    full_input: bytes | None = None
+    """The full input schema of the named operation, if its tool lists a shortened one."""
 
     @property
     def limit(self) -> int:
@@ -121,7 +123,9 @@ def get_endpoint_details(views: Sequence[ApiView], query: QueryCall) -> Answer:
     )
     whole: Answer = head | detail | cast("Answer", resolver.resolve(details, query.depth))
     if tool is not None:
-        whole |= {"tool": tool.name, "inputSchema": msgspec.json.decode(tool.definition)["inputSchema"]}
+        listed: Answer = msgspec.json.decode(tool.definition)
+        full: object = listed["inputSchema"] if query.full_input is None else msgspec.json.decode(query.full_input)
+        whole |= {"tool": tool.name, "inputSchema": full}
     return _cut_to_size(whole, head, query)
 
 

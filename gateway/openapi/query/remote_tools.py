@@ -23,6 +23,17 @@ def outline_tools(name: str, tools: Mapping[str, Tool]) -> Outline:
     return Outline(title=name, version="", summary="Tools of a live source", endpoints=endpoints)
 
 
+def outline_listed(name: str, tools: Mapping[str, Tool]) -> Outline:
+    """Return the outline of operations that are listed as tools; their tools have all that is known of them here."""
+    endpoints = tuple(_operation(tool) for tool in sorted(tools.values(), key=lambda tool: tool.name))
+    return Outline(title=name, version="", summary="Operations that are listed as tools", endpoints=endpoints)
+
+
+def _operation(tool: Tool) -> OutlinedOperation:
+    method, _, path = tool.identity.partition(" ")
+    return msgspec.structs.replace(_endpoint(tool), method=method, path=path)
+
+
 def _endpoint(tool: Tool) -> OutlinedOperation:
     definition = _decode(tool.definition)
     description = str(definition.get("description") or "")

@@ -11,6 +11,7 @@ from gateway.openapi.query.search import FIELDS
 from gateway.openapi.query.truncation import LARGEST_ANSWER, LONGEST_POINTER
 
 CALL: Final = "call_endpoint"
+DETAILS: Final = "get_endpoint_details"
 
 _LONGEST_TEXT = 2_000
 _LONGEST_OPERATION = 65_536

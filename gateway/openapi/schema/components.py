@@ -9,7 +9,7 @@ import orjson
 
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
-from gateway.openapi.schema.relaxation import shorten
+from gateway.openapi.schema.relaxation import relax, shorten
 from gateway.openapi.schema.translation import Schema, SchemaDialect, Translated, translate
 
 MOST_BRANCHES = 1_000
@@ -48,6 +48,7 @@ class Components:
         self._variants = Variants()
         self._components: dict[str, Component] = {}
         self._brief: dict[str, Component] = {}
+        self._relaxed: dict[tuple[str, bool], Component] = {}
         self._weights: dict[str, int] = {}
 
     def name_of(self, ref: str) -> str:
@@ -96,6 +97,15 @@ class Components:
             translated = replace(component.translated, schema=schema)
             self._brief[component.ref] = replace(component, translated=translated, text=orjson.dumps(schema))
         return self._brief[component.ref]
+
+    def relaxed(self, component: Component, *, is_brief: bool) -> Component:
+        """Return the schema as shortened lists have it: relaxed, and brief where descriptions have no room."""
+        key = (component.ref, is_brief)
+        if key not in self._relaxed:
+            schema = cast("Schema", relax(self.brief(component).schema if is_brief else component.schema))
+            translated = replace(component.translated, schema=schema)
+            self._relaxed[key] = replace(component, translated=translated, text=orjson.dumps(schema))
+        return self._relaxed[key]
 
     def _component(self, ref: str) -> Component:
         if ref not in self._components:

@@ -8,6 +8,7 @@ from gateway.openapi.schema.keywords import CHILD, IN_PLACE
 
 _Change: TypeAlias = Callable[[dict[str, object]], dict[str, object]]
 
+_WORDS = frozenset(("title", "description", "examples"))
 _STRICTER_AFTER_LOSS = frozenset(
     ("not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties", "maxContains")
 )
@@ -23,7 +24,7 @@ def relax(schema: object) -> object:
 
 
 def shorten(schema: object) -> object:
-    """Remove titles and descriptions from a schema."""
+    """Remove titles, descriptions and examples from a schema."""
     return _rewrite(schema, _shorten)
 
 
@@ -61,7 +62,7 @@ def _relax(node: dict[str, object]) -> dict[str, object]:
 
 
 def _shorten(node: dict[str, object]) -> dict[str, object]:
-    return {keyword: value for keyword, value in node.items() if keyword not in {"title", "description"}}
+    return {keyword: value for keyword, value in node.items() if keyword not in _WORDS}
 
 
 def _forget_patterns(node: dict[str, object]) -> dict[str, object]:

@@ -185,6 +185,7 @@ def make_operation(source: SourceId, tool: str, *, safety: Safety = Safety.SAFE)
         definition=b'{"name":"' + tool.encode() + b'","z":1.0,"a":1e3}',
         plan=b"\x00plan\xff",
         safety=safety,
+        input_schema=b'{"z":1.0,"tool":"' + tool.encode() + b'"}',
     )
 
 

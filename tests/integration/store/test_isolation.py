@@ -287,6 +287,8 @@ _CALLS: Mapping[str, _Call] = {
     "operations.of_source": lambda t, db, v: operations.of_source(t, db, v.source.id),
     "operations.load": lambda t, db, v: operations.load(t, db),
     "operations.find": lambda t, db, v: operations.find(t, db, [v.source.name], [f"{_VICTIM}_tool"]),
+    "operations.input_schema": lambda t, db, v: operations.input_schema(t, db, v.operation),
+    "operations.has_shortened": lambda t, db, v: operations.has_shortened(t, db),
     "operations.owner": lambda t, db, v: operations.owner(t, db, f"{_VICTIM}_tool"),
     "operations.count": lambda t, db, v: operations.count(t, db),
     "operations.page": lambda t, db, v: operations.page(t, db, after=None, limit=100),

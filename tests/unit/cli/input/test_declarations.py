@@ -61,7 +61,7 @@ def test_a_mark_inside_a_text_ends_no_document(tmp_path: Path) -> None:
         ('{"a": NaN}', "file.json", "NaN is not valid JSON"),
         ('{"a":\n }', "file.json", "line 2"),
         ("a: 1\n---\nb: [\n", "file.yaml", "line 4"),
-        ("a: &x 1\nb: *x\n", "file.yaml", "file.yaml"),
+        ("a: &x [*x]\n", "file.yaml", "file.yaml"),
         ("[" * 5000, "file.json", "is not valid JSON"),
     ],
 )

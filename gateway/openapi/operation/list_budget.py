@@ -1,0 +1,189 @@
+"""The budget of one tool in a list: an input schema that is too large is shortened step by step (decision 50).
+
+First the descriptions of deep properties are left out, then deep levels are replaced by a stub. Shared schemas are kept
+nearest first. Names and `required` of the arguments are always kept. Calls are validated against the full schema, which
+`get_endpoint_details` returns.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+import orjson
+
+from gateway.domain.json_access import Object, as_list, as_object
+from gateway.openapi.operation.schema_assembly import MEMBER_BYTES, Argument, define, input_root
+from gateway.openapi.schema.components import Component, Components
+from gateway.openapi.schema.json_types import types_of
+from gateway.openapi.schema.keywords import CHILD, IN_PLACE_LISTS
+from gateway.openapi.schema.relaxation import relax
+
+TOOL_BYTES = 16_000
+"""Bytes of one tool in a list, above which it is shortened."""
+
+TIGHT_BYTES = 6_000
+"""Bytes of a shortened tool in a list that is too large as a whole."""
+
+LIST_BYTES = 2_000_000
+"""Bytes of a source's list, above which its shortened tools become tight, those that save most first."""
+
+SHORTENED = "…"
+"""The description of a stub."""
+
+_STEPS: Sequence[tuple[int, int]] = ((99, 3), (99, 2), (6, 2), (4, 2), (3, 2), (2, 2), (1, 2), (1, 1), (0, 1))
+"""Levels that are kept, and the level from which on descriptions are left out, step by step."""
+
+_SHARE = 3 / 4
+"""Part of the room up to which the arguments' own schemas are not shortened further; the rest is for shared ones."""
+
+_RESERVES = (300, 1_000, 3_000, 6_000)
+"""Bytes by which the room is reduced, one after the other, where stubs took more than was reserved for them."""
+
+_STUB_BYTES = 40
+_MOST_REQUIRED = 20
+_MOST_VALUES = 30
+_ANNOTATIONS = frozenset(("title", "description", "examples", "default"))
+_INNER = (*CHILD, "items")
+_INNER_MAPS = ("properties", "patternProperties")
+
+
+def shorten_input(
+    arguments: Sequence[Argument], needed: Sequence[Component], components: Components, *, room: int
+) -> bytes:
+    """Shorten an input schema to `room` bytes; it is larger only if the names of its arguments alone are."""
+    budget = _ListBudget(arguments, needed, components)
+    found = budget.shorten(room)
+    for reserve in _RESERVES:
+        if len(found) <= room:
+            break
+        found = budget.shorten(room - reserve)
+    return found
+
+
+class _ListBudget:
+    """The parts of one input schema, and the choice of those that a list has room for."""
+
+    def __init__(self, arguments: Sequence[Argument], needed: Sequence[Component], components: Components) -> None:
+        self._arguments = arguments
+        self._by_name = {component.name: component for component in needed}
+        self._components = components
+
+    def shorten(self, room: int) -> bytes:
+        """Shorten the schema to about `room` bytes: a stub may take more than is reserved for it."""
+        root, links = self._root(room)
+        length = len(orjson.dumps(root))
+        included = self._described(self._nearest(links, room - length), room - length)
+        listed = {part.name for part in included}
+        stubs = {
+            name: _stub(self._by_name[name].schema)
+            for part in (root, *(part.schema for part in included))
+            for name in _references(part)
+            if name not in listed and name in self._by_name
+        }
+        definitions = {**{part.name: orjson.Fragment(part.text) for part in included}, **stubs}
+        return orjson.dumps(define(root, definitions))
+
+    def _root(self, room: int) -> tuple[dict[str, object], Sequence[str]]:
+        """The schema of the arguments, cut until it takes its share of the room, and its references."""
+        schemas = {item.name: _opened(item.translated.schema, self._by_name, room) for item in self._arguments}
+        required = [item.name for item in self._arguments if item.is_required]
+        root: dict[str, object] = {}
+        links: list[str] = []
+        for kept, plain in _STEPS:
+            root = input_root({name: relax(_cut(schema, 1, kept, plain)) for name, schema in schemas.items()}, required)
+            links = [self._by_name[name].ref for name in dict.fromkeys(_references(root)) if name in self._by_name]
+            if len(orjson.dumps(root)) + self._stub_bytes(links) <= room * _SHARE:
+                break
+        return root, links
+
+    def _nearest(self, links: Sequence[str], room: int) -> Sequence[Component]:
+        """The nearest shared schemas that fit beside stubs of the others that they reference, without descriptions."""
+        found: list[Component] = []
+        stubs = set(links)
+        room -= self._stub_bytes(links)
+        for component in self._components.closure(links):
+            brief = self._components.relaxed(component, is_brief=True)
+            fresh = [link for link in component.translated.links if link not in stubs]
+            cost = len(brief.text) - _STUB_BYTES + self._stub_bytes(fresh)
+            if component.ref in stubs and cost <= room:
+                room -= cost
+                stubs.update(fresh)
+                found.append(brief)
+        return found
+
+    def _described(self, brief: Sequence[Component], room: int) -> Sequence[Component]:
+        """The same schemas; the nearest have their descriptions as far as they fit."""
+        room -= sum(len(part.text) + len(part.name) + MEMBER_BYTES for part in brief)
+        room -= self._stub_bytes([link for part in brief for link in part.translated.links])
+        found: list[Component] = []
+        for part in brief:
+            whole = self._components.relaxed(self._by_name[part.name], is_brief=False)
+            cost = len(whole.text) - len(part.text)
+            room -= cost if (fits := cost <= room) else 0
+            found.append(whole if fits else part)
+        return found
+
+    def _stub_bytes(self, links: Sequence[str]) -> int:
+        return sum(len(self._components.name_of(link)) + MEMBER_BYTES + _STUB_BYTES for link in dict.fromkeys(links))
+
+
+def _opened(schema: object, by_name: Mapping[str, Component], room: int) -> object:
+    """The schema of an argument. One that is only a reference to a large schema is replaced by it."""
+    node = as_object(schema)
+    names = list(_references({key: node[key] for key in ("$ref",) if key in node})) if node is not None else []
+    found = by_name.get(names[0]) if names else None
+    if node is None or found is None or len(found.text) < room // 4:
+        return schema
+    target = as_object(found.schema)
+    return schema if target is None else {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+
+
+def _cut(schema: object, level: int, kept: int, plain: int) -> object:
+    """The schema with at most `kept` levels below it, and without annotations from the level `plain` on."""
+    node = as_object(schema)
+    if node is None:
+        return schema
+    if level > kept:
+        return {} if kept == 1 else _stub(node)
+    out: dict[str, object] = {}
+    for keyword, value in node.items():
+        if keyword in _ANNOTATIONS and level > plain:
+            continue
+        if keyword in _INNER_MAPS:
+            parts = as_object(value) or {}
+            out[keyword] = {name: _cut(part, level + 1, kept, plain) for name, part in parts.items()}
+        elif keyword in _INNER:
+            out[keyword] = _cut(value, level + 1, kept, plain)
+        elif keyword in IN_PLACE_LISTS:
+            out[keyword] = [_cut(part, level, kept, plain) for part in as_list(value) or ()]
+        elif keyword == "prefixItems":
+            out[keyword] = [_cut(part, level + 1, kept, plain) for part in as_list(value) or ()]
+        elif keyword != "enum" or kept > 1 or len(as_list(value) or ()) <= _MOST_VALUES:
+            out[keyword] = value
+    return out
+
+
+def _stub(schema: object) -> dict[str, object]:
+    """A schema that accepts what the given one accepts, with only its type and what it requires."""
+    node = as_object(schema) or {}
+    out: dict[str, object] = {"type": node["type"]} if types_of(node) else {}
+    if "array" in types_of(node):
+        out["items"] = {}
+    required = as_list(node.get("required")) or ()
+    if 0 < len(required) <= _MOST_REQUIRED:
+        out["required"] = required
+    return out | {"description": SHORTENED}
+
+
+def _references(value: object) -> Iterator[str]:
+    """The names of the shared schemas in a schema."""
+    waiting: list[object] = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            node = cast("Object", part)
+            ref = node.get("$ref")
+            if isinstance(ref, str) and ref.startswith("#/$defs/"):
+                yield ref.removeprefix("#/$defs/")
+            waiting += node.values()
+        elif isinstance(part, list):
+            waiting += cast("list[object]", part)

@@ -1,0 +1,184 @@
+"""The budget of a list: what is left out first, what is always kept, and what a report says of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.domain.sources import Compilation, Status
+from gateway.domain.tools import FULL_INPUT_META, digest_input
+from gateway.openapi.operation.list_budget import LIST_BYTES, SHORTENED, TIGHT_BYTES, TOOL_BYTES
+from gateway.openapi.operation.schema_assembly import compiles
+from gateway.openapi.query.tools import DEFINITIONS, DETAILS
+from tests.support.grammars import WORDS, search_api
+from tests.support.openapi import accepts, compile_it, definition_of, fate, only, operation, with_body, with_parameter
+
+
+@pytest.fixture(scope="module")
+def searched() -> Compilation:
+    """The compilation of a document like Elasticsearch's."""
+    return compile_it(search_api())
+
+
+def wide(*, properties: int, words: str = WORDS, **more: Any) -> dict[str, Any]:
+    """A schema with this many described properties, the first of them required."""
+    members = {f"p{number}": {"type": "string", "description": words} for number in range(properties)}
+    return {"type": "object", "required": ["p0"], "properties": members, **more}
+
+
+def deep(levels: int, *, width: int = 3) -> dict[str, Any]:
+    """Objects inside each other, with described members at each level."""
+    schema: dict[str, Any] = {"type": "string"}
+    for level in range(levels):
+        members = {f"l{level}_{number}": {"type": "string", "description": WORDS} for number in range(width)}
+        schema = {"type": "object", "required": ["in"], "properties": {"in": schema, **members}}
+    return schema
+
+
+def test_a_large_grammar_becomes_a_small_list(searched: Compilation) -> None:
+    """Ours: 450 tools, 150 of them with a grammar of 300 kB, list at most 2 MB with every required argument (OAS-9)."""
+    whole = sum(len(made.input_schema or made.definition) for made in searched.operations)
+
+    assert whole > 20_000_000
+    assert searched.report.tools_list_bytes <= LIST_BYTES
+    for made in searched.operations:
+        schema = definition_of(made)["inputSchema"]
+        assert set(schema["required"]) == ({"index", "body"} if "search" in made.tool else {"index"})
+        if made.input_schema is not None:
+            assert schema["properties"]["body"]["required"] == ["query", "size"]
+            assert compiles(schema)
+
+
+def test_every_listed_tool_keeps_the_budget_of_one_tool(searched: Compilation) -> None:
+    """Ours: no entry is above 16 kB; of a list that is too large, entries become tighter until it fits (OAS-9)."""
+    few = [len(made.definition) for made in compile_it(search_api(searches=3, plain=0)).operations]
+    many = [len(made.definition) for made in searched.operations]
+
+    assert TIGHT_BYTES < min(few) <= max(few) <= TOOL_BYTES
+    assert max(many) <= TOOL_BYTES
+    assert sum(TIGHT_BYTES // 2 < size <= TIGHT_BYTES for size in many) > 20
+
+
+@pytest.mark.parametrize("name", ["wide", "deep", "inline", "parameters", "enum", "choices", "arrays"])
+def test_what_is_listed_accepts_what_the_full_schema_accepts(name: str) -> None:
+    """Ours: a client that validates against the list refuses nothing that a call would take (OAS-9)."""
+    value: Any = {"p0": "x"}
+    match name:
+        case "deep":
+            document, value = with_body(deep(16, width=12)), "x"
+            for _ in range(16):
+                value = {"in": value}
+        case "inline":
+            document = with_body(wide(properties=3, additionalProperties=wide(properties=200)))
+        case "parameters":
+            parameter = {"name": "v", "in": "query", "required": True, "schema": wide(properties=300)}
+            document = with_parameter({**parameter, "style": "deepObject"})
+        case "enum":
+            enum = [f"value-{number}" for number in range(3_000)]
+            document, value = with_body({"type": "string", "enum": enum}), "value-2999"
+        case "choices":
+            branches = [wide(properties=30, title=f"B{number}") for number in range(20)]
+            document = with_body({"oneOf": branches, "not": {"required": ["zz"]}})
+        case "arrays":
+            document, value = with_body({"type": "array", "items": wide(properties=300), "minItems": 1}), [{"p0": "x"}]
+        case _:
+            document = with_body(wide(properties=300))
+    made = only(document)
+    listed = definition_of(made)["inputSchema"]
+    arguments = {"v" if name == "parameters" else "body": value}
+
+    assert made.input_schema is not None
+    assert len(made.definition) <= TOOL_BYTES
+    assert compiles(listed)
+    assert accepts(json.loads(made.input_schema), arguments)
+    assert accepts(listed, arguments)
+
+
+def test_descriptions_of_deep_properties_go_before_levels() -> None:
+    """Ours: what is left out first costs an agent least (OAS-9)."""
+    schema = {"type": "object", "properties": {f"a{number}": deep(3, width=12) for number in range(5)}}
+    listed = only(with_body(schema))
+    text = listed.definition.decode()
+
+    assert listed.input_schema is not None
+    assert "l0_11" in text
+    assert SHORTENED not in json.dumps(definition_of(listed)["inputSchema"], ensure_ascii=False)
+    assert text.count(WORDS) < listed.input_schema.decode().count(WORDS)
+
+
+def test_shared_schemas_keep_their_descriptions_as_far_as_there_is_room() -> None:
+    """Ours: the nearest ones are described (OAS-9)."""
+    schemas = {f"S{number}": {**wide(properties=2), "title": "T" * 150} for number in range(40)}
+    body = {"type": "object", "properties": {name: {"$ref": f"#/components/schemas/{name}"} for name in schemas}}
+    defined = definition_of(only(with_body(body, components={"schemas": schemas})))["inputSchema"]["$defs"].values()
+    grammar = definition_of(compile_it(search_api(searches=1, plain=0)).operations[0])["inputSchema"]["$defs"].values()
+
+    assert 0 < sum(WORDS in json.dumps(schema) for schema in defined) < 40
+    assert any(schema == {"type": "object", "description": SHORTENED} for schema in grammar)
+
+
+def test_the_output_schema_is_the_first_to_go() -> None:
+    """Ours: an agent can call without it (OAS-9)."""
+    answer = {"200": {"description": "d", "content": {"application/json": {"schema": wide(properties=150)}}}}
+    node = {"parameters": [{"name": "v", "in": "query", "schema": {"type": "string"}}], "responses": answer}
+    report = fate(operation(node), output_schemas=True)
+    made = only(operation(node), output_schemas=True)
+
+    assert report.status is Status.OK
+    assert "its output schema is left out of the list" in report.notes[0]
+    assert made.input_schema is None
+    assert "outputSchema" not in definition_of(made)
+
+
+def test_the_report_says_what_is_left_out_and_what_the_list_takes(searched: Compilation) -> None:
+    """Ours: what is shortened is reported, and the list is held against usual contexts (OAS-9)."""
+    report = searched.report
+    noted = [item for item in report.operations if item.notes]
+
+    assert len(noted) == 150
+    assert all(item.status is Status.OK for item in noted)
+    assert "deep parts of its arguments are left out of the list: it would have" in noted[0].notes[0]
+    assert [context.tokens for context in report.contexts] == [32_000, 128_000, 200_000, 1_000_000]
+    assert report.contexts[1].share == round(report.estimated_tokens / 128_000, 4)
+    assert "of a context of 128,000; expose the source to the query tools" in report.warnings[-1]
+
+
+def test_the_tool_for_details_is_part_of_the_price() -> None:
+    """Ours: a shortened tool needs the one that has the rest (OAS-9)."""
+    short, plain = compile_it(search_api(searches=1, plain=0)), compile_it(search_api(searches=0, plain=1))
+
+    assert short.report.tools_listed == 2
+    assert plain.report.tools_listed == 1
+    assert short.report.tools_list_bytes == len(b'{"tools":[]}') + 1 + len(DEFINITIONS[DETAILS]) + len(
+        short.operations[0].definition
+    )
+
+
+def test_a_shortened_tool_refers_to_its_details_and_changes_with_them() -> None:
+    """Ours: two schemas that differ only where the list does not show it are two tools (OAS-9)."""
+    changed, deeper = deep(16, width=40), deep(16, width=40)
+    inner = deeper
+    while inner["properties"]["in"]["type"] == "object":
+        inner = inner["properties"]["in"]
+    inner["properties"]["in"]["maxLength"] = 3
+    same, differs = only(with_body(changed)), only(with_body(deeper))
+
+    assert same.input_schema is not None
+    assert differs.input_schema is not None
+    assert same.definition != differs.definition
+    assert definition_of(same)["inputSchema"] == definition_of(differs)["inputSchema"]
+    assert definition_of(same)["_meta"] == {FULL_INPUT_META: digest_input(same.input_schema)}
+    assert '`get_endpoint_details` with the operation "op"' in definition_of(same)["description"]
+
+
+def test_names_of_arguments_are_kept_whatever_they_take() -> None:
+    """Ours: a thousand arguments are a thousand names; nothing required is left out (OAS-9)."""
+    parameters = [
+        {"name": f"parameter-{number}", "in": "query", "required": number % 2 == 0, "schema": {"type": "string"}}
+        for number in range(900)
+    ]
+    made = only(operation({"parameters": parameters}))
+    schema = definition_of(made)["inputSchema"]
+
+    assert len(schema["properties"]) == 900
+    assert len(schema["required"]) == 450
