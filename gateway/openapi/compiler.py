@@ -14,6 +14,7 @@ from gateway.openapi.document.json_access import Unusable, list_at, object_at, q
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.document.swagger2 import convert
 from gateway.openapi.operation.bodies import Bodies, Body
+from gateway.openapi.operation.descriptions import describe_tool, returns_line, title_of
 from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.input_schema import compose_input
 from gateway.openapi.operation.names import ToolName, grants, name_tools
@@ -25,7 +26,7 @@ from gateway.openapi.operation.plans import OperationParts, fit_parameters, plan
 from gateway.openapi.operation.security import Schemes
 from gateway.openapi.operation.selection import OperationSelector
 from gateway.openapi.operation.servers import Server, find_server, parse_server
-from gateway.openapi.operation.tool_definition import FittedTool, fit_list, fit_tool, list_tags, safety_of
+from gateway.openapi.operation.tool_definition import FittedTool, ToolWords, fit_list, fit_tool, list_tags, safety_of
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.query.outline import Outline, Outlined, encode_outline, outline_document
 from gateway.openapi.query.tools import DEFINITIONS, DETAILS
@@ -190,7 +191,11 @@ class _Compiler:
         if name.reason is not None:
             self._warnings.add(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
         output = self._output(operation, parts)
-        fitted = self._fitted[name.text] = fit_tool(name.text, operation, schema, self._components, output=output)
+        chosen = [body.media_type for body in (plan.body, *plan.bodies) if body is not None]
+        returns = "" if output is not None else self._returns(operation)
+        description = describe_tool(operation, arguments, chosen, returns)
+        words = ToolWords(name=name.text, title=title_of(operation, description), description=description)
+        fitted = self._fitted[name.text] = fit_tool(words, operation, schema, self._components, output=output)
         made = CompiledOperation(
             identity=operation.identity,
             method=operation.method,
@@ -207,11 +212,13 @@ class _Compiler:
 
     def _read(self, operation: Operation, template: PathTemplate) -> tuple[OperationParts, list[str]]:
         levels = [list_at(operation.item, "parameters"), list_at(operation.node, "parameters")]
-        declared, losses = self._parameters.merge(levels, operation.where)
-        parameters, mismatches = fit_parameters(template, declared)
+        merged = self._parameters.merge(levels, operation.where)
+        parameters, mismatches = fit_parameters(template, merged.parameters)
         body = self._bodies.plan(operation.node, operation.where)
         server = self._server(operation)
-        security = self._schemes.plan(operation.node, server)
+        security = self._schemes.plan(operation.node, server, merged.credentials)
+        for name in merged.credentials:
+            self._warnings.add("", f"the header {quote_text(name)} is filled from a stored credential, not an argument")
         parts = OperationParts(
             server=server,
             parameters=parameters,
@@ -220,7 +227,7 @@ class _Compiler:
             answers=self._answers(operation),
         )
         unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
-        return parts, [*losses, *mismatches, *unsent, *security.losses]
+        return parts, [*merged.losses, *mismatches, *unsent, *security.losses]
 
     def _output(self, operation: Operation, parts: OperationParts) -> bytes | None:
         """The output schema; None if the option is off, a success response is unreadable, or `compose` returns None."""
@@ -234,6 +241,18 @@ class _Compiler:
             return self._base
         levels = [operation.node, operation.item, self._root]
         return find_server(levels, document_url=self._options.document_url)
+
+    def _returns(self, operation: Operation) -> str:
+        """A line about the first readable success response."""
+        responses = object_at(operation.node, "responses")
+        for status in sorted(responses, key=lambda status: status == "default"):
+            if status[:1] == "2" or status == "default":
+                try:
+                    answer = self._references.follow(responses[status], "a response")
+                except Unusable:
+                    continue
+                return returns_line(status, answer, self._references)
+        return ""
 
     def _answers(self, operation: Operation) -> Sequence[Object]:
         """The declared success responses. An unreadable one is skipped; an external one causes a warning."""

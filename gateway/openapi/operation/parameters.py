@@ -10,13 +10,14 @@ from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import (
     NOTHING,
     Unusable,
-    clean_text,
     is_true_at,
     object_at,
     quote_text,
     text_at,
 )
+from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.document.references import References
+from gateway.openapi.operation.credential_headers import is_credential_header
 from gateway.openapi.operation.file_parts import FileParts
 from gateway.openapi.operation.form_fields import FormFields, inner_lists
 from gateway.openapi.operation.media_types import concrete, essence, is_json, is_media_type, is_xml
@@ -63,6 +64,15 @@ class Parameter:
         return self.plan.location, self.plan.name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedParameters:
+    """The parameters of an operation, the losses, and the headers that are credentials: True for a required one."""
+
+    parameters: Sequence[Parameter]
+    losses: Sequence[str]
+    credentials: Mapping[str, bool]
+
+
 class Parameters:
     """The parameters of one document; a shared one is compiled once."""
 
@@ -73,20 +83,25 @@ class Parameters:
         self._fields = FormFields(FileParts(references), dialect=dialect)
         self._read: dict[int, Parameter | None] = {}
 
-    def merge(self, levels: Sequence[Sequence[object]], where: str) -> tuple[list[Parameter], list[str]]:
-        """Merge the parameters of all levels, outermost level first; also return the losses.
+    def merge(self, levels: Sequence[Sequence[object]], where: str) -> MergedParameters:
+        """Merge the parameters of all levels, outermost level first.
 
-        An inner parameter replaces an outer parameter with the same location and name.
+        An inner parameter replaces an outer parameter with the same location and name. Headers that are credentials are
+        no parameters.
 
         Raises:
             Unusable: a parameter cannot be read, a required one cannot be sent, or there are too many or conflicting.
         """
         merged: dict[tuple[Location, str], Parameter] = {}
+        credentials: dict[str, bool] = {}
         losses: list[str] = []
         for level in levels:
             for index, node in enumerate(level):
                 try:
                     parameter = self._one(node, f"{where}/parameters/{index}")
+                except _Credential as credential:
+                    credentials[credential.name] = credential.is_required
+                    continue
                 except _LeftOut as left_out:
                     losses.append(left_out.reason)
                     continue
@@ -97,7 +112,7 @@ class Parameters:
         if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
             raise Unusable("it has a parameter for the whole query beside parameters in the query")
         losses += [loss for parameter in merged.values() for loss in parameter.losses]
-        return list(merged.values()), losses
+        return MergedParameters(parameters=list(merged.values()), losses=losses, credentials=credentials)
 
     def _one(self, node: object, where: str) -> Parameter | None:
         found = self._references.follow(node, "a parameter")
@@ -108,26 +123,18 @@ class Parameters:
     def _compile(self, node: Object, where: str) -> Parameter | None:
         try:
             name, location = _identify(node)
+            if location is Location.HEADER and is_credential_header(name):
+                raise _Credential(name, is_required=is_true_at(node, "required"))
             if location is Location.HEADER and name.lower() in DESCRIBED:
-                self._check_described(name)
                 return None
             _check_name(name, location)
             return replace(self._described(node, self._planned(node, name, location, where)), where=where)
-        except _LeftOut:
+        except (_LeftOut, _Credential):
             raise
         except Unusable as unusable:
             if is_true_at(node, "required") or node.get("in") == Location.PATH:
                 raise
             raise _LeftOut(f"{unusable.reason}; the tool has no argument for it") from unusable
-
-    def _check_described(self, name: str) -> None:
-        """Reports a declared Authorization header in Swagger 2.0 as unsupported; OpenAPI 3 requires such headers to be
-        ignored.
-        """
-        if self._dialect == (2, 0) and name.lower() == "authorization":
-            raise _LeftOut(
-                f"the header {quote_text(name)} is set from stored credentials only; the tool has no argument for it"
-            )
 
     def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
         is_required = location is Location.PATH or is_true_at(node, "required")
@@ -209,8 +216,8 @@ def describe(translated: Translated, node: Object) -> Translated:
     """Add the description and deprecation of the enclosing node to the schema."""
     notes: dict[str, object] = {}
     description = text_at(node, "description")
-    if description is not None and clean_text(description):
-        notes["description"] = clean_text(description)
+    if description is not None and (shown := plain_text(description)):
+        notes["description"] = shown
     if is_true_at(node, "deprecated"):
         notes["deprecated"] = True
     if not notes or translated.schema is False:
@@ -226,6 +233,15 @@ def with_examples(translated: Translated, values: Sequence[object]) -> Translate
         return translated
     found = [*values, *(as_list(schema.get("examples")) or ())]
     return replace(translated, schema={**schema, "examples": found}, has_examples=True)
+
+
+class _Credential(Exception):
+    """A header parameter that is a credential."""
+
+    def __init__(self, name: str, *, is_required: bool) -> None:
+        super().__init__(name)
+        self.name = name
+        self.is_required = is_required
 
 
 class _LeftOut(Unusable):

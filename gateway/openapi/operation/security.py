@@ -1,7 +1,7 @@
 """The credentials of an operation: its security requirements as alternatives of usable schemes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
@@ -10,6 +10,7 @@ from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import Unusable, object_at, quote_text, text_at
 from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.document.schema_ids import Identifiers
+from gateway.openapi.operation.credential_headers import add_headers, filled_header, header_scheme
 from gateway.openapi.operation.servers import Server
 
 _SCOPE = re.compile(r"[!#-\[\]-~]+")
@@ -25,6 +26,7 @@ _DIALOGUES = frozenset(
 )
 """HTTP schemes whose credential is computed for each request."""
 _FLOW = "clientCredentials"
+_NO_HEADERS: Mapping[str, bool] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +64,27 @@ class Schemes:
         """Names of the usable schemes, under which credentials can be stored."""
         return tuple(self._usable)
 
-    def plan(self, operation: Object, server: Server) -> SecurityPlan:
+    def plan(self, operation: Object, server: Server, headers: Mapping[str, bool] = _NO_HEADERS) -> SecurityPlan:
         """Plan the alternatives of an operation at this server, from its own requirements or the document's.
 
-        If every alternative has an unusable scheme, each is reduced to its usable schemes.
+        If every alternative has an unusable scheme, each is reduced to its usable schemes. `headers` are parameters
+        that are credentials, True for required ones; each has the scheme that fills it, or one of its own name.
         """
+        found = self._required(operation, server)
+        if not headers:
+            return found
+        schemes = {self._filling(name): is_required for name, is_required in headers.items()}
+        return replace(found, alternatives=tuple(add_headers(found.alternatives, schemes)))
+
+    def _filling(self, header: str) -> SchemePlan:
+        known = (scheme.plan for scheme in self._usable.values() if filled_header(scheme.plan) == header.lower())
+        plan = next(known, None)
+        if plan is None:
+            plan = header_scheme(header)
+            self._usable[header] = Scheme(plan=plan)
+        return plan
+
+    def _required(self, operation: Object, server: Server) -> SecurityPlan:
         required = as_list(operation.get("security", self._default)) or ()
         read = [self._alternative(as_object(item), server) for item in required]
         whole = [usable for usable, refusals in read if not refusals]

@@ -7,7 +7,8 @@ import orjson
 
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import FULL_INPUT_META, digest_input
-from gateway.openapi.document.json_access import clean_text, is_true_at, list_at, text_at
+from gateway.openapi.document.json_access import clean_text, list_at
+from gateway.openapi.operation.descriptions import cut
 from gateway.openapi.operation.input_schema import InputSchema
 from gateway.openapi.operation.list_budget import LIST_BYTES, TIGHT_BYTES, TOOL_BYTES, shorten_input
 from gateway.openapi.operation.methods import is_idempotent, judge_safety
@@ -17,8 +18,6 @@ from gateway.openapi.schema.components import Components
 SHORTENED_NOTE = (
     'Arguments marked "…" are shortened: `get_endpoint_details` with the operation "{}" returns them in full.'
 )
-_LONGEST_DESCRIPTION = 2_000
-_LONGEST_TITLE = 200
 _FRAME_BYTES = 4_096
 """Bytes of a list beside the tools of its operations: the tool for details."""
 
@@ -26,22 +25,30 @@ _LONGEST_TAG = 100
 _MOST_TAGS = 50
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolWords:
+    """The name, title and description of a tool."""
+
+    name: str
+    title: str
+    description: str
+
+
 def define_tool(
-    name: str, operation: Operation, schema: bytes, *, output: bytes | None = None, full: bytes | None = None
+    words: ToolWords, operation: Operation, schema: bytes, *, output: bytes | None = None, full: bytes | None = None
 ) -> bytes:
     """Encode the definition of a tool as compact JSON; `output` is its encoded output schema, if it has one.
 
     `full` is the input schema that calls are validated against, if `schema` is shortened. Its digest is part of the
     definition: a change of what is not listed is a change of the tool, too.
     """
-    title = _title(operation)
     reads = safety_of(operation) is Safety.SAFE
-    named = {"name": name, "title": title} if title else {"name": name}
-    shown = _description(operation)
+    named = {"name": words.name, "title": words.title} if words.title else {"name": words.name}
+    shown = words.description
     return orjson.dumps(
         named
         | {
-            "description": shown if full is None else f"{shown}\n\n{SHORTENED_NOTE.format(name)}",
+            "description": shown if full is None else f"{shown}\n\n{SHORTENED_NOTE.format(words.name)}",
             "inputSchema": orjson.Fragment(schema),
             **({} if output is None else {"outputSchema": orjson.Fragment(output)}),
             "annotations": {
@@ -56,19 +63,19 @@ def define_tool(
 
 
 def fit_tool(
-    name: str, operation: Operation, schema: InputSchema, components: Components, *, output: bytes | None
+    words: ToolWords, operation: Operation, schema: InputSchema, components: Components, *, output: bytes | None
 ) -> "FittedTool":
     """Define a tool within the budget of lists: first without its output schema, then with a shortened input schema."""
-    whole = define_tool(name, operation, schema.text, output=output)
+    whole = define_tool(words, operation, schema.text, output=output)
     if len(whole) <= TOOL_BYTES:
         return FittedTool(definition=whole, whole_bytes=len(whole))
-    plain = define_tool(name, operation, schema.text)
+    plain = define_tool(words, operation, schema.text)
     if len(plain) <= TOOL_BYTES:
         return FittedTool(definition=plain, whole_bytes=len(whole))
-    frame = len(define_tool(name, operation, b"{}", full=schema.text))
+    frame = len(define_tool(words, operation, b"{}", full=schema.text))
     listed, tight = (
         define_tool(
-            name,
+            words,
             operation,
             shorten_input(schema.arguments, schema.needed, components, room=size - frame),
             full=schema.text,
@@ -118,21 +125,5 @@ def safety_of(operation: Operation) -> Safety:
 def list_tags(operation: Operation) -> tuple[str, ...]:
     """Return the operation's tags, which profiles use for selection: at most 50, each cut to 100 characters."""
     named = [tag for tag in list_at(operation.node, "tags") if isinstance(tag, str)]
-    cleaned = dict.fromkeys(_cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MOST_TAGS])
+    cleaned = dict.fromkeys(cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MOST_TAGS])
     return tuple(tag for tag in cleaned if tag)
-
-
-def _title(operation: Operation) -> str:
-    message = operation.hints.title or clean_text(text_at(operation.node, "summary") or "")
-    return _cut(" ".join(message.split()), _LONGEST_TITLE)
-
-
-def _description(operation: Operation) -> str:
-    summary, text = (clean_text(text_at(operation.node, key) or "") for key in ("summary", "description"))
-    message = text if text.startswith(summary) else f"{summary}\n\n{text}".strip()
-    message = operation.hints.description or message or clean_text(f"{operation.method} {operation.path}")
-    return _cut(f"Deprecated. {message}" if is_true_at(operation.node, "deprecated") else message, _LONGEST_DESCRIPTION)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from gateway.domain.json_access import Object, as_list, as_object, point
-from gateway.openapi.document.json_access import Unusable, clean_text, list_at, object_at, quote_text
+from gateway.openapi.document.json_access import Unusable, list_at, object_at, quote_text
+from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.schema.access import hidden_names, is_hidden
 from gateway.openapi.schema.all_of import open_parts
@@ -237,7 +238,7 @@ class _SchemaTranslator:
     def _keyword(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
         accepted = is_accepted(keyword, value)
         if accepted:
-            out[keyword] = clean_text(value) if isinstance(value, str) else value
+            out[keyword] = plain_text(value) if isinstance(value, str) else value
         elif accepted is False:
             self._drop(f"`{keyword}` has an invalid value; dropped")
         elif keyword in CHILD:

@@ -20,9 +20,10 @@ def described(**node: Any) -> str:
         ({"summary": "S", "description": "D"}, "S\n\nD"),
         ({"summary": "S"}, "S"),
         ({"description": "D"}, "D"),
-        ({}, "GET /x"),
+        ({}, "GET /x: op."),
         ({"summary": "List", "description": "List all."}, "List all."),
-        ({"summary": 5, "description": ["x"]}, "GET /x"),
+        ({"summary": 5, "description": ["x"]}, "GET /x: op."),
+        ({"summary": "<b>S</b>", "description": "<p>One.</p><p>Two &lt;3</p>"}, "S\n\nOne.\n\nTwo <3"),
         ({"description": "Old.", "deprecated": True}, "Deprecated. Old."),
         ({"description": "a\u200b\u202eb\x00\n\tc"}, "ab\n\tc"),
     ],
@@ -42,9 +43,10 @@ def test_a_definition_has_its_members_in_order_and_is_compact() -> None:
     made = only(operation({"summary": "List\u200b all\nthings"}))
 
     assert made.definition == orjson.dumps(orjson.loads(made.definition))
-    assert list(definition_of(made)) == ["name", "title", "description", "inputSchema", "annotations"]
-    assert definition_of(made)["title"] == "List all things"
-    assert "title" not in definition_of(only(operation({})))
+    assert list(definition_of(made)) == ["name", "description", "inputSchema", "annotations"]
+    titled = only(operation({"x-mcp": {"title": "All\u200b things"}, "description": "Lists."}))
+    assert list(definition_of(titled)) == ["name", "title", "description", "inputSchema", "annotations"]
+    assert definition_of(titled)["title"] == "All things"
 
 
 @pytest.mark.parametrize(

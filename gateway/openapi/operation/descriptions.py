@@ -1,0 +1,132 @@
+"""The words of a tool: those of the document, or a sentence made of its parts, and a line about what it returns.
+
+What no argument can choose is not described: paragraphs that only list other media types are left out.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gateway.domain.json_access import Object, as_list, as_object
+from gateway.openapi.document.json_access import NOTHING, Unusable, is_true_at, list_at, object_at, text_at
+from gateway.openapi.document.plain_text import plain_text
+from gateway.openapi.document.references import References, ref_tokens
+from gateway.openapi.operation.media_types import is_json, json_rank
+from gateway.openapi.operation.operations import Operation
+from gateway.openapi.operation.schema_assembly import Argument
+
+LONGEST_DESCRIPTION = 2_000
+
+_LONGEST_TITLE = 200
+_LONGEST_RETURNS = 200
+_MOST_NAMED = 8
+_MOST_MERGED = 20
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_MEDIA_TYPES = re.compile(
+    r"\n*[^\n]*\bmedia types?\b[^\n]*\n+((?:[ \t]*[-*][ \t]+[*_`]*[\w.+-]+/[\w.+*-]+[^\n]*(?:\n|$))+)", re.IGNORECASE
+)
+_MEDIA_TYPE = re.compile(r"[-*][ \t]+[*_`]*([\w.+-]+/[\w.+*-]+)")
+
+
+def title_of(operation: Operation, description: str) -> str:
+    """Return the title; empty if the description begins with it."""
+    title = " ".join(plain_text(operation.hints.title or text_at(operation.node, "summary") or "").split())
+    begin = " ".join(description[: 2 * _LONGEST_TITLE].removeprefix("Deprecated. ").split())
+    return "" if begin.casefold().startswith(title.casefold().rstrip(".")) else cut(title, _LONGEST_TITLE)
+
+
+def describe_tool(operation: Operation, arguments: Sequence[Argument], chosen: Sequence[str], returns: str) -> str:
+    """Return the description of a tool; `chosen` are the media types that an argument can choose.
+
+    Without words of the operation, those of its path item are used, then a sentence is made.
+    """
+    words = operation.hints.description or _words(operation.node) or _words(operation.item)
+    words = _without_media_types(words, chosen) if words else _sentence(operation, arguments)
+    words = f"Deprecated. {words}" if is_true_at(operation.node, "deprecated") else words
+    room = LONGEST_DESCRIPTION - (len(returns) + 2 if returns else 0)
+    return f"{cut(words, room)}\n\n{returns}" if returns else cut(words, room)
+
+
+def returns_line(status: str, answer: Object, references: References) -> str:
+    """Return one line about a success response; empty if the document has nothing about it."""
+    content = object_at(answer, "content")
+    if not content:
+        return "" if "content" not in answer and "description" not in answer else f"Returns: {status}, no content."
+    named = [name for name in content if is_json(name)]
+    if not named:
+        return cut(f"Returns: {status}, {', '.join(content)}.", _LONGEST_RETURNS)
+    media = as_object(content[min(named, key=json_rank)]) or NOTHING
+    shape = _shape(media.get("schema"), references, 0)
+    return cut(f"Returns: {status}, {shape}.", _LONGEST_RETURNS) if shape else ""
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the text, or its beginning with an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _words(node: Object) -> str:
+    summary, text = (plain_text(text_at(node, key) or "") for key in ("summary", "description"))
+    return text if text.startswith(summary) else f"{summary}\n\n{text}".strip()
+
+
+def _sentence(operation: Operation, arguments: Sequence[Argument]) -> str:
+    """Method and path, the operationId in words, the arguments, and the tags."""
+    parts = [plain_text(f"{operation.method} {operation.path}")]
+    words = " ".join(_WORD.findall(operation.operation_id or "")[:12]).lower()
+    if words:
+        parts[0] += f": {words}"
+    for label, names in (
+        ("Requires", [item.name for item in arguments if item.is_required]),
+        ("Takes", [item.name for item in arguments if not item.is_required]),
+        ("Tags:", [plain_text(tag) for tag in list_at(operation.node, "tags") if isinstance(tag, str)]),
+    ):
+        if names:
+            parts.append(f"{label} {_listed(names)}")
+    return ". ".join(parts) + ("." if len(parts) > 1 or words else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return f"{shown} and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else shown
+
+
+def _without_media_types(text: str, chosen: Sequence[str]) -> str:
+    """The text without lists of media types of which none can be chosen, and the sentence above each list."""
+
+    def keep(found: re.Match[str]) -> str:
+        is_chosen = not set(chosen).isdisjoint(_MEDIA_TYPE.findall(found[1]))
+        return found[0] if is_chosen else "\n"
+
+    return _MEDIA_TYPES.sub(keep, text).strip() if "edia type" in text else text
+
+
+def _shape(schema: object, references: References, depth: int) -> str:
+    """A phrase such as `a list of Issue (id, title)`; empty if nothing is known."""
+    node = as_object(schema) or NOTHING
+    ref = node.get("$ref")
+    name = (ref_tokens(ref) or [""])[-1] if isinstance(ref, str) and ref.startswith("#/") else ""
+    try:
+        target = references.follow(node, "a schema")
+    except Unusable:
+        return ""
+    if target.get("type") == "array" and depth < 1:
+        inner = _shape(target.get("items"), references, depth + 1)
+        return f"a list of {inner or 'values'}"
+    names = list(dict.fromkeys(_properties(target, references)))
+    kind = plain_text(name or text_at(target, "title") or "")[:60]
+    named = target.get("type")
+    kind = kind or (named if isinstance(named, str) else "object" if names else "")
+    return f"{kind} ({_listed(names)})" if names and kind else kind
+
+
+def _properties(target: Object, references: References) -> Iterator[str]:
+    """The names of the properties of a schema and of its merged parts."""
+    waiting, seen = [target], 0
+    while waiting and seen < _MOST_MERGED:
+        node, seen = waiting.pop(0), seen + 1
+        yield from (plain_text(name)[:40] for name in object_at(node, "properties"))
+        for part in as_list(node.get("allOf")) or ():
+            try:
+                waiting.append(references.follow(part, "a schema"))
+            except Unusable:
+                continue
