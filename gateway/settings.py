@@ -100,6 +100,11 @@ class Settings(BaseSettings):
         description="Private `host:port` upstreams and `unix:/path` that every tenant may reach, comma-separated; "
         "for one tenant: `gateway tenant egress`.",
     )
+    reference_hosts: _Names = Field(
+        (),
+        description="Hosts from which an import by URL also fetches the files that its document refers to by relative "
+        "paths, comma-separated; none by default.",
+    )
     audit_heads: _Names = Field(
         (),
         description="Further stores of audit heads: absolute paths of files, which are appended to, and https URLs; "
@@ -156,6 +161,7 @@ class Settings(BaseSettings):
         "allowed_origins",
         "audit_heads",
         "ceilings",
+        "reference_hosts",
         "egress_allow",
         "secret_keys",
         "secret_variables",

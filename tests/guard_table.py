@@ -658,6 +658,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/behaviour/admin/test_lists.py": {
         "cursor-of-its-search": (NEVER, "test_a_list_is_searched_and_ordered_in_complete_parts"),
     },
+    "tests/behaviour/openapi/test_documents_of_files.py": {
+        "reference-host": (NEVER, "test_files_beside_a_document_are_fetched_from_allowed_hosts_only"),
+    },
     "tests/behaviour/openapi/test_shortened_tools.py": {
         "validated-in-full": (ALWAYS, "test_calls_are_validated_against_what_is_not_listed"),
         "pinned-argument-validated": (

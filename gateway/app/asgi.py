@@ -62,6 +62,7 @@ def build_catalog(
         tenant_policy=read_decisions(settings.tenant_policy),
         secret_stores=infrastructure.secret_stores,
         live_commands=settings.live_commands,
+        reference_hosts=frozenset(host.lower() for host in settings.reference_hosts),
         retention_min_days=settings.audit_retention_min_days,
         audit=infrastructure.audit.write,
         public_url=settings.public_url,

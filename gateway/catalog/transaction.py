@@ -75,6 +75,8 @@ class CatalogContext:
     """True if the operator may declare live sources of the kind `command`."""
     secret_stores: SecretStores = field(default_factory=SecretStores)
     """Outside stores to which credentials may refer."""
+    reference_hosts: frozenset[str] = frozenset()
+    """Hosts from which files that an imported document refers to are fetched."""
     retention_min_days: int = 30
     """Minimum retention of audit entries in days."""
 

@@ -39,6 +39,8 @@ class DocumentForm:
     is_archive: bool = False
     entry: str | None = None
     """The name of an archive's root document if it was given."""
+    lists_missing: bool = False
+    """True if only the files that an archive refers to and lacks are wanted, and no compilation."""
 
 
 PLAIN = DocumentForm()

@@ -23,6 +23,7 @@ from gateway.openapi.worker_messages import (
     Closing,
     Crash,
     Message,
+    MissingFiles,
     Task,
     decode_task,
     send_compilation,
@@ -72,6 +73,9 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
         document = _read_value(document)
     if form.is_archive:
         bundled = bundle(unpack(_decode(document) if form.is_json_value else document), entry=form.entry)
+        if form.lists_missing:
+            yield MissingFiles(bundled.missing)
+            return
         document, warnings = bundled.document, bundled.warnings
     compilation = compile_document(document, task.options)
     if warnings:

@@ -88,6 +88,12 @@ class ChangesMessage(msgspec.Struct, frozen=True, tag=True):
     changes: ImportChanges
 
 
+class MissingFiles(msgspec.Struct, frozen=True, tag=True):
+    """The files that an archive refers to and does not have."""
+
+    paths: tuple[str, ...]
+
+
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A refusal of the document, with the message for the caller."""
 
@@ -109,7 +115,16 @@ class Closing(msgspec.Struct, frozen=True, tag=True):
 
 
 Message: TypeAlias = (
-    Opening | Operations | OperationReports | OutlinePart | Outlining | ChangesMessage | Refusal | Crash | Closing
+    Opening
+    | Operations
+    | OperationReports
+    | OutlinePart
+    | Outlining
+    | ChangesMessage
+    | MissingFiles
+    | Refusal
+    | Crash
+    | Closing
 )
 
 decode_message: Callable[[bytes], Message] = msgspec.msgpack.Decoder[Message](Message).decode
@@ -168,6 +183,7 @@ class WorkerAnswer:
         self.peak_bytes = 0
         self.crash: str | None = None
         self.refusal: BadInput | None = None
+        self.missing: tuple[str, ...] = ()
         self._opening: Opening | None = None
         self._operations: list[CompiledOperation] = []
         self._fates: list[OperationReport] = []
@@ -184,12 +200,12 @@ class WorkerAnswer:
                 self._operations += message.items
             case OperationReports():
                 self._fates += message.items
-            case OutlinePart():
-                self._parts.append(message.content)
-            case Outlining():
-                self._outline.append(message.content)
+            case OutlinePart() | Outlining():
+                (self._parts if isinstance(message, OutlinePart) else self._outline).append(message.content)
             case ChangesMessage():
                 self._changes = message.changes
+            case MissingFiles():
+                self.missing = message.paths
             case Refusal():
                 kind = _KINDS.get(message.code, InvalidDocument)
                 self.refusal = kind(message.message, faults=message.faults)

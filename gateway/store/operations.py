@@ -122,6 +122,13 @@ async def input_schema(tenant: TenantId, db: Db, operation: OperationId) -> byte
     return found
 
 
+async def input_schemas(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, bytes]:
+    """The full input schemas of a source's operations that have one, by identity."""
+    wanted = select(operations.c.identity, operations.c.input_schema).where(_is_of(tenant))
+    rows = await db.execute(wanted.where(operations.c.source_id == source, operations.c.input_schema.is_not(None)))
+    return {str(identity): bytes(schema) for identity, schema in rows}
+
+
 async def has_shortened(tenant: TenantId, db: Db) -> bool:
     """True if a tool of a source that is not query-only lists a shortened input schema."""
     wanted = select(operations.c.id).select_from(operations.join(sources, _of_source()))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import anyio.to_thread
 
+from gateway.catalog.sources.document_files import add_files
 from gateway.catalog.sources.drafts import Content, SourceDraft
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
@@ -27,7 +28,7 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
     """
     if draft.url is not None:
         fetched = await fetch_document(catalog.upstream, draft.url, limit=MAX_DOCUMENT_BYTES, tenant=tenant)
-        return Content(document=fetched, url=draft.url)
+        return await add_files(tenant, catalog, Content(document=fetched, url=draft.url), limit=MAX_DOCUMENT_BYTES)
     raw = await anyio.to_thread.run_sync(_encode, draft.document)
     if len(raw) > MAX_DOCUMENT_BYTES:
         raise DocumentTooLarge(f"the document has {len(raw)} bytes (limit {MAX_DOCUMENT_BYTES})")

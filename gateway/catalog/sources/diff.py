@@ -24,14 +24,15 @@ async def read_version(tenant: TenantId, db: Db, source: Source) -> ComparedVers
     """The active version of a source, as a worker compares it: with the names that the document gives."""
     report = await versions.report(tenant, db, source.id, source.active_version)
     outline = await versions.outline(tenant, db, source.id, source.active_version)
+    schemas = await operations.input_schemas(tenant, db, source.id)
     return ComparedVersion(
-        tools=tuple(map(_compared, await operations.of_source(tenant, db, source.id))),
+        tools=tuple(_compared(one, schemas) for one in await operations.of_source(tenant, db, source.id)),
         outline=outline or b"",
         findings=decode_report(report).findings if report else (),
     )
 
 
-def _compared(loaded: LoadedOperation) -> ComparedTool:
+def _compared(loaded: LoadedOperation, schemas: Mapping[str, bytes]) -> ComparedTool:
     tool, override = loaded.tool, loaded.override
     is_renamed = override is not None and override.changes.name is not None
     return ComparedTool(
@@ -42,6 +43,7 @@ def _compared(loaded: LoadedOperation) -> ComparedTool:
         plan=tool.plan,
         safety=tool.safety,
         tags=tool.tags,
+        input_schema=schemas.get(tool.identity),
     )
 
 

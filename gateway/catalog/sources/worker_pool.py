@@ -98,12 +98,28 @@ class WorkerPool:
             LimitExceeded: no worker is free in time for this tenant, or too many documents wait.
             Unavailable: the process did not start.
         """
+        answer = await self._ask(self._task(options, form, before), content, tenant=tenant)
+        compilation = answer.compilation()
+        if compilation is None:
+            raise InvalidDocument("The compiler returned no result for this document.")
+        return CompiledDocument(compilation=compilation, document=answer.document)
+
+    async def list_missing(self, archive: bytes, *, entry: str, tenant: TenantId) -> Sequence[str]:
+        """List the files that the documents of an archive refer to and that are not in it; raises as `compile`."""
+        form = DocumentForm(is_archive=True, entry=entry, lists_missing=True)
+        answer = await self._ask(self._task(ImportOptions(), form), archive, tenant=tenant)
+        return answer.missing
+
+    def _task(self, options: ImportOptions, form: DocumentForm, before: ComparedVersion | None = None) -> Task:
         limits = self._limits
         cpu_s = int(limits.wall_s) + _CPU_GRACE_S
-        task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form, before=before)
+        return Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form, before=before)
+
+    async def _ask(self, task: Task, content: bytes, *, tenant: TenantId | None) -> WorkerAnswer:
+        """The complete answer of a worker without a refusal; raises as `compile`."""
         async with self.places.hold(tenant or ""):
             try:
-                with anyio.fail_after(limits.wall_s):
+                with anyio.fail_after(self._limits.wall_s):
                     answer, status = await self._run(task, content)
             except TimeoutError:
                 raise self._too_slow() from None
@@ -111,10 +127,7 @@ class WorkerPool:
             raise answer.refusal
         if answer.crash is not None or not answer.is_complete:
             raise self._broken_off(answer, status)
-        compilation = answer.compilation()
-        if compilation is None:
-            raise InvalidDocument("The compiler returned no result for this document.")
-        return CompiledDocument(compilation=compilation, document=answer.document)
+        return answer
 
     async def _run(self, task: Task, content: bytes) -> tuple[WorkerAnswer, int]:
         started = time.monotonic()

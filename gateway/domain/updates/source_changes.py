@@ -167,6 +167,8 @@ class ComparedTool:
     plan: bytes
     safety: Safety
     tags: tuple[str, ...] = ()
+    input_schema: bytes | None = None
+    """The full input schema, if the definition has a shortened one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ _LONGEST_CHAIN = 32
 _LONGEST_NAME = 80
 _MOST_WARNINGS = 100
 _MOST_CANDIDATES = 20
+_MOST_MISSING = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class Bundle:
 
     document: bytes
     warnings: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    """Paths of files that references name and that are not there; at most 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,7 @@ class _Bundler:
         self._open: set[BundleLocation] = set()
         self._nodes = 0
         self._warnings: dict[str, None] = {}
+        self._missing: dict[str, None] = {}
 
     def run(self) -> Bundle:
         """Bundle every value that references reach from the root file."""
@@ -185,7 +189,8 @@ class _Bundler:
             made = self._walk(self._value(location), location.file, kind, 0)
             self._open_section(document, kind)[name] = made
         text = orjson.dumps(document)
-        return Bundle(document=text, warnings=tuple(self._warnings)[:_MOST_WARNINGS])
+        missing = tuple(self._missing)[:_MOST_MISSING]
+        return Bundle(document=text, warnings=tuple(self._warnings)[:_MOST_WARNINGS], missing=missing)
 
     def _adopt(self) -> None:
         """Reserves the name of each root component that is only a reference to another file, for the value there."""
@@ -305,6 +310,7 @@ class _Bundler:
         if path:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(path)))
         if target not in self._files.raw:
+            self._missing[target] = None
             self._warn(file, ref, "is not in the archive")
             return None
         if fragment and not fragment.startswith("/"):

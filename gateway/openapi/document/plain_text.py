@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 
 from gateway.openapi.document.json_access import clean_text
 
-LONGEST_HTML = 50_000
-"""Characters of a text that are read as HTML; what follows is left out."""
+LONGEST_HTML = 20_000
+"""Characters of a text that are read as HTML; what follows is left out, for tags without an end cost its square."""
 
 _TAGS = (
     "p|br|hr|a|b|i|u|s|em|strong|code|pre|kbd|samp|var|tt|ul|ol|li|dl|dt|dd|div|span|table|thead|tbody|tr|td|th|caption"
@@ -75,10 +75,10 @@ class _TextCollector(HTMLParser):
                     break
         self._break(tag, ends=True)
 
-    def collect(self, text: str) -> None:
+    def collect(self, data: str) -> None:
         """Add a text, unless it is hidden."""
         if not self._silent:
-            self.parts.append(text)
+            self.parts.append(data)
 
     handle_data = collect
 

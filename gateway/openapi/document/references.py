@@ -7,6 +7,7 @@ from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.openapi.document.json_access import Unusable, list_at, quote_text
 
 _LONGEST_CHAIN = 32
+_REMEDY = "upload the files together as an archive, or have the operator allow its host (`GATEWAY_REFERENCE_HOSTS`)"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
@@ -55,9 +56,7 @@ class References:
 
     def _find(self, ref: str) -> object:
         if not ref.startswith("#"):  # guard: external-references
-            raise ExternalReference(
-                f"{quote_text(ref)} is outside the document, and external references are not fetched"
-            )
+            raise ExternalReference(f"{quote_text(ref)} is outside the document; {_REMEDY}")
         if ref != "#" and not ref.startswith("#/"):
             raise Unusable(f"{quote_text(ref)} refers to an anchor, which is not supported")
         node: object = self._root

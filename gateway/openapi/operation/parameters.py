@@ -124,7 +124,7 @@ class Parameters:
         try:
             name, location = _identify(node)
             if location is Location.HEADER and is_credential_header(name):
-                raise _Credential(name, is_required=is_true_at(node, "required"))
+                raise _Credential(name, is_required=is_true_at(node, "required") and not self._is_ignored(name))
             if location is Location.HEADER and name.lower() in DESCRIBED:
                 return None
             _check_name(name, location)
@@ -135,6 +135,10 @@ class Parameters:
             if is_true_at(node, "required") or node.get("in") == Location.PATH:
                 raise
             raise _LeftOut(f"{unusable.reason}; the tool has no argument for it") from unusable
+
+    def _is_ignored(self, name: str) -> bool:
+        """True for a header whose parameter OpenAPI 3 requires to be ignored, so a call does not wait for it."""
+        return self._dialect >= (3, 0) and name.lower() in DESCRIBED
 
     def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
         is_required = location is Location.PATH or is_true_at(node, "required")

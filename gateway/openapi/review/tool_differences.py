@@ -25,7 +25,7 @@ _RESULTS: Mapping[DifferenceKind, Impact] = {
 """Impact of differences of results, which agents receive: there, a wider schema breaks what they expect."""
 
 _decode_plan = msgspec.json.Decoder(RequestPlan).decode
-_COMPARED = frozenset(("name", "inputSchema", "outputSchema", "annotations"))
+_COMPARED = frozenset(("name", "inputSchema", "outputSchema", "annotations", "_meta"))
 
 
 def compare_tool(old: ComparedTool, new: CompiledOperation) -> Iterator[Difference]:
@@ -71,7 +71,7 @@ def _compare(
     yield from compare_requests(plan, new.plan)
     if old.tags != new.tags:
         yield make_difference(DifferenceKind.SELECTION, Impact.BREAKING, "/tags", list(old.tags), list(new.tags))
-    yield from compare_schemas(_object(before, "inputSchema"), _object(after, "inputSchema"), "/inputSchema")
+    yield from compare_schemas(_input(before, old.input_schema), _input(after, new.input_schema), "/inputSchema")
     yield from _results(before.get("outputSchema"), after.get("outputSchema"))
     for key in dict.fromkeys((*before, *after)):
         if key not in _COMPARED and before.get(key) != after.get(key):
@@ -87,6 +87,11 @@ def _results(old: object, new: object) -> Iterator[Difference]:
     for one in compare_schemas(before, after, "/outputSchema"):
         impact = _RESULTS.get(one.kind)
         yield one if impact is None else replace(one, kind=DifferenceKind.RESULT, impact=impact)
+
+
+def _input(definition: Mapping[str, object], full: bytes | None) -> Mapping[str, object]:
+    """The input schema that calls are validated against: the full one of a tool that lists a shortened one."""
+    return _object(definition, "inputSchema") if full is None else _read(full)
 
 
 def _object(definition: Mapping[str, object], key: str) -> Mapping[str, object]:

@@ -372,7 +372,7 @@ async def test_overrides_are_listed_page_by_page_and_removed(desk: Desk) -> None
     assert (await admin.delete(gone, headers={"if-match": shown.headers["etag"]})).status_code == 204
     assert (await admin.get(gone)).status_code == (await admin.delete(gone)).status_code == 404
     assert (await admin.delete(f"{OVERRIDES}/{both[1]['id']}")).status_code == 204
-    assert (await desk.tools())["list_pets"]["title"] == "List all pets"
+    assert (await desk.tools())["list_pets"].get("title") is None
     assert (await admin.delete(f"{TOOLS}/list_pets/override")).status_code == 404
     (await admin.delete(f"/tenants/{SLUG}/sources/api")).raise_for_status()
     await _import(desk)

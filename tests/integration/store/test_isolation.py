@@ -288,6 +288,7 @@ _CALLS: Mapping[str, _Call] = {
     "operations.load": lambda t, db, v: operations.load(t, db),
     "operations.find": lambda t, db, v: operations.find(t, db, [v.source.name], [f"{_VICTIM}_tool"]),
     "operations.input_schema": lambda t, db, v: operations.input_schema(t, db, v.operation),
+    "operations.input_schemas": lambda t, db, v: operations.input_schemas(t, db, v.source.id),
     "operations.has_shortened": lambda t, db, v: operations.has_shortened(t, db),
     "operations.owner": lambda t, db, v: operations.owner(t, db, f"{_VICTIM}_tool"),
     "operations.count": lambda t, db, v: operations.count(t, db),

@@ -233,7 +233,7 @@ def test_a_path_item_may_stand_elsewhere() -> None:
     raw["paths"] = {"/a": {"$ref": "#/x-items/shared"}, "/b": {"$ref": "b.yaml"}}
     result = compile_it(raw)
 
-    assert [definition_of(made)["title"] for made in result.operations] == ["Shared"]
+    assert [definition_of(made)["description"] for made in result.operations] == ["Shared"]
     assert "b.yaml" in result.report.warnings[0]
 
 

@@ -83,7 +83,7 @@ CASES: list[tuple[Callable[[Document], object], list[str], list[str]]] = [
         ["breaking"],
     ),
     (lambda d: listing(d).update(description="Other."), ["text /description"], ["text"]),
-    (lambda d: listing(d).update(summary="Other"), ["text /description", "text /title"], ["text"]),
+    (lambda d: listing(d).update(summary="Other"), ["text /description"], ["text"]),
     (lambda d: listing(d).update(tags=["cats"]), ["selection /tags"], ["breaking"]),
     (lambda d: listing(d).update({"x-mcp": {"safety": "dangerous"}}), ["safety /safety"], ["breaking"]),
     (lambda d: listing(d).update(security=[]), ["credentials /request/security"], ["breaking"]),
@@ -179,6 +179,9 @@ def test_operations_are_matched_by_method_and_path_not_by_name() -> None:
     """Ours: two operations that exchange their operationIds keep tools, names and requests (OAS-6)."""
     old, new = pet_document(), pet_document()
     read, gone = new["paths"]["/pets/{id}"]["get"], new["paths"]["/pets/{id}"]["delete"]
+    for document in (old, new):
+        for method, node in document["paths"]["/pets/{id}"].items():
+            node["summary"] = f"The {method} of a pet"
     read["operationId"], gone["operationId"] = gone["operationId"], read["operationId"]
 
     changes = changes_between(old, new)

@@ -193,6 +193,6 @@ def test_an_accept_value_that_is_no_header_is_refused_at_once(accept: str) -> No
 
 def test_method_and_idempotence_are_the_plans() -> None:
     """Ours: the request says whether it may be sent again."""
-    request = RequestBuilder(RequestPlan(method="query", origin=ORIGIN, path="/x", idempotent=True)).build({})
+    request = RequestBuilder(RequestPlan(method="Query", origin=ORIGIN, path="/x", idempotent=True)).build({})
 
-    assert (request.method, request.idempotent) == ("QUERY", True)
+    assert (request.method, request.idempotent) == ("Query", True)

@@ -1,0 +1,89 @@
+"""The files that a document from a URL refers to, fetched from the same origin if the operator allows its host.
+
+A child process finds the references; the gateway fetches the files they name, until none is missing. References to
+other origins are never fetched. Files that are not there stay references, which the report names.
+"""
+
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+
+import anyio
+import anyio.to_thread
+from yarl import URL
+
+from gateway.catalog.sources.drafts import Content
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.identifiers import TenantId
+from gateway.errors import FetchFailed
+from gateway.openapi.options import DocumentForm
+from gateway.upstream.document_fetch import fetch_document
+
+MOST_FILES = 100
+_MOST_ROUNDS = 20
+_MOST_SECONDS = 60.0
+_PARENT = ".."
+
+
+async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content, *, limit: int) -> Content:
+    """Return the document with the files that it refers to, as an archive; the document alone if it refers to none.
+
+    Raises:
+        FetchFailed: the files could not be fetched within 60 s.
+        DocumentTooLarge: the files together exceed `limit` bytes.
+        EgressDenied, UpstreamError: as for the document.
+        InvalidDocument, LimitExceeded, Unavailable: as for a compilation.
+    """
+    url = URL(content.url or "")
+    if url.host is None or url.host.lower() not in catalog.reference_hosts:  # guard: reference-host
+        return content
+    entry = url.path.strip("/")
+    files = {entry: content.document}
+    try:
+        with anyio.fail_after(_MOST_SECONDS):
+            await _fetch_missing(tenant, catalog, url, files, limit=limit)
+    except TimeoutError:
+        raise FetchFailed(f"The files of the document took more than {_MOST_SECONDS:g} seconds.") from None
+    if len(files) == 1:
+        return content
+    archive = await anyio.to_thread.run_sync(_pack, files)
+    return replace(content, document=archive, form=DocumentForm(is_archive=True, entry=entry))
+
+
+async def _fetch_missing(
+    tenant: TenantId, catalog: CatalogContext, url: URL, files: dict[str, bytes], *, limit: int
+) -> None:
+    entry = next(iter(files))
+    tried = set(files)
+    for _ in range(_MOST_ROUNDS):
+        archive = await anyio.to_thread.run_sync(_pack, files)
+        missing = await catalog.workers.list_missing(archive, entry=entry, tenant=tenant)
+        wanted = [path for path in missing if path not in tried and _is_inside(path)]
+        if not wanted or len(tried) >= MOST_FILES:
+            return
+        for path in wanted[: MOST_FILES - len(tried)]:
+            tried.add(path)
+            room = limit - sum(map(len, files.values()))
+            try:
+                files[path] = await fetch_document(catalog.upstream, str(_beside(url, path)), limit=room, tenant=tenant)
+            except FetchFailed:
+                continue  # the reference stays, and the report names it
+
+
+def _is_inside(path: str) -> bool:
+    """True if the path does not lead out of the host, and has no control characters."""
+    return path.isprintable() and not path.startswith((_PARENT, "/"))
+
+
+def _beside(url: URL, path: str) -> URL:
+    """The URL of a path at the origin of the document; `with_path` encodes it, so it cannot be another URL."""
+    return url.origin().with_path(f"/{path}")
+
+
+def _pack(files: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path, raw in files.items():
+            archive.writestr(zipfile.ZipInfo(path), raw)
+    return packed.getvalue()
