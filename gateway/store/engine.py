@@ -20,6 +20,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
+from gateway.store.database.dialect import URL
 from gateway.store.database.errors import RETRY_S, see_our_errors
 
 Db = AsyncConnection
@@ -60,12 +61,13 @@ class Store:
             return await connect_app(self._url)
 
         engine = create_async_engine(
-            "postgresql+asyncpg://",
+            URL,
             connect_args={"async_creator_fn": connect},
             pool_size=self._pool_size,
             max_overflow=0,
             pool_timeout=self._patience_s,
             pool_pre_ping=True,
+            pool_use_lifo=True,
             hide_parameters=True,
         )
         see_our_errors(engine)
