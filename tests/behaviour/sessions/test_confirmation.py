@@ -60,9 +60,11 @@ async def test_the_user_is_asked_and_only_a_yes_is_one(
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_client_that_cannot_ask_its_user_is_refused(talk: Talk, mode: Mode) -> None:
-    """Ours: where nobody can be asked, nothing is done (SAF-2)."""
+    """Ours: the call waits for the approval of another person instead, and nothing is sent (SAF-2)."""
     async with talk.replicas.client(talk.slug, talk.key, mode) as client:
-        result = await _ask_for_a_pet(client)
+        with talk.replicas.a.hurrying(), talk.replicas.b.hurrying():  # a session waits 45 s
+            result = await _ask_for_a_pet(client)
 
     assert result.is_error
+    assert (result.meta or {})["gateway/approval"]["state"] == "pending"
     assert talk.upstream.seen == []
