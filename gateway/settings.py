@@ -116,6 +116,12 @@ class Settings(BaseSettings):
     audit_retention_min_days: int = Field(
         30, ge=1, le=36_500, description="Shortest retention of audit entries that a tenant can set, in days."
     )
+    refresh_min_s: int = Field(
+        300, ge=1, le=86_400, description="Shortest time between two looks at the URL of a source, in seconds."
+    )
+    source_versions: int = Field(
+        10, ge=1, le=1000, description="Versions of a source's document that are kept, the active one included."
+    )
     audit_heads_token: SecretStr | None = Field(None, description="Bearer token for the https URLs of audit heads.")
     extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
     extra_resources: _Names = Field(

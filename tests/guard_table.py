@@ -837,6 +837,26 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "primitives-limit": (NEVER, "test_a_tenant_gets_no_more_primitives_than_it_may_have"),
         "credential-destination": (ALWAYS, "test_stored_credentials_do_not_follow_a_source_to_another_host"),
     },
+    "tests/integration/catalog/sources/test_refreshes.py": {
+        "source-shrunk": (NEVER, "test_a_large_removal_is_proposed_where_it_is_allowed"),
+        "refresh-interval-minimum": (NEVER, "test_the_schedule_has_a_minimum_and_needs_a_url"),
+        "refresh-pause-minimum": (
+            swap("max(source.refresh_interval_s or 0, catalog.refresh_min_s)", "source.refresh_interval_s or 0"),
+            "test_the_schedule_has_a_minimum_and_needs_a_url",
+        ),
+        "refresh-lease": (NEVER, "test_one_replica_takes_a_look_and_one_that_was_slow_stores_nothing"),
+        "refresh-wanted-under-lease": (NEVER, "test_reports_of_changes_make_one_look_that_is_not_too_soon"),
+        "refresh-report-pause": (value("now"), "test_reports_of_changes_make_one_look_that_is_not_too_soon"),
+        "active-version-kept": (
+            swap(" if number != source.active_version", ""),
+            "test_versions_beyond_the_limit_are_removed_but_not_what_is_used",
+        ),
+        "rule-additions-only": (NEVER, "test_the_rule_waits_where_a_name_looks_like_anothers"),
+        "source-as-seen": (NEVER, "test_what_changes_while_a_document_is_compared_is_not_overwritten"),
+        "proposal-as-reviewed": (NEVER, "test_what_changes_while_a_document_is_compared_is_not_overwritten"),
+        "proposal-of-the-active-version": (ALWAYS, "test_what_changed_since_it_was_read_is_not_activated"),
+        "proposal-reported-once": (ALWAYS, "test_alternating_documents_make_one_proposal_at_a_time"),
+    },
     "tests/integration/catalog/test_egress.py": {
         "egress-outdated-list": (ALWAYS, "test_an_outdated_list_permits_nothing_while_the_database_is_away"),
         "egress-exact-entries": (without(3, 4), "test_an_entry_that_is_not_exact_is_refused_by_its_place"),

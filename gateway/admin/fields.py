@@ -9,6 +9,11 @@ UNIQUE_NAME = Field(description="The name; unique in the tenant for objects that
 DESCRIPTION = Field(description="The description, for people.")
 INCLUDE = Field(description="Items that match any of these rules are included; an empty list includes everything.")
 EXCLUDE = Field(description="Items that match any of these rules are excluded.")
+REFRESH_POLICY = Field(
+    description="Rule for changes that are found at the URL: `manual` proposes each; `additions` activates those that"
+    " only add or widen tools and change no text."
+)
+REFRESH_INTERVAL = Field(description="Seconds between looks at the URL, varied by up to 10 %; null: no schedule.")
 CALLS_PER_SECOND = Field(description="The sustained rate of calls per second.")
 BURST = Field(description="The number of calls that may arrive at once before the rate applies.")
 CONCURRENCY = Field(description="The maximum number of concurrent calls.")

@@ -64,6 +64,8 @@ def build_catalog(
         live_commands=settings.live_commands,
         reference_hosts=frozenset(host.lower() for host in settings.reference_hosts),
         retention_min_days=settings.audit_retention_min_days,
+        refresh_min_s=settings.refresh_min_s,
+        versions_kept=settings.source_versions,
         audit=infrastructure.audit.write,
         public_url=settings.public_url,
     )

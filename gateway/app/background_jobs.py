@@ -10,11 +10,13 @@ from gateway.catalog import audit_retention, audit_sinks, idempotency
 from gateway.catalog.calls import approvals, mcp_tasks
 from gateway.catalog.identity import sign_ins
 from gateway.catalog.notifications import deliveries
+from gateway.catalog.sources import schedule, versions
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates import watches
 from gateway.jobs.audit_delivery import AuditDelivery
 from gateway.jobs.live.attachments import LiveAttachments
 from gateway.jobs.scheduler import JobScheduler, Perform
+from gateway.jobs.source_refresher import SourceRefresher
 from gateway.jobs.watch_poller import WatchPoller
 from gateway.jobs.webhook_sender import WebhookSender
 from gateway.protocol.tasks.runs import TaskRunner
@@ -47,6 +49,8 @@ def build_jobs(
         mcp_tasks.KIND: take_task,
         audit_sinks.KIND: delivery.perform,
         sign_ins.KIND: partial(sign_ins.clean_up, catalog),
+        schedule.REFRESH_KIND: SourceRefresher(catalog=catalog, metrics=metrics).perform,
+        schedule.PRUNE_KIND: partial(versions.prune_due, catalog),
         audit_retention.KIND: partial(audit_retention.cut_due, catalog),
     }
     scheduler = JobScheduler(infrastructure.store, kinds)

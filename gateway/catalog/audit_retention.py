@@ -16,10 +16,9 @@ import structlog
 
 from gateway.catalog.audit import PART, trail_keys
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, change
 from gateway.domain.audit import AuditKind, Removable, RetentionStatus
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.store import jobs, tenants
 from gateway.store.audit import anchors, cuts, entries, export_keys, places, retention, sinks
@@ -43,7 +42,7 @@ _MOST_SINKS = 100
 _MOST_COUNTED = 100_000
 _PAUSE = timedelta(hours=6)
 _ROUND_S = 20.0
-_BY = Author(caller=Operator(name="gateway"), correlation_id="")
+_BY = Author(caller=GATEWAY, correlation_id="")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -19,7 +19,7 @@ from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import PROTECTING, Limits, Policy
-from gateway.domain.tenancy.principals import Caller
+from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import AuditUnavailable, Conflict, RedisUnavailable
 from gateway.store import idempotency, tenants
 from gateway.store.audit import entries
@@ -32,6 +32,9 @@ log = structlog.get_logger(__name__)
 
 
 _PUBLISH_S = 2.0
+
+GATEWAY = Operator(name="gateway")
+"""Author of changes that the gateway makes by itself: jobs and rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,10 @@ class CatalogContext:
     """Hosts from which files that an imported document refers to are fetched."""
     retention_min_days: int = 30
     """Minimum retention of audit entries in days."""
+    refresh_min_s: int = 300
+    """Minimum of seconds between two looks at a source's URL."""
+    versions_kept: int = 10
+    """Number of versions of each source that are kept, the active one included."""
 
 
 @dataclass(slots=True, kw_only=True)

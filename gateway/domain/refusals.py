@@ -6,7 +6,8 @@ BadInput
 Conflict
 ├── RequestInProgress       the request with this Idempotency-Key is running
 ├── AnswerNotKept           the request was executed, and its response is not stored
-└── RemovalsRefused         a change that would remove tools, without permission to do so
+├── RemovalsRefused         a change that would remove tools, without permission to do so
+└── SourceShrunk            a document with less than half of the tools of its source's active version
 Forbidden
 ├── ScopeMissing            the access token is valid, but no rule of its issuer admits the person here
 └── SignInRefused           a person who has signed in at the provider may not use the tenant
@@ -48,6 +49,12 @@ class RemovalsRefused(Conflict):
     """The change of a source would remove tools, and was sent without `allow_removals`."""
 
     code = "source.removals_refused"
+
+
+class SourceShrunk(Conflict):
+    """The document has less than half of the tools of the active version, and was sent without `allow_removals`."""
+
+    code = "source.shrunk"
 
 
 class ApprovalRequired(PolicyDenied):

@@ -1,6 +1,6 @@
 """Sources of imported primitives, their selection of operations, and the report on each operation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -9,6 +9,7 @@ from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.overrides import OverrideReport
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.updates.source_changes import ImportChanges, TextFinding
+from gateway.domain.updates.source_versions import RefreshPolicy, RefreshStatus
 
 _BYTES_PER_TOKEN = 4
 
@@ -197,6 +198,10 @@ class Source:
     exclude: tuple[OperationRule, ...] = ()
     output_schemas: bool = False
     """True if its tools list output schemas; results then have to conform to the schema."""
+    refresh_policy: RefreshPolicy = RefreshPolicy.MANUAL
+    refresh_interval_s: int | None = None
+    """Seconds between looks at the URL; None: without a schedule."""
+    refresh: RefreshStatus = field(default_factory=RefreshStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

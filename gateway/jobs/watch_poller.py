@@ -22,7 +22,7 @@ from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnre
 from gateway.handlers.credentials import is_among, with_credential
 from gateway.store.jobs import Job
 from gateway.upstream.client import FullResponse, UpstreamClient
-from gateway.upstream.serialize.header_checks import is_header_value
+from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_headers, validator_of
 
 log = structlog.get_logger(__name__)
 
@@ -33,8 +33,7 @@ SLOWEST_S = 3600.0
 LARGEST = 10 * 1024 * 1024
 _JITTER = 0.1
 _MOST_DOUBLINGS = 12
-_OK, _REDIRECTS, _NOT_MODIFIED, _ERRORS = 200, 300, 304, 400
-_LONGEST_VALIDATOR = 1024
+_OK, _REDIRECTS, _ERRORS = 200, 300, 400
 _LONGEST_FAULT = 300
 
 Named = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
@@ -87,27 +86,23 @@ class WatchPoller:
 
 def make_request(watch: Watch) -> UpstreamRequest:
     """Return the request of a poll: conditional if the last complete response had an `ETag` or `Last-Modified`."""
-    headers = [("Accept", "*/*")]
-    if watch.seen.digest is not None and watch.seen.etag is not None:
-        headers.append(("If-None-Match", watch.seen.etag))
-    if watch.seen.digest is not None and watch.seen.last_modified is not None:
-        headers.append(("If-Modified-Since", watch.seen.last_modified))
-    return UpstreamRequest(method="GET", url=watch.url, headers=tuple(headers), idempotent=True)
+    headers = (("Accept", "*/*"), *condition_headers(watch.seen))
+    return UpstreamRequest(method="GET", url=watch.url, headers=headers, idempotent=True)
 
 
 def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
     """Return the result of a poll; `changed_at` is set to `now` if the body differs from the previous body."""
-    if answer.status == _NOT_MODIFIED and before.digest is not None:
+    if answer.status == NOT_MODIFIED and before.digest is not None:
         return replace(before, failures=0, fault=None, checked_at=now)
     if not _OK <= answer.status < _REDIRECTS:
-        is_redirect = _REDIRECTS <= answer.status < _ERRORS and answer.status != _NOT_MODIFIED
+        is_redirect = _REDIRECTS <= answer.status < _ERRORS and answer.status != NOT_MODIFIED
         more = "; redirects are not followed" if is_redirect else ""
         return fail(before, f"the URL responded with status {answer.status}{more}", now=now)
     digest = hashlib.sha256(answer.body).digest()
     is_other = before.digest is not None and before.digest != digest
     return Sighting(
-        etag=_validator(answer, "etag"),
-        last_modified=_validator(answer, "last-modified"),
+        etag=validator_of(answer, "etag"),
+        last_modified=validator_of(answer, "last-modified"),
         digest=digest,
         checked_at=now,
         changed_at=now if is_other else before.changed_at,
@@ -124,10 +119,3 @@ def pause(watch: Watch, seen: Sighting) -> timedelta:
     slowed = watch.interval_s * 2.0 ** min(seen.failures, _MOST_DOUBLINGS)
     bounded = min(slowed, max(SLOWEST_S, watch.interval_s))
     return timedelta(seconds=bounded * uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # only spreads the load
-
-
-def _validator(answer: FullResponse, name: str) -> str | None:
-    found = next((value for key, value in answer.headers if key.lower() == name), None)
-    if not found or len(found) > _LONGEST_VALIDATOR or not is_header_value(found):
-        return None
-    return found

@@ -26,7 +26,7 @@ from gateway.store.database.errors import RETRY_S, see_our_errors
 Db = AsyncConnection
 """One open transaction, as the functions of the store's modules receive it."""
 
-SCHEMA = "0033"
+SCHEMA = "0034"
 """The revision that this code requires; a test compares it with the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]

@@ -35,6 +35,8 @@ sources = Table(
     Column("include", JSONB, nullable=False),
     Column("exclude", JSONB, nullable=False),
     Column("output_schemas", Boolean, nullable=False),
+    Column("refresh_policy", Text, nullable=False),
+    Column("refresh_interval_s", Integer),
 )
 
 source_versions = Table(
@@ -47,6 +49,10 @@ source_versions = Table(
     Column("report", LargeBinary, nullable=False),
     Column("outline", LargeBinary),
     Column("created_at", _timestamp, nullable=False),
+    Column("digest", LargeBinary),
+    Column("tools", Integer),
+    Column("origin", Text),
+    Column("restored", Integer),
 )
 
 operations = Table(

@@ -63,6 +63,8 @@ class Metrics:
         self._add_pools()
         self.live_held, self.live_failures, self.live_forwarded = _live_metrics()
         self.webhook_attempts, self.webhook_lag = _webhook_metrics()
+        looks = "Looks at the URLs of sources by schedule or report, by outcome; `failed` changes nothing."
+        self.source_refreshes = Counter("gateway_source_refreshes_total", looks, ("outcome",))
         self.tasks_running = Callback("gateway_tasks_running", "Running tasks of clients on this replica.")
         ended = "Tasks of clients that this replica ended, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended, ("state",), kind="counter")

@@ -1,29 +1,58 @@
 """Fetch of a document by URL over the upstream client: complete and within its size limit, or an error."""
 
+from dataclasses import dataclass, field
+
 from yarl import URL
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
+from gateway.domain.updates.watches import Sighting
 from gateway.errors import DocumentTooLarge, FetchFailed, UpstreamAnswerTooLarge
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_headers, validator_of
 
 _ACCEPT = "application/json, application/yaml, */*;q=0.5"
 _OK = 200
+_UNSEEN = Sighting()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedDocument:
+    """A document with its validators; `is_modified` is False if the server kept its body back."""
+
+    body: bytes = field(repr=False, default=b"")
+    etag: str | None = None
+    last_modified: str | None = None
+    is_modified: bool = True
 
 
 async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tenant: TenantId | None = None) -> bytes:
     """Return the bytes at an http or https URL.
 
     Raises:
+        FetchFailed, DocumentTooLarge, UpstreamError, Unavailable: as for `fetch_changed`.
+    """
+    return (await fetch_changed(upstream, url, limit=limit, tenant=tenant)).body
+
+
+async def fetch_changed(
+    upstream: UpstreamClient, url: str, *, limit: int, tenant: TenantId | None = None, seen: Sighting = _UNSEEN
+) -> FetchedDocument:
+    """Return the document at an http or https URL; without its body if the server has it as it was `seen`.
+
+    Raises:
         FetchFailed: not such a URL, one with a user name, or the status is not 200; redirects are not followed.
         DocumentTooLarge: the declared length or the decompressed document exceeds `limit` bytes.
         UpstreamError, Unavailable: as for `UpstreamClient.send`.
     """
-    request = UpstreamRequest(method="GET", url=_read_url(url), headers=(("Accept", _ACCEPT),), idempotent=True)
+    headers = (("Accept", _ACCEPT), *condition_headers(seen))
+    request = UpstreamRequest(method="GET", url=_read_url(url), headers=headers, idempotent=True)
     try:
-        answer = await upstream.send(request, tenant=tenant, limit_bytes=limit)
+        answer = await upstream.send_full(request, tenant=tenant, limit_bytes=limit)
     except UpstreamAnswerTooLarge:
         raise DocumentTooLarge(f"The document has more than {limit} bytes.") from None
+    if answer.status == NOT_MODIFIED and seen.digest is not None:
+        return FetchedDocument(etag=seen.etag, last_modified=seen.last_modified, is_modified=False)
     if 300 <= answer.status < 400:
         raise FetchFailed(
             f"The document URL responded with a redirect (status {answer.status}), which is not followed; give the "
@@ -31,7 +60,11 @@ async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tena
         )
     if answer.status != _OK:
         raise FetchFailed(f"The document URL responded with status {answer.status}.")
-    return answer.body
+    return FetchedDocument(
+        body=answer.body,
+        etag=validator_of(answer, "etag"),
+        last_modified=validator_of(answer, "last-modified"),
+    )
 
 
 def _read_url(text: str) -> str:

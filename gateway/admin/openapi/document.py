@@ -14,6 +14,7 @@ from gateway.admin.openapi.examples import example_of
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.requests.models import NoBody
 from gateway.admin.responses.models import Problem
+from gateway.admin.responses.source_versions import ProposalMade
 from gateway.admin.responses.sources import ImportTried, SourceChanged
 
 Json = dict[str, object]
@@ -185,7 +186,7 @@ def _describe_answer(route: Route, status: int) -> Json:
         described["content"] = {route.media_type: {"schema": _reference(model)}}
         headers: Json = {}
         if route.has_tag and model is not ImportTried:
-            headers["ETag"] = {**_TAG, "required": model is not SourceChanged}
+            headers["ETag"] = {**_TAG, "required": model not in {SourceChanged, ProposalMade}}
         if status == HTTPStatus.CREATED:
             headers["Location"] = _LOCATION
         if headers:

@@ -6,20 +6,18 @@ The OpenAPI document is generated from them.
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.admin.fields import BURST, CALLS_PER_SECOND, CONCURRENCY, PRIMITIVES, SESSIONS, STREAMS, UNIQUE_NAME
-from gateway.admin.openapi.formats import LABEL, METHOD, NAME, PREFIX, PRINTABLE
-from gateway.domain.sources import Exposure
+from gateway.admin.openapi.formats import LABEL, NAME, PREFIX, PRINTABLE
 from gateway.domain.tenancy.keys import LONGEST_OVERLAP_S, Scope
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
-_MOST_RULES = 100
 _MOST_UPSTREAMS = 100
 
 
@@ -94,7 +92,6 @@ SecretText = Annotated[
     str, Field(min_length=1, max_length=16_384, json_schema_extra={"writeOnly": True}), AfterValidator(_check_secret)
 ]
 UserName = Annotated[str, Field(max_length=1024), AfterValidator(_check_secret)]
-SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
 Pattern = Annotated[str, Field(min_length=1, max_length=300)]
 HostPort = Annotated[str, Field(min_length=1, max_length=300)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
@@ -210,166 +207,6 @@ class SecretRotate(BodyModel):
     is_optional = True
 
     dry_run: Annotated[bool, Field(description="True to show what would be re-encrypted, without a change.")] = False
-
-
-class SecretObject(BodyModel):
-    """A credential of one value: an API key or a bearer token."""
-
-    value: Annotated[SecretText, Field(description="The secret.")]
-
-
-class LoginObject(BodyModel):
-    """A credential of two parts, for HTTP Basic."""
-
-    username: Annotated[UserName, Field(description="The user name, for HTTP Basic.")]
-    password: Annotated[SecretText, Field(description="The password, for HTTP Basic.")]
-
-
-class ReferenceObject(BodyModel):
-    """A stored credential of the tenant, which may name the caller."""
-
-    credential: Annotated[str, Field(pattern=NAME, description="The name of the credential.")]
-
-
-LoginPair = Annotated[
-    list[SecretText], Field(min_length=2, max_length=2, description="User name and password, for HTTP Basic.")
-]
-Credentials = Annotated[
-    dict[SchemeName, SecretText | LoginPair | SecretObject | LoginObject | ReferenceObject],
-    Field(
-        max_length=50,
-        description="Credentials by name of the document's security scheme; they are encrypted and never shown.",
-    ),
-]
-
-
-class ArchiveObject(BodyModel):
-    """A document of several files that refer to each other by relative paths, as zip, tar or tar.gz."""
-
-    base64: Annotated[
-        str | CutOut,
-        Field(min_length=1, json_schema_extra={"contentEncoding": "base64"}, description="The bytes of the archive."),
-    ]
-    entry: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            max_length=1024,
-            description="The path of the root document; default: the OpenAPI document nearest to the root of the "
-            "archive.",
-        ),
-    ] = None
-
-
-class OperationRuleSent(BodyModel):
-    """A rule for operations. Every member that is sent must match; one matching entry of a member is enough."""
-
-    operation_ids: Annotated[
-        list[Pattern],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="Shell patterns of operationIds."),
-    ]
-    methods: Annotated[
-        list[Annotated[str, Field(pattern=METHOD)]],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="HTTP methods, in any case."),
-    ]
-    paths: Annotated[
-        list[Pattern],
-        Field(
-            default_factory=list[str],
-            max_length=_MOST_RULES,
-            description="Shell patterns of paths as the document writes them; `*` also matches slashes.",
-        ),
-    ]
-    tags: Annotated[
-        list[Pattern],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="Tags, compared exactly."),
-    ]
-
-
-OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MOST_RULES)]
-
-
-class SourceOptions(BodyModel):
-    """A document and the options of its import."""
-
-    document: Annotated[
-        dict[str, object] | str | CutOut | None,
-        Field(description="The OpenAPI document: an object, or its JSON or YAML as text."),
-    ] = None
-    url: Annotated[Url | None, Field(description="The URL of the document.")] = None
-    archive: Annotated[ArchiveObject | None, Field(description="The archive with the files of the document.")] = None
-    base_url: Annotated[
-        Url | None, Field(description="The base URL of requests; it replaces the servers of the document.")
-    ] = None
-    prefix: Annotated[
-        Prefix | None, Field(description="The prefix of every tool name of the source; null means none.")
-    ] = None
-    expose: Annotated[
-        Exposure, Field(strict=False, description="Lists operations as tools, through the query tools, or both.")
-    ] = Exposure.TOOLS
-    include: Annotated[
-        OperationRules,
-        Field(
-            default_factory=list[OperationRuleSent],
-            description="Operations that match any of these rules are included; without rules, the extensions of the "
-            "document decide.",
-        ),
-    ]
-    exclude: Annotated[
-        OperationRules,
-        Field(
-            default_factory=list[OperationRuleSent],
-            description="Operations that match any of these rules are excluded.",
-        ),
-    ]
-    output_schemas: Annotated[
-        bool, Field(description="True lists output schemas; a result that does not conform is then an error.")
-    ] = False
-    credentials: Annotated[
-        Credentials | None,
-        Field(description="Secrets by name of the document's security scheme; they are encrypted and never shown."),
-    ] = None
-    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
-    allow_removals: Annotated[
-        bool,
-        Field(description="True permits an update that removes tools; otherwise it is refused (409)."),
-    ] = False
-
-
-def _origins(sent: SourceOptions) -> int:
-    return sum(origin is not None for origin in (sent.document, sent.url, sent.archive))
-
-
-class SourceReplace(SourceOptions):
-    """A new document for a source; operations that remain keep their tool names.
-
-    All options are replaced; stored credentials are kept when `credentials` is absent.
-    """
-
-    @model_validator(mode="after")
-    def _check_origin(self) -> Self:
-        if _origins(self) != 1:
-            raise ValueError("needs exactly one of document, url and archive")
-        return self
-
-
-class SourceCreate(SourceReplace):
-    """A document to import."""
-
-    name: SourceName
-
-
-class SourceUpdate(SourceOptions):
-    """Changes of a source; absent fields keep their value, and without a new document the stored one is kept.
-
-    Operations that remain keep their tool names; only a new prefix changes them.
-    """
-
-    @model_validator(mode="after")
-    def _check_origin(self) -> Self:
-        if _origins(self) > 1:
-            raise ValueError("needs at most one of document, url and archive")
-        return self
 
 
 class LimitsUpdate(BodyModel):

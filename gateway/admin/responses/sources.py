@@ -1,11 +1,12 @@
 """Response models of sources and their imports."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, RootModel
+from pydantic import AliasPath, Field, RootModel
 
-from gateway.admin.fields import EXCLUDE, INCLUDE, CreatedAt, Id, Name, UpdatedAt
+from gateway.admin.fields import EXCLUDE, INCLUDE, REFRESH_INTERVAL, REFRESH_POLICY, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.admin.responses.source_changes import ChangesShown, TextFindingShown
 from gateway.domain.sources import (
@@ -14,6 +15,12 @@ from gateway.domain.sources import (
     Source,
     Status,
 )
+from gateway.domain.updates.source_versions import RefreshPolicy
+
+
+def _seen(name: str) -> Any:
+    """A field that is an attribute of `seen`."""
+    return Field(validation_alias=AliasPath("seen", name))
 
 
 class OperationShown(CopiedModel):
@@ -128,6 +135,19 @@ class OperationRuleShown(CopiedModel):
     tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
 
 
+class RefreshShown(CopiedModel):
+    """The looks at the URL of a source, and the proposal that waits."""
+
+    checked_at: Annotated[datetime | None, _seen("checked_at"), Field(description="Time of the last look.")]
+    changed_at: Annotated[
+        datetime | None, _seen("changed_at"), Field(description="Time of the last look that found a change.")
+    ]
+    failures: Annotated[int, _seen("failures"), Field(description="The number of looks in a row that failed.")]
+    fault: Annotated[str | None, _seen("fault"), Field(description="The reason that the last look failed.")]
+    next_at: Annotated[datetime | None, Field(description="Time of the next look; null without a schedule.")]
+    proposal: Annotated[int | None, Field(description="The number of the proposal that waits; null if none does.")]
+
+
 class SourceShown(CopiedModel):
     """A source. Its credentials are shown only by the names of their security schemes."""
 
@@ -150,6 +170,12 @@ class SourceShown(CopiedModel):
         Sequence[str], Field(validation_alias="schemes", description="Security schemes with a stored credential.")
     ]
     active_version: Annotated[int, Field(description="The version of the document in use; every import increases it.")]
+    refresh_policy: Annotated[RefreshPolicy, REFRESH_POLICY]
+    refresh_interval_s: Annotated[int | None, REFRESH_INTERVAL]
+    refresh: Annotated[
+        RefreshShown,
+        Field(description="The looks at the URL, and the proposal that waits."),
+    ]
     created_at: CreatedAt
     updated_at: UpdatedAt
 

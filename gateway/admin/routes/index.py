@@ -27,7 +27,6 @@ from gateway.admin.routes import (
     policies,
     primitive_table,
     profiles,
-    sources,
     tenants,
     try_calls,
     updates,
@@ -36,6 +35,7 @@ from gateway.admin.routes import (
     webhooks,
 )
 from gateway.admin.routes.identity import issuers, keys, people, secret_keys
+from gateway.admin.routes.sources import sources, versions
 
 ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
@@ -45,6 +45,7 @@ ENDPOINTS: Sequence[Route] = (
     *people.ENDPOINTS,
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
+    *versions.ENDPOINTS,
     *live_sources.ENDPOINTS,
     *primitive_table.ENDPOINTS,
     *try_calls.ENDPOINTS,

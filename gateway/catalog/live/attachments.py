@@ -16,7 +16,7 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.live.discovery import LONGEST_NOTICE, Reading, read_discovery
 from gateway.catalog.live.live_sources import draft_of, find_live_source
 from gateway.catalog.origins import find_origin
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change, record
+from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
 from gateway.definitions.json_access import shorten
 from gateway.domain.events import CatalogMoved
 from gateway.domain.identifiers import LiveSourceId, TenantId
@@ -31,7 +31,6 @@ from gateway.domain.live_sources import (
     RememberedPrimitive,
 )
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.store import operations, primitives, tenants
 from gateway.store.calls import policies
@@ -42,7 +41,7 @@ MOST_REMEMBERED = 1_000
 """Limit on the remembered primitives of one live source; absent tools are kept before other absent primitives."""
 _ROWS_AT_ONCE = 100
 _MOST_FAULTS = 20
-_BY = Author(caller=Operator(name="gateway"), correlation_id="")
+_BY = Author(caller=GATEWAY, correlation_id="")
 
 _Key = tuple[Family, str]
 

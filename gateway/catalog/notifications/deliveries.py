@@ -17,10 +17,9 @@ from random import uniform
 import structlog
 
 from gateway.catalog.notifications.webhook_endpoints import find_endpoint, is_allowed_origin
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.principals import Operator
 from gateway.domain.updates.webhook_endpoints import TEST_KIND, DeliveryState, OutboundDelivery, OutboundWebhook
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import Conflict, LimitExceeded, NotFound, SecretUnreadable
@@ -44,8 +43,6 @@ _MOST_DOUBLINGS = 12
 _JITTER = 0.2
 _LONGEST_ERROR = 300
 _GONE = 410
-GATEWAY = Operator(name="gateway")
-"""Author of the change that disables an endpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,20 +1,23 @@
 """Obtains and compiles the document of an import, before the import stores anything."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import anyio.to_thread
 
-from gateway.catalog.sources.document_files import add_files
+from gateway.catalog.sources.document_files import add_files, may_have_files
 from gateway.catalog.sources.drafts import Content, SourceDraft
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.domain.updates.source_changes import ComparedVersion
+from gateway.domain.updates.watches import Sighting
 from gateway.errors import DocumentTooLarge
 from gateway.openapi.options import ImportOptions
-from gateway.upstream.document_fetch import fetch_document
+from gateway.upstream.document_fetch import FetchedDocument, fetch_changed
 
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 
@@ -27,12 +30,24 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
         FetchFailed, EgressDenied, UpstreamError: the URL returned no document.
     """
     if draft.url is not None:
-        fetched = await fetch_document(catalog.upstream, draft.url, limit=MAX_DOCUMENT_BYTES, tenant=tenant)
-        return await add_files(tenant, catalog, Content(document=fetched, url=draft.url), limit=MAX_DOCUMENT_BYTES)
+        return await _read_url(tenant, catalog, draft.url)
     raw = await anyio.to_thread.run_sync(_encode, draft.document)
     if len(raw) > MAX_DOCUMENT_BYTES:
         raise DocumentTooLarge(f"the document has {len(raw)} bytes (limit {MAX_DOCUMENT_BYTES})")
     return Content(document=raw, form=draft.form)
+
+
+async def read_changed(tenant: TenantId, catalog: CatalogContext, url: str, seen: Sighting) -> Content | None:
+    """The document at a URL with its files; None if the server reports that it is as it was `seen`.
+
+    A document that may have files is fetched without a condition: its own validators do not cover them.
+
+    Raises:
+        DocumentTooLarge, FetchFailed, EgressDenied, UpstreamError: as for `read_content`.
+    """
+    condition = Sighting() if may_have_files(catalog, url) else seen
+    fetched = await fetch_changed(catalog.upstream, url, limit=MAX_DOCUMENT_BYTES, tenant=tenant, seen=condition)
+    return await _complete(tenant, catalog, fetched, url) if fetched.is_modified else None
 
 
 async def compile_source(
@@ -58,7 +73,28 @@ async def compile_source(
     compiled = await catalog.workers.compile(content.document, options, form=content.form, before=before, tenant=tenant)
     if compiled.document is not None:
         content = replace(content, document=compiled.document)
+    if content.seen is None:
+        content = replace(content, digest=await digest_of(content.document))
     return content, compiled.compilation
+
+
+async def digest_of(document: bytes) -> bytes:
+    """The SHA-256 of a document, computed in a thread: 32 MiB would hold up the event loop."""
+    return (await anyio.to_thread.run_sync(hashlib.sha256, document)).digest()
+
+
+async def _read_url(tenant: TenantId, catalog: CatalogContext, url: str) -> Content:
+    fetched = await fetch_changed(catalog.upstream, url, limit=MAX_DOCUMENT_BYTES, tenant=tenant)
+    return await _complete(tenant, catalog, fetched, url)
+
+
+async def _complete(tenant: TenantId, catalog: CatalogContext, fetched: FetchedDocument, url: str) -> Content:
+    """The document with its files; the digest is that of all of them."""
+    content = Content(document=fetched.body, url=url)
+    content = await add_files(tenant, catalog, content, limit=MAX_DOCUMENT_BYTES)
+    digest, now = await digest_of(content.document), datetime.now(UTC)
+    seen = Sighting(etag=fetched.etag, last_modified=fetched.last_modified, digest=digest, checked_at=now)
+    return replace(content, seen=seen, digest=digest)
 
 
 def _encode(document: Mapping[str, object] | str | bytes | None) -> bytes:

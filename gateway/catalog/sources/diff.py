@@ -1,16 +1,25 @@
 """Comparison of an import with the active version: what the worker compares, the names in force, and removals."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+import anyio.to_thread
 
 from gateway.catalog.sources.reports import decode_report
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import LoadedOperation
-from gateway.domain.refusals import RemovalsRefused
+from gateway.domain.refusals import RemovalsRefused, SourceShrunk
 from gateway.domain.sources import Source, StoredOperation
-from gateway.domain.updates.source_changes import ComparedTool, ComparedVersion, ImportChanges, OperationChange
-from gateway.errors import Fault
+from gateway.domain.text_search.look_alikes import find_alike
+from gateway.domain.updates.source_changes import (
+    ComparedTool,
+    ComparedVersion,
+    ImportChanges,
+    OperationChange,
+    look_alike,
+)
+from gateway.errors import Fault, InvalidDocument
 from gateway.store import operations
 from gateway.store.audit import entries
 from gateway.store.engine import Db
@@ -78,6 +87,39 @@ async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) ->
     calls = await entries.count_calls(tenant, db, names, since=datetime.now(UTC) - _RECENT)
     counted = tuple(replace(removed, recent_calls=calls.get(removed.tool, 0)) for removed in changes.removed)
     return replace(changes, removed=counted)
+
+
+async def with_look_alikes(
+    tenant: TenantId, db: Db, changes: ImportChanges, before: Iterable[LoadedOperation]
+) -> ImportChanges:
+    """The changes with a finding for each new name that looks like the name of another tool of the tenant."""
+    new = {one.tool for one in (*changes.added, *changes.renamed)}
+    if not new:
+        return changes
+    own = {one.tool.name for one in before}
+    others = (await operations.names(tenant, db)).keys() - own - new
+    alike = await anyio.to_thread.run_sync(_find_alike, new, others)
+    return replace(changes, findings=(*changes.findings, *(look_alike(tool, other) for tool, other in alike)))
+
+
+def _find_alike(names: Collection[str], others: Collection[str]) -> Sequence[tuple[str, str]]:
+    """New names that look like the names of other tools; among each other, the worker compares them."""
+    return [pair for pair in find_alike(sorted(names), sorted(others)) if pair[1] in others]
+
+
+def refuse_shrinking(before: int, after: int, *, allow: bool) -> None:
+    """Refuse a document without tools, and one with less than half of the tools of the active version.
+
+    Raises:
+        InvalidDocument: no operation of the document becomes a tool.
+        SourceShrunk: there are less than half, and that is not allowed.
+    """
+    if before and not after:
+        raise InvalidDocument("No operation of the document becomes a tool; the active version has some.")
+    if 2 * after < before and not allow:  # guard: source-shrunk
+        raise SourceShrunk(
+            f"the document has {after} tools and the active version {before}; send `allow_removals` to propose it"
+        )
 
 
 def refuse_removals(removed: Sequence[OperationChange]) -> None:

@@ -35,9 +35,9 @@ async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content,
         EgressDenied, UpstreamError: as for the document.
         InvalidDocument, LimitExceeded, Unavailable: as for a compilation.
     """
-    url = URL(content.url or "")
-    if url.host is None or url.host.lower() not in catalog.reference_hosts:  # guard: reference-host
+    if not may_have_files(catalog, content.url or ""):  # guard: reference-host
         return content
+    url = URL(content.url or "")
     entry = url.path.strip("/")
     files = {entry: content.document}
     try:
@@ -49,6 +49,12 @@ async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content,
         return content
     archive = await anyio.to_thread.run_sync(_pack, files)
     return replace(content, document=archive, form=DocumentForm(is_archive=True, entry=entry))
+
+
+def may_have_files(catalog: CatalogContext, url: str) -> bool:
+    """True if the operator allows files from the host of a document's URL."""
+    host = URL(url).host
+    return host is not None and host.lower() in catalog.reference_hosts
 
 
 async def _fetch_missing(

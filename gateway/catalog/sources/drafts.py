@@ -1,7 +1,7 @@
 """Drafts of imports, and the steps of an import that need no transaction: checks, rows, clean text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -18,6 +18,9 @@ from gateway.domain.sources import (
     Status,
     StoredOperation,
 )
+from gateway.domain.updates.source_changes import ImportChanges
+from gateway.domain.updates.source_versions import RefreshPolicy, VersionOrigin
+from gateway.domain.updates.watches import Sighting
 from gateway.errors import Fault, InvalidBody
 from gateway.openapi.options import PLAIN, DocumentForm
 
@@ -39,6 +42,8 @@ class SourceDraft:
     include: tuple[OperationRule, ...] = ()
     exclude: tuple[OperationRule, ...] = ()
     output_schemas: bool = False
+    refresh_policy: RefreshPolicy = RefreshPolicy.MANUAL
+    refresh_interval_s: int | None = None
     credentials: Mapping[str, Credential] | None = None
     """None keeps the stored credentials."""
     dry_run: bool = False
@@ -48,22 +53,39 @@ class SourceDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """The bytes of a document, their form before compilation, and the URL from which they were fetched."""
+    """The bytes of a document, their form before compilation, and the URL of its source.
 
-    document: bytes = b""
+    `seen` is set if the document was fetched from the URL.
+    """
+
+    document: bytes = field(default=b"", repr=False)
     form: DocumentForm = PLAIN
     url: str | None = None
+    seen: Sighting | None = None
+    digest: bytes = field(default=b"", repr=False)
+    """The SHA-256 of the document; empty before it is compiled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedImport:
-    """A compiled import, which the transaction checks and stores."""
+    """A compiled import, which the transaction checks and stores.
+
+    `proposal` is the number of the proposal that it activates, `restored` that of the version that it restores.
+    """
 
     draft: SourceDraft
     content: Content
     compilation: Compilation
     source: SourceId
     operations: Sequence[StoredOperation]
+    origin: VersionOrigin = VersionOrigin.IMPORT
+    proposal: int | None = None
+    restored: int | None = None
+
+    @property
+    def changes(self) -> ImportChanges:
+        """The changes that the worker found, with the names that the document gives."""
+        return self.compilation.changes or ImportChanges()
 
 
 def encode_operations(source: SourceId, compilation: Compilation) -> Sequence[StoredOperation]:
@@ -106,11 +128,13 @@ def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
         include=draft.include,
         exclude=draft.exclude,
         output_schemas=draft.output_schemas,
+        refresh_policy=draft.refresh_policy,
+        refresh_interval_s=draft.refresh_interval_s,
     )
 
 
-def succeed_source(current: Source, ready: PreparedImport) -> Source:
-    """The source after an update."""
+def succeed_source(current: Source, ready: PreparedImport, number: int) -> Source:
+    """The source after the version of this number became active. Without a URL, it has no schedule."""
     draft = ready.draft
     return replace(
         current,
@@ -120,11 +144,13 @@ def succeed_source(current: Source, ready: PreparedImport) -> Source:
         expose=draft.expose,
         url=ready.content.url,
         schemes=current.schemes if draft.credentials is None else tuple(sorted(draft.credentials)),
-        active_version=current.active_version + 1,
+        active_version=number,
         updated_at=datetime.now(UTC),
         include=draft.include,
         exclude=draft.exclude,
         output_schemas=draft.output_schemas,
+        refresh_policy=draft.refresh_policy,
+        refresh_interval_s=draft.refresh_interval_s if ready.content.url is not None else None,
     )
 
 
@@ -138,6 +164,8 @@ def draft_of(source: Source) -> SourceDraft:
         include=source.include,
         exclude=source.exclude,
         output_schemas=source.output_schemas,
+        refresh_policy=source.refresh_policy,
+        refresh_interval_s=source.refresh_interval_s,
     )
 
 
@@ -164,11 +192,13 @@ def detail_of(ready: PreparedImport) -> dict[str, object]:
     """Detail of an import's audit entry. It names the host of the URL only, because a URL may contain a secret."""
     report = ready.compilation.report
     url = ready.content.url
-    return {
+    detail: dict[str, object] = {
         "operations": {status.value: report.count(status) for status in Status},
         "fetched_from": urlsplit(url).netloc if url else None,
         "credentials": None if ready.draft.credentials is None else sorted(ready.draft.credentials),
+        "digest": ready.content.digest.hex(),
     }
+    return detail if ready.restored is None else detail | {"restored": ready.restored}
 
 
 def _title(ready: PreparedImport) -> str:

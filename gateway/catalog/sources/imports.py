@@ -24,16 +24,23 @@ from gateway.catalog.sources.override_merge import known_names
 from gateway.catalog.sources.replacement import (
     OWN_ORIGIN,
     Imported,
+    Replacement,
     check_import,
+    is_other_schedule,
+    replace_schedule,
     replace_version,
+    store_looks,
     store_version,
     try_version,
 )
+from gateway.catalog.sources.schedule import check_schedule
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.sources import Exposure, Source
 from gateway.domain.updates.source_changes import ComparedVersion
+from gateway.domain.updates.source_versions import RefreshState
+from gateway.domain.updates.watches import Sighting
 from gateway.errors import NameConflict, NameTaken
 from gateway.openapi.options import ImportOptions
 from gateway.store.engine import Db
@@ -54,6 +61,7 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
         LimitExceeded: the tools exceed the tenant's limit of primitives, or no worker is free in time.
         UpstreamError, InvalidDocument, BadInput, Unavailable: as for `read_content` and `compile_source`.
     """
+    check_schedule(catalog, interval_s=draft.refresh_interval_s, url=draft.url)
     content = await read_content(tenant, catalog, draft)
     ready = await _compile(tenant, catalog, draft, content, source=new_source_id())
     if draft.dry_run:
@@ -67,6 +75,8 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
         source = compose_source(tenant, ready)
         await sources.insert(source, db)
         await store_version(tenant, catalog, ready, source, report, db=db)
+        state = RefreshState(url=source.url, seen=content.seen or Sighting(), last_number=source.active_version)
+        await store_looks(tenant, catalog, source, db, state, before=None)
     return Imported(source=source, report=report)
 
 
@@ -94,14 +104,20 @@ async def update_source(
         check_version(current, expected)
         stored = await versions.document(tenant, db, current.id, current.active_version)
     draft = revise(draft_of(current))
+    is_sent = draft.document is not None or draft.url is not None
+    if draft.refresh_interval_s != current.refresh_interval_s:
+        url = draft.url if is_sent else current.url
+        check_schedule(catalog, interval_s=draft.refresh_interval_s, url=url)
+    if is_other_schedule(current, draft):
+        return await replace_schedule(tenant, catalog, draft, current, by=by)
     content = Content(document=stored or b"", url=current.url)
-    if draft.document is not None or draft.url is not None:
+    if is_sent:
         content = await read_content(tenant, catalog, draft)
     ready = await prepare_import(tenant, catalog, draft, content, current)
     if draft.dry_run:
         return await try_version(tenant, catalog, ready, current)
     entry = CatalogChange(action="source.update", target=current.name, detail=detail_of(ready))
-    return await replace_version(tenant, catalog, ready, current, entry=entry, by=by)
+    return await replace_version(tenant, catalog, ready, Replacement(seen=current, entry=entry, by=by))
 
 
 async def prepare_import(

@@ -4,19 +4,22 @@ Under the lock on the tenant's row, names and limits are checked against the sto
 version ends here: an update, an activated proposal, a rollback.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 
 import anyio.to_thread
 
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.primitives.constraints import check_capacity, code_of
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
-from gateway.catalog.sources.diff import refuse_removals, with_names_in_force, with_recent_calls
-from gateway.catalog.sources.drafts import PreparedImport, clean_report, succeed_source
+from gateway.catalog.sources.diff import refuse_removals, with_look_alikes, with_names_in_force, with_recent_calls
+from gateway.catalog.sources.drafts import PreparedImport, SourceDraft, clean_report, draft_of, succeed_source
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.override_merge import leave_aliases, reapply, wanted_names
-from gateway.catalog.sources.reports import encode_report, judge_policy
+from gateway.catalog.sources.reports import decode_report, encode_report, judge_policy
+from gateway.catalog.sources.schedule import schedule_looks, schedule_pruning
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
@@ -25,14 +28,19 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Compilation, ImportReport, Source
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.updates.source_changes import ImportChanges
+from gateway.domain.updates.source_versions import RefreshState, VersionOrigin
+from gateway.domain.updates.watches import Sighting
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.store import credentials, operations, secrets
 from gateway.store.engine import Db
-from gateway.store.sources import sources, versions
+from gateway.store.sources import proposals, refreshes, sources, versions
 
 OWN_ORIGIN = "source:"
 _ROWS_AT_ONCE = 100
 """Rows per insert. Preparing the rows blocks the event loop, so their number is bounded."""
+
+Settle = Callable[[Db, RefreshState], Awaitable[None]]
+"""Stores the state of a source's looks at the end of a transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +50,23 @@ class Imported:
     source: Source | None
     report: ImportReport
     changes: ImportChanges | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """The circumstances of another version: the source as it was seen, the audit entry, and its author."""
+
+    seen: Source
+    entry: CatalogChange
+    by: Author
+    is_by_rule: bool = False
+    """True if only additions may become active."""
+    settle: Settle | None = None
+    """Stores the state of the looks, in place of this module."""
+
+
+class NotAdditive(Exception):
+    """The changes are more than the rule of the source activates; nothing was stored."""
 
 
 async def try_version(tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, seen: Source) -> Imported:
@@ -54,40 +79,112 @@ async def try_version(tenant: TenantId, catalog: CatalogContext, ready: Prepared
         before = await operations.of_source(tenant, db, seen.id)
         ready = await reapply(tenant, db, ready)
         report = await check_import(tenant, catalog, db, ready, own=seen)
-        return Imported(source=None, report=report, changes=await _settle_changes(tenant, db, before, ready))
+        return Imported(source=None, report=report, changes=await settle_changes(tenant, db, before, ready))
 
 
 async def replace_version(
-    tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, seen: Source, *, entry: CatalogChange, by: Author
+    tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, way: Replacement
 ) -> Imported:
-    """Make the import the active version of the source `seen`, in one change.
+    """Make the import the active version of its source, in one change. The proposal that waits ends.
 
     Raises:
-        Conflict: the source was changed since it was seen; nothing was stored.
+        Conflict: the source or the proposal was changed since it was seen; nothing was stored.
+        NotAdditive: only additions may become active, and the changes are more.
         RemovalsRefused: tools would be removed, and the draft does not allow it.
         InvalidBody: calls would go to new origins, and the draft has no credentials.
         NameTaken, LimitExceeded, ReferenceMissing: as for `check_import` and `store_version`.
     """
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await find_source(tenant, db, seen.id)
-        if current.version != seen.version:
-            raise Conflict("the source was changed at the same time; read it again")
+    async with change(tenant, catalog, way.entry, by=way.by) as db:
+        current = await find_unchanged(tenant, db, way.seen)
+        state = await _check_proposal(tenant, db, current, ready)
+        number = ready.proposal or max(current.active_version, state.last_number) + 1
+        way.entry.detail |= {"version": number, "replaces": current.active_version}
         before = await operations.of_source(tenant, db, current.id)
         tools = [one.tool for one in before]
         ready = await reapply(tenant, db, ready)
         if ready.draft.credentials is None:
             check_destinations(current, stored_origins(tools, current.id), ready.compilation)
         report = await check_import(tenant, catalog, db, ready, own=current)
-        changes = await _settle_changes(tenant, db, before, ready)
+        changes = await settle_changes(tenant, db, before, ready)
+        if way.is_by_rule and not changes.is_additive:  # guard: rule-additions-only
+            raise NotAdditive
         if not ready.draft.allow_removals:
             refuse_removals(changes.removed)
-        source = succeed_source(current, ready)
+        source = succeed_source(current, ready, number)
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
         await store_version(tenant, catalog, ready, source, report, db=db)
         await leave_aliases(tenant, db, source, before=tools, after=ready)
+        await proposals.remove(tenant, db, source.id)
+        settle = way.settle or partial(store_looks, tenant, catalog, source, before=current)
+        await settle(db, _after(state, ready, source))
+        await _prune_later(tenant, catalog, db, source)
         source = await find_source(tenant, db, source.id)
     return Imported(source=source, report=report, changes=changes)
+
+
+def is_other_schedule(current: Source, draft: SourceDraft) -> bool:
+    """True if an update changes only the schedule and the rule of the looks; such an update compiles nothing."""
+    present = draft_of(current)
+    kept = replace(draft, refresh_policy=present.refresh_policy, refresh_interval_s=present.refresh_interval_s)
+    return draft != present and kept == present
+
+
+async def replace_schedule(
+    tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, seen: Source, *, by: Author
+) -> Imported:
+    """Change the schedule and the rule of the looks at a source's URL; version and proposal stay.
+
+    Raises:
+        NotFound, Conflict: the source was removed or changed since it was seen; nothing was stored.
+    """
+    detail: dict[str, object] = {
+        "refresh_policy": draft.refresh_policy.value,
+        "refresh_interval_s": draft.refresh_interval_s,
+    }
+    entry = CatalogChange(action="source.update", target=seen.name, detail=detail)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_unchanged(tenant, db, seen)
+        source = replace(
+            current,
+            refresh_policy=draft.refresh_policy,
+            refresh_interval_s=draft.refresh_interval_s,
+            updated_at=datetime.now(UTC),
+        )
+        await sources.save(source, db)
+        state = await refreshes.get(tenant, db, source.id)
+        await store_looks(tenant, catalog, source, db, state, before=current)
+        report = await versions.report(tenant, db, source.id, source.active_version)
+        source = await find_source(tenant, db, source.id)
+    read = decode_report(report) if report is not None else ImportReport(operations=(), warnings=(), tools_list_bytes=0)
+    return Imported(source=source, report=read, changes=ImportChanges())
+
+
+async def find_unchanged(tenant: TenantId, db: Db, seen: Source) -> Source:
+    """The source as it is stored, if that is how it was seen.
+
+    Raises:
+        NotFound: the tenant has no such source any more.
+        Conflict: it was changed.
+    """
+    current = await find_source(tenant, db, seen.id)
+    if current.version != seen.version:  # guard: source-as-seen
+        raise Conflict("the source was changed at the same time; read it again")
+    return current
+
+
+async def store_looks(
+    tenant: TenantId, catalog: CatalogContext, source: Source, db: Db, state: RefreshState, *, before: Source | None
+) -> None:
+    """Store the state of a source's looks, and schedule the next one if its URL or interval is another one.
+
+    A look that runs then loses its lease: what it finds does not count.
+    """
+    schedule = None if before is None else (before.url, before.refresh_interval_s)
+    if schedule != (source.url, source.refresh_interval_s):
+        await schedule_looks(tenant, catalog, db, source)
+        state = replace(state, leased_until=None, is_wanted=False)
+    await refreshes.save(tenant, db, source.id, state)
 
 
 async def check_import(
@@ -119,17 +216,16 @@ async def store_version(
     Raises:
         ReferenceMissing: the tenant lacks a credential that the draft names.
     """
-    await versions.insert(
-        tenant,
-        db,
-        source=source.id,
-        number=source.active_version,
-        content=versions.VersionContent(
-            document=ready.content.document,
-            report=await anyio.to_thread.run_sync(encode_report, report),
-            outline=ready.compilation.outline or None,
-        ),
+    content = versions.VersionContent(
+        document=ready.content.document,
+        report=await anyio.to_thread.run_sync(encode_report, report),
+        outline=ready.compilation.outline or None,
+        digest=ready.content.digest,
+        tools=len(ready.operations),
+        origin=ready.origin,
+        restored=ready.restored,
     )
+    await versions.insert(tenant, db, source=source.id, number=source.active_version, content=content)
     for start in range(0, len(ready.operations), _ROWS_AT_ONCE):
         await operations.insert_all(tenant, db, ready.operations[start : start + _ROWS_AT_ONCE])
     if ready.draft.credentials is None:
@@ -143,13 +239,42 @@ async def store_version(
         await secrets.save(tenant, db, catalog.sealer, source=source.id, scheme=scheme, credential=credential)
 
 
-async def _settle_changes(
+async def settle_changes(
     tenant: TenantId, db: Db, before: Sequence[LoadedOperation], ready: PreparedImport
 ) -> ImportChanges:
-    """The changes that the worker found, with the names in force and the recent calls of removed tools."""
-    found = ready.compilation.changes or ImportChanges()
-    changes = await anyio.to_thread.run_sync(with_names_in_force, found, before, ready.operations)
+    """The changes with the names in force, names that look like other tools' names, and calls of removed tools."""
+    changes = await anyio.to_thread.run_sync(with_names_in_force, ready.changes, before, ready.operations)
+    changes = await with_look_alikes(tenant, db, changes, before)
     return await with_recent_calls(tenant, db, changes)
+
+
+async def _check_proposal(tenant: TenantId, db: Db, source: Source, ready: PreparedImport) -> RefreshState:
+    """Lock the state of the source's looks and return it.
+
+    Raises:
+        Conflict: the proposal that is to be activated was replaced or withdrawn.
+    """
+    state, waiting = await refreshes.get(tenant, db, source.id), await proposals.get(tenant, db, source.id)
+    is_same = waiting is not None and waiting.number == ready.proposal
+    if ready.proposal is not None and not is_same:  # guard: proposal-as-reviewed
+        raise Conflict("the proposal was replaced or withdrawn; review it again")
+    return state
+
+
+def _after(state: RefreshState, ready: PreparedImport, source: Source) -> RefreshState:
+    """The state of the looks after another version; a document that was rolled back is not proposed again."""
+    state = replace(state, last_number=source.active_version)
+    if ready.content.seen is not None:
+        return replace(state, url=source.url, seen=ready.content.seen, refused_digest=None)
+    if state.url != source.url:
+        return replace(state, url=source.url, seen=Sighting(), refused_digest=None)
+    is_rollback = ready.origin is VersionOrigin.ROLLBACK
+    return replace(state, refused_digest=state.seen.digest) if is_rollback else state
+
+
+async def _prune_later(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
+    if len(await versions.numbers(tenant, db, source.id)) > catalog.versions_kept:
+        await schedule_pruning(tenant, db, source.id)
 
 
 def _report(compilation: Compilation, policy: Policy) -> ImportReport:

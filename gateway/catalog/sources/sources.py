@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.sources.reports import decode_report
+from gateway.catalog.sources.schedule import jobs_of
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.sources import ImportReport, Source
 from gateway.errors import NotFound
-from gateway.store import operations, secrets
+from gateway.store import jobs, operations, secrets
 from gateway.store.engine import Db
 from gateway.store.sources import sources, versions
 
@@ -63,6 +64,8 @@ async def remove_source(
         await operations.remove_all(tenant, db, source.id)
         await secrets.remove_all(tenant, db, source.id)
         await sources.remove(tenant, db, source.id)
+        for job in jobs_of(source.id):
+            await jobs.remove(tenant, db, job)
 
 
 async def find_source(tenant: TenantId, db: Db, name: str) -> Source:

@@ -19,6 +19,7 @@ _PAGE = 200
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0, read=600.0)
 _NEXT = {
     "auth.unauthenticated": "give another with GATEWAY_OPERATOR_KEY or --key",
+    "source.shrunk": "give --allow-removals to permit it",
     "source.removals_refused": "give --yes (REST: allow_removals) to permit it, or check with --dry-run",
     "upstream.egress_denied": "the operator permits it with `gateway tenant egress SLUG --allow host:port`",
 }

@@ -8,6 +8,7 @@ from gateway.cli.advice import advise, explain_no_tools
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.commands.overrides import list_overrides
+from gateway.cli.commands.updates.source_versions import COMMANDS
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import name_of, read_document
@@ -20,6 +21,8 @@ from gateway.cli.input.import_options import (
     login_option,
     output_schemas_option,
     prefix_option,
+    refresh_interval_option,
+    refresh_policy_option,
 )
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, as_object, text_at
@@ -29,7 +32,7 @@ from gateway.cli.input.selections import describe_rules, selection_options
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import count_tools, join_parts, render_reasons, render_report, render_totals
 from gateway.cli.output.source_changes import count_changes, render_changes
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.output.tables import clean, render_pairs, render_table
 
 _NOUN = "sources"
 
@@ -43,6 +46,8 @@ def source() -> None:
 
 
 source.add_command(list_overrides)
+for _command in COMMANDS:
+    source.add_command(_command)
 
 
 @source.command("list")
@@ -62,7 +67,7 @@ def list_sources(context: AdminContext, wanted: ListArguments) -> None:
 def show_status(context: AdminContext, name: str | None) -> None:
     """Show the state of every source, or of NAME: the last import of documents, the attachment of live sources."""
     documents = [
-        {"name": item["name"], "kind": "document", "state": "imported", "since": item["updated_at"]}
+        {"name": item["name"], "kind": "document", "since": item["updated_at"], **_describe_looks(item)}
         for item in context.admin.pages(context.tenant_path(_NOUN))
     ]
     live = [
@@ -102,6 +107,8 @@ def show_source(context: AdminContext, name: str) -> None:
 @login_option
 @selection_options
 @output_schemas_option
+@refresh_policy_option
+@refresh_interval_option
 @dry_run_option
 @with_tenant
 def add_source(
@@ -127,6 +134,8 @@ def add_source(
 @login_option
 @selection_options
 @output_schemas_option
+@refresh_policy_option
+@refresh_interval_option
 @dry_run_option
 @removals_option
 @with_tenant
@@ -161,6 +170,8 @@ def set_source(
 @login_option
 @selection_options
 @output_schemas_option
+@refresh_policy_option
+@refresh_interval_option
 @dry_run_option
 @removals_option
 @with_tenant
@@ -211,6 +222,13 @@ def delete_source(context: AdminContext, name: str, yes: bool) -> None:
     context.show({"deleted": name}, lambda: f"deleted {name}")
 
 
+def _describe_looks(item: JsonObject) -> JsonObject:
+    """The state of a source, by the looks at its URL."""
+    looks = as_object(item["refresh"])
+    state = "proposal waits" if looks["proposal"] is not None else "failing" if looks["fault"] else "imported"
+    return {"state": state, "fault": looks["fault"], "retry_at": looks["next_at"], "proposal": looks["proposal"]}
+
+
 def _import(
     context: AdminContext, method: str, path: str, named: tuple[str, str | None], body: JsonObject
 ) -> JsonObject:
@@ -246,9 +264,14 @@ def _describe(found: JsonObject) -> str:
         "url",
         "credentials",
         "active_version",
+        "refresh_policy",
+        "refresh_interval_s",
         "updated_at",
     )
+    looked = ("checked_at", "changed_at", "next_at", "fault", "proposal")
     pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
+    looks = as_object(found.get("refresh"))
+    pairs += [(name.removesuffix("_at"), clean(text_at(looks, name))) for name in looked if text_at(looks, name)]
     return render_pairs([*pairs, *describe_rules(found, "include"), *describe_rules(found, "exclude")])
 
 

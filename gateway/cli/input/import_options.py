@@ -1,9 +1,13 @@
 """Command line options of an import. `import_request` sends the import, so `--help` needs no HTTP client."""
 
+from typing import NotRequired
+
 import click
 
+from gateway.cli.input.options import DurationType
 from gateway.cli.input.selections import SelectionOptions
 from gateway.domain.sources import Exposure
+from gateway.domain.updates.source_versions import RefreshPolicy
 
 
 class ImportArguments(SelectionOptions):
@@ -13,8 +17,18 @@ class ImportArguments(SelectionOptions):
     prefix: str | None
     expose: str | None
     output_schemas: bool | None
+    refresh_policy: NotRequired[str | None]
+    refresh_interval: NotRequired[int | None]
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
+
+
+class RefreshIntervalType(DurationType):
+    """A duration, or `never`, in seconds; 0 for `never`."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seconds; another form is a usage error."""
+        return 0 if value == "never" else super().convert(value, param, ctx)
 
 
 base_url_option = click.option("--base-url", help="The base URL of the API; it replaces the servers of the document.")
@@ -28,6 +42,16 @@ output_schemas_option = click.option(
     "--output-schemas/--no-output-schemas",
     default=None,
     help="List output schemas, which results must match; default: no.",
+)
+refresh_policy_option = click.option(
+    "--refresh-policy",
+    type=click.Choice([rule.value for rule in RefreshPolicy]),
+    help="manual: changes at the URL are proposed; additions: mere additions are activated. Default: manual.",
+)
+refresh_interval_option = click.option(
+    "--refresh-interval",
+    type=RefreshIntervalType(),
+    help="The time between looks at the URL, such as 6h; never: no schedule. Default: never.",
 )
 entry_option = click.option("--entry", metavar="PATH", help="The root document of an archive, if several are possible.")
 credential_option = click.option(

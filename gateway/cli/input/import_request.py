@@ -13,7 +13,16 @@ from gateway.cli.input.selections import selection_fields
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.tables import thousands
 
-REPLACED = ("base_url", "prefix", "expose", "include", "exclude", "output_schemas")
+REPLACED = (
+    "base_url",
+    "prefix",
+    "expose",
+    "include",
+    "exclude",
+    "output_schemas",
+    "refresh_policy",
+    "refresh_interval_s",
+)
 """The options that a PUT resets if they are not sent."""
 
 _CHUNK = 1024 * 1024
@@ -41,8 +50,11 @@ def import_fields(options: ImportArguments) -> JsonObject:
         "prefix": options["prefix"],
         "expose": options["expose"],
         "output_schemas": options["output_schemas"],
+        "refresh_policy": options.get("refresh_policy"),
     }
     wanted: JsonObject = {name: value for name, value in given.items() if value is not None}
+    if (interval := options.get("refresh_interval")) is not None:
+        wanted["refresh_interval_s"] = interval or None
     wanted |= selection_fields(options)
     credentials = parse_credentials(options["credentials"], logins=options["logins"])
     return wanted | ({"credentials": credentials} if credentials else {})

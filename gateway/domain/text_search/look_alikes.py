@@ -1,6 +1,7 @@
 """Look-alikes: words with letters of two alphabets, and names that people take for other names."""
 
 import re
+from collections.abc import Iterable, Iterator
 
 from gateway.domain.text_search.normalization import fold
 
@@ -25,6 +26,15 @@ def skeleton(name: str) -> str:
     for pair, letter in _PAIRS:
         found = found.replace(pair, letter)
     return found
+
+
+def find_alike(names: Iterable[str], known: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield each name that looks like an earlier or a known one, with that one."""
+    seen = {skeleton(name): name for name in known}
+    for name in names:
+        other = seen.setdefault(skeleton(name), name)
+        if other != name:
+            yield name, other
 
 
 def _is_mixed(word: str) -> bool:

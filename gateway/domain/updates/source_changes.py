@@ -99,6 +99,11 @@ class TextFinding:
     pattern: str = ""
 
 
+def look_alike(tool: str, other: str) -> TextFinding:
+    """The finding on a tool whose name looks like the name of another one."""
+    return TextFinding(kind=FindingKind.NAME, pointer="/name", excerpt=f"{tool} looks like {other}", tool=tool)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationChange:
     """Effect of an import on one operation.

@@ -6,7 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from gateway.domain.calls.approvals import Approval
-from gateway.domain.identifiers import DeliveryId, WebhookEndpointId
+from gateway.domain.identifiers import DeliveryId, TenantId, WebhookEndpointId
+from gateway.domain.updates.source_changes import Impact
+from gateway.domain.updates.source_versions import SourceProposal
 
 TEST_KIND = "webhook_endpoint.test"
 """Kind of the test event that an admin can send; every endpoint receives it."""
@@ -23,6 +25,7 @@ class WebhookEventKind(StrEnum):
     APPROVAL_EXPIRED = "approval.expired"
     APPROVAL_RAN = "approval.ran"
     APPROVAL_UNKNOWN = "approval.unknown"
+    SOURCE_PROPOSED = "source.proposed"
 
 
 class DeliveryState(StrEnum):
@@ -102,6 +105,28 @@ def describe_approval(approval: Approval, *, url: str) -> Mapping[str, object]:
         "decided_at": approval.decided_at,
         "outcome": approval.outcome,
         "url": url,
+    }
+
+
+def describe_proposal(proposal: SourceProposal, *, tenant: TenantId, name: str) -> Mapping[str, object]:
+    """The payload of an event about a proposal: numbers and kinds, without any text of the document."""
+    changes = proposal.changes
+    return {
+        "source": proposal.source,
+        "name": name,
+        "tenant": tenant,
+        "version": proposal.number,
+        "replaces": proposal.replaces,
+        "origin": proposal.origin,
+        "sensitive": sorted({one.kind for one in changes.sensitive}),
+        "added": len(changes.added),
+        "removed": len(changes.removed),
+        "renamed": len(changes.renamed),
+        "changed": len(changes.changed),
+        "breaking": changes.count(Impact.BREAKING),
+        "findings": len(changes.findings),
+        "created_by": _bounded(proposal.created_by),
+        "created_at": proposal.created_at,
     }
 
 

@@ -18,9 +18,9 @@ from gateway.domain.json_access import Object, point
 from gateway.domain.sources import CompiledOperation
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.text_search.invisible import is_concealing
-from gateway.domain.text_search.look_alikes import has_mixed_letters, skeleton
+from gateway.domain.text_search.look_alikes import find_alike, has_mixed_letters
 from gateway.domain.text_search.search import search_all
-from gateway.domain.updates.source_changes import FindingKind, TextFinding
+from gateway.domain.updates.source_changes import FindingKind, TextFinding, look_alike
 from gateway.openapi.document.document import Document
 from gateway.openapi.query.outline import Outline
 from gateway.openapi.review.excerpts import cut
@@ -68,7 +68,8 @@ def _find_all(
     tools = {one.identity: one.tool for one in compiled}
     if document.may_conceal and any(map(_conceals, set(_collect(document.root)))):
         yield from _find_concealed(document.root, tools)
-    yield from find_alike({one.tool: one.tool for one in compiled})
+    for tool, other in find_alike(one.tool for one in compiled):
+        yield look_alike(tool, other)
     parts = (_TextPart(one.tool, "", one.definition) for one in compiled)
     outlined = () if outline is None else _outlined(outline, tools)
     searched = _Search()
@@ -108,15 +109,6 @@ def _batches(parts: Iterable[_TextPart]) -> Iterator[Sequence[_TextPart]]:
             yield batch
             batch, size = [], 0
     yield batch
-
-
-def find_alike(names: Mapping[str, str], known: Iterable[str] = ()) -> Iterator[TextFinding]:
-    """Yield a finding for each name that looks like an earlier or a known one; `names` maps names to their tools."""
-    seen = {skeleton(name): name for name in known}
-    for name, tool in names.items():
-        other = seen.setdefault(skeleton(name), name)
-        if other != name:
-            yield TextFinding(kind=FindingKind.NAME, pointer="/name", excerpt=f"{name} looks like {other}", tool=tool)
 
 
 class _Search:

@@ -1,10 +1,10 @@
-"""A tenant's sources, and every version of each source's document."""
+"""A tenant's sources, each with the looks at its URL and the number of its proposal."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
-from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, and_, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
@@ -12,10 +12,15 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure, OperationRule, Source
+from gateway.domain.updates.source_versions import RefreshPolicy, RefreshStatus
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_page
-from gateway.store.tables import secrets, sources
+from gateway.store.sources.refreshes import LOOK_JOB, read_sighting
+from gateway.store.sources.tables import source_proposals, source_refreshes
+from gateway.store.tables import due_work, secrets, sources
+
+_LOOK = "look_"
 
 
 async def insert(source: Source, db: Db) -> None:
@@ -83,7 +88,26 @@ async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
-    return select(sources, _schemes()).where(sources.c.tenant_id == tenant)
+    looks = [column.label(f"{_LOOK}{column.name}") for column in source_refreshes.c]
+    proposal = source_proposals.c.number.label("proposal")
+    joined = (
+        sources.outerjoin(source_refreshes, _is_of(source_refreshes))
+        .outerjoin(source_proposals, and_(_is_of(source_proposals), _is_current()))
+        .outerjoin(
+            due_work, and_(due_work.c.tenant_id == sources.c.tenant_id, due_work.c.id == LOOK_JOB + sources.c.id)
+        )
+    )
+    selected = select(sources, _schemes(), proposal, due_work.c.due_at, *looks)
+    return selected.select_from(joined).where(sources.c.tenant_id == tenant)
+
+
+def _is_of(table: Table) -> ColumnElement[bool]:
+    return and_(table.c.tenant_id == sources.c.tenant_id, table.c.source_id == sources.c.id)
+
+
+def _is_current() -> ColumnElement[bool]:
+    """A proposal counts while the version is active with which it was compared."""
+    return source_proposals.c.replaces == sources.c.active_version
 
 
 def _schemes() -> ColumnElement[list[str]]:
@@ -106,6 +130,8 @@ def _facts(source: Source) -> dict[str, object]:
         "include": _written(source.include),
         "exclude": _written(source.exclude),
         "output_schemas": source.output_schemas,
+        "refresh_policy": source.refresh_policy.value,
+        "refresh_interval_s": source.refresh_interval_s,
     }
 
 
@@ -135,4 +161,7 @@ def _source(row: RowMapping) -> Source:
         include=_rules(row["include"]),
         exclude=_rules(row["exclude"]),
         output_schemas=row["output_schemas"],
+        refresh_policy=RefreshPolicy(row["refresh_policy"]),
+        refresh_interval_s=row["refresh_interval_s"],
+        refresh=RefreshStatus(seen=read_sighting(row, _LOOK), next_at=row["due_at"], proposal=row["proposal"]),
     )

@@ -118,8 +118,42 @@ async def _walk_sources(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("PUT", f"{sources}/pets/document", 415, content=b"{}")
     await walk.ask("PUT", f"{sources}/pets/document", 422, json={})
     await walk.ask("PUT", f"{sources}/none/document", 404, json=secured(URL))
+    await _walk_versions(walk, f"{sources}/zoo", upstream)
     await walk.ask("DELETE", f"{sources}/zoo", 204)
     await walk.ask("GET", f"{sources}/zoo/report", 404)
+
+
+async def _walk_versions(walk: Walk, source: str, upstream: RecordingUpstream) -> None:
+    await walk.ask("POST", f"{source}/refresh", 409)
+    await walk.ask("GET", f"{source}/proposal", 404)
+    more = {"document": secured(URL), "allow_removals": True}
+    await walk.ask("POST", f"{source}/proposal", 200, json={**more, "dry_run": True})
+    await walk.ask("POST", f"{source}/proposal", 200, json=more)
+    await walk.ask("POST", f"{source}/proposal", 409, json=more)
+    await walk.ask("POST", f"{source}/proposal", 422, json={"document": "{"})
+    await walk.ask("POST", f"{source}/proposal", 400, json={})
+    shown = await walk.ask("GET", f"{source}/proposal", 200)
+    await walk.ask("DELETE", f"{source}/proposal", 412, headers={"if-match": '"src_x.1.1"'})
+    await walk.ask("DELETE", f"{source}/proposal", 204)
+    await walk.ask("POST", f"{source}/versions/{shown.json()['version']}/activate", 404)
+    await walk.ask("POST", f"{source}/proposal", 200, json=more)
+    await walk.ask("POST", f"{source}/versions/3/activate", 200)
+    listed = await walk.ask("GET", f"{source}/versions?limit=1", 200)
+    await walk.ask("GET", f"{source}/versions?limit=1&cursor={listed.json()['next_cursor']}", 200)
+    await walk.ask("GET", f"{source}/versions?cursor=x", 400)
+    [active] = listed.json()["items"]
+    first = await walk.ask("GET", f"{source}/versions/1", 200)
+    await walk.ask("GET", f"{source}/versions/{'9' * 30}", 404)
+    await walk.ask("POST", f"{source}/versions/{active['version']}/activate", 409)
+    path, tag = f"{source}/versions/1/activate", {"if-match": first.headers["etag"]}
+    await walk.ask("POST", path, 200, json={"dry_run": True}, headers=tag)
+    await walk.ask("POST", path, 200, headers=tag)
+    await walk.ask("POST", path, 412, headers=tag)
+    upstream.status, upstream.body = 200, orjson.dumps(secured(URL))
+    scheduled = {"url": f"{upstream.url}/openapi.json", "refresh_interval_s": 3600}
+    await walk.ask("PATCH", source, 200, json={**scheduled, "allow_removals": True})
+    await walk.ask("PATCH", source, 400, json={"refresh_interval_s": 1})
+    await walk.ask("POST", f"{source}/refresh", 200)
 
 
 async def _walk_tools_and_policy(walk: Walk) -> None:

@@ -53,6 +53,8 @@ from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.domain.tenancy.tenants import Tenant
+from gateway.domain.updates.source_changes import ImportChanges, OperationChange
+from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState, SourceProposal
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
 from gateway.domain.updates.webhooks import SigningSecrets, Webhook
@@ -85,7 +87,8 @@ from gateway.store.identity import issuers, keys, people, sign_ins
 from gateway.store.jobs import Job
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
-from gateway.store.sources import sources, versions
+from gateway.store.sources import proposals, refreshes, sources, versions
+from gateway.store.sources.proposals import ProposedContent
 from gateway.store.updates import watches, webhooks
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
@@ -172,6 +175,23 @@ def make_source(tenant: TenantId, *, name: str = "petstore", expose: Exposure = 
         version=1,
         created_at=NOW,
         updated_at=NOW,
+    )
+
+
+def make_proposal(source: SourceId, name: str) -> SourceProposal:
+    added = OperationChange(identity="GET /new", tool=f"{name} tool")
+    return SourceProposal(
+        source=source,
+        number=2,
+        replaces=1,
+        origin=ProposalOrigin.UPLOAD,
+        digest=b"\x00digest\xff",
+        created_by=f"{name} person",
+        created_at=NOW,
+        obstacle=f"{name} obstacle",
+        changes=ImportChanges(added=(added,)),
+        tools=5,
+        warnings=(f"{name} warning",),
     )
 
 
@@ -441,6 +461,7 @@ class Stored:
     task: NewTask
     endpoint: OutboundWebhook
     delivery: OutboundDelivery
+    proposal: SourceProposal
 
 
 async def _sign_in(tenant: TenantId, db: Db, issuer: Issuer, name: str) -> tuple[Key, SignIn]:
@@ -450,6 +471,18 @@ async def _sign_in(tenant: TenantId, db: Db, issuer: Issuer, name: str) -> tuple
     made = make_sign_in(issuer, person, name)
     await sign_ins.insert(tenant, db, SEALER, made, make_provider_tokens(name))
     return person, made
+
+
+async def _store_versions(tenant: TenantId, db: Db, source: SourceId, name: str) -> SourceProposal:
+    content = versions.VersionContent(
+        document=f"{name} document".encode(), report=f"{name} report".encode(), outline=f"{name} outline".encode()
+    )
+    await versions.insert(tenant, db, source=source, number=1, content=content)
+    proposal = make_proposal(source, name)
+    proposed = ProposedContent(document=f"{name} proposed".encode(), compilation=b"\x00\xff")
+    await proposals.insert(tenant, db, proposal, proposed)
+    await refreshes.save(tenant, db, source, RefreshState(url=f"https://{name}.example", last_number=2))
+    return proposal
 
 
 async def store_everything(store: Store, slug: str) -> Stored:
@@ -473,17 +506,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await tenants.insert(tenant, db)
         await keys.insert(key, db)
         await sources.insert(source, db)
-        await versions.insert(
-            tenant.id,
-            db,
-            source=source.id,
-            number=1,
-            content=versions.VersionContent(
-                document=f"{slug} document".encode(),
-                report=f"{slug} report".encode(),
-                outline=f"{slug} outline".encode(),
-            ),
-        )
+        proposal = await _store_versions(tenant.id, db, source.id, slug)
         await operations.insert_all(tenant.id, db, [operation])
         await overrides.insert(tenant.id, db, override)
         await tool_aliases.add(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
@@ -537,6 +560,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         task=task,
         endpoint=endpoint,
         delivery=delivery,
+        proposal=proposal,
     )
 
 

@@ -25,6 +25,7 @@ from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tenancy.sign_ins import SignIn
+from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
@@ -55,7 +56,8 @@ from gateway.store.secret_keys import registry, rotation_state, sealed_values
 from gateway.store.secret_keys.sealed_values import SEALED_TABLES
 from gateway.store.secret_keys.tables import metadata as operators_metadata
 from gateway.store.secrets import TenantKey
-from gateway.store.sources import sources, versions
+from gateway.store.sources import proposals, refreshes, sources, versions
+from gateway.store.sources.proposals import ProposedContent
 from gateway.store.tables import metadata
 from gateway.store.tables import secrets as secrets_table
 from gateway.store.updates import watches, webhooks
@@ -99,6 +101,8 @@ _MODULES = (
     profiles,
     secrets,
     sources,
+    proposals,
+    refreshes,
     versions,
     tenants,
     live_sources,
@@ -341,6 +345,18 @@ _CALLS: Mapping[str, _Call] = {
     "sources.page": lambda t, db, v: sources.page(t, db, after=None, limit=100),
     "sources.save": lambda t, db, v: sources.save(replace(v.source, tenant=t, title="intruder's"), db),
     "sources.remove": lambda t, db, v: sources.remove(t, db, v.source.id),
+    "proposals.insert": lambda t, db, v: proposals.insert(
+        t, db, v.proposal, ProposedContent(document=b"", compilation=b"")
+    ),
+    "proposals.get": lambda t, db, v: proposals.get(t, db, v.source.id),
+    "proposals.content": lambda t, db, v: proposals.content(t, db, v.source.id, v.proposal.number),
+    "proposals.remove": lambda t, db, v: proposals.remove(t, db, v.source.id),
+    "refreshes.get": lambda t, db, v: refreshes.get(t, db, v.source.id),
+    "refreshes.save": lambda t, db, v: refreshes.save(t, db, v.source.id, RefreshState(url="planted")),
+    "versions.page": lambda t, db, v: versions.page(t, db, v.source, below=None, limit=100),
+    "versions.numbers": lambda t, db, v: versions.numbers(t, db, v.source.id),
+    "versions.remove": lambda t, db, v: versions.remove(t, db, v.source.id, [1]),
+    "versions.digest": lambda t, db, v: versions.digest(t, db, v.source.id, 1),
     "versions.insert": lambda t, db, v: versions.insert(
         t, db, source=v.source.id, number=2, content=versions.VersionContent(document=b"", report=b"")
     ),

@@ -12,12 +12,10 @@ from gateway.admin.requests.models import (
     NoBody,
     NoQuery,
     PageQuery,
-    SourceCreate,
-    SourceReplace,
-    SourceUpdate,
     TenantCreate,
 )
 from gateway.admin.requests.policies import PolicyUpdate
+from gateway.admin.requests.sources import SourceCreate, SourceReplace, SourceUpdate
 from gateway.admin.validation import read_body, read_query
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody
 

@@ -71,7 +71,10 @@ def test_every_noun_has_its_verbs() -> None:
         "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
         "issuer": ["create", "delete", "list", "show", "update"],
         "person": ["allow", "deny", "list", "show"],
-        "source": ["add", "delete", "list", "overrides", "report", "set", "show", "status", "update"],
+        "source": [
+            *("activate", "add", "delete", "diff", "list", "overrides", "propose", "refresh", "refuse", "report"),
+            *("review", "rollback", "set", "show", "status", "update", "versions"),
+        ],
         "live-source": [
             "accept",
             "create",

@@ -1,11 +1,8 @@
 """Endpoints of sources and their reports."""
 
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-
-import anyio.to_thread
 
 from gateway.admin.crud import Noun, Options, each, endpoint
 from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, Plain
@@ -14,20 +11,14 @@ from gateway.admin.list_search import SOURCES
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.documents import DocumentQuery, DocumentSent
 from gateway.admin.requests.lists import SourceListQuery
-from gateway.admin.requests.models import (
-    Credentials,
-    LoginObject,
-    NoBody,
-    NoQuery,
+from gateway.admin.requests.models import NoBody, NoQuery
+from gateway.admin.requests.sources import (
     OperationRuleSent,
-    ReferenceObject,
-    SecretObject,
     SourceCreate,
     SourceOptions,
     SourceReplace,
     SourceUpdate,
 )
-from gateway.admin.responses.source_changes import ChangesShown
 from gateway.admin.responses.sources import (
     ImportTried,
     ReportShown,
@@ -36,12 +27,11 @@ from gateway.admin.responses.sources import (
     SourcePage,
     SourceShown,
 )
+from gateway.admin.routes.sources.documents import credentials_of, document_of, show_import
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
-from gateway.catalog.sources.replacement import Imported
-from gateway.domain.http.requests import Credential
 from gateway.domain.sources import OperationRule, Source
 from gateway.errors import BadInput, Fault
 from gateway.openapi.options import DocumentForm
@@ -103,7 +93,7 @@ async def update_source(admin: AdminDependencies, call: AdminRequest[SourceUpdat
 async def _create(admin: AdminDependencies, call: AdminRequest[SourceReplace, NoQuery], name: str) -> AdminResponse:
     draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
     imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
-    response = await _imported(imported, name)
+    response = await show_import(imported, name)
     return response if imported.source is None else _NOUN.created(call, imported.source, response)
 
 
@@ -122,12 +112,12 @@ async def _revised(
 ) -> AdminResponse:
     name = call.path["name"]
     imported = await imports.update_source(call.tenant, admin.catalog, name, revise, by=call.by, expected=call.expected)
-    return await _imported(imported, name)
+    return await show_import(imported, name)
 
 
 def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str]) -> SourceDraft:
     """Apply the values of these fields to the draft; credentials that are not sent are kept."""
-    document, form = _document_of(body)
+    document, form = document_of(body)
     return replace(
         draft,
         document=document,
@@ -139,19 +129,12 @@ def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str])
         include=_rules(body.include) if "include" in fields else draft.include,
         exclude=_rules(body.exclude) if "exclude" in fields else draft.exclude,
         output_schemas=body.output_schemas if "output_schemas" in fields else draft.output_schemas,
-        credentials=None if body.credentials is None else _credentials(body.credentials),
+        refresh_policy=body.refresh_policy if "refresh_policy" in fields else draft.refresh_policy,
+        refresh_interval_s=body.refresh_interval_s if "refresh_interval_s" in fields else draft.refresh_interval_s,
+        credentials=None if body.credentials is None else credentials_of(body.credentials),
         dry_run=body.dry_run,
         allow_removals=body.allow_removals,
     )
-
-
-def _document_of(body: SourceOptions) -> tuple[Mapping[str, object] | str | bytes | None, DocumentForm]:
-    """Return the document or archive; bytes are its JSON."""
-    if body.archive is None:
-        return body.document, DocumentForm(is_json_value=isinstance(body.document, bytes))
-    base64 = body.archive.base64
-    content = base64 if isinstance(base64, bytes) else json.dumps(base64).encode()
-    return content, DocumentForm(is_json_value=True, is_archive=True, entry=body.archive.entry)
 
 
 def _rules(sent: Sequence[OperationRuleSent]) -> tuple[OperationRule, ...]:
@@ -164,37 +147,6 @@ def _rules(sent: Sequence[OperationRuleSent]) -> tuple[OperationRule, ...]:
         )
         for rule in sent
     )
-
-
-def _credentials(sent: Credentials) -> dict[str, Credential]:
-    return {scheme: _credential(value) for scheme, value in sent.items()}
-
-
-def _credential(sent: str | list[str] | SecretObject | LoginObject | ReferenceObject) -> Credential:
-    match sent:
-        case str():
-            return Credential(value=sent)
-        case SecretObject():
-            return Credential(value=sent.value)
-        case LoginObject():
-            return Credential(username=sent.username, value=sent.password)
-        case ReferenceObject():
-            return Credential(value="", reference=sent.credential)
-        case _:
-            username, password = sent
-            return Credential(username=username, value=password)
-
-
-async def _imported(imported: Imported, name: str) -> AdminResponse:
-    content = await anyio.to_thread.run_sync(_show, imported, name)
-    return AdminResponse(content=content, tag=None if imported.source is None else tag_of(imported.source))
-
-
-def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
-    changes = None if imported.changes is None else ChangesShown.of(imported.changes)
-    if imported.source is None:
-        return ImportTried(name=name, report=ReportShown.of(imported.report), changes=changes)
-    return SourceImported.with_report(imported.source, imported.report, changes)
 
 
 ENDPOINTS = (

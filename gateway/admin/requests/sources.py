@@ -1,0 +1,218 @@
+"""Request models of sources, and of the versions of their documents."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from gateway.admin.fields import REFRESH_INTERVAL, REFRESH_POLICY
+from gateway.admin.openapi.formats import METHOD, NAME
+from gateway.admin.requests.models import BodyModel, CutOut, Pattern, Prefix, SecretText, SourceName, Url, UserName
+from gateway.domain.sources import Exposure
+from gateway.domain.updates.source_versions import RefreshPolicy
+
+_MOST_RULES = 100
+_LONGEST_INTERVAL_S = 30 * 86_400
+SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class SecretObject(BodyModel):
+    """A credential of one value: an API key or a bearer token."""
+
+    value: Annotated[SecretText, Field(description="The secret.")]
+
+
+class LoginObject(BodyModel):
+    """A credential of two parts, for HTTP Basic."""
+
+    username: Annotated[UserName, Field(description="The user name, for HTTP Basic.")]
+    password: Annotated[SecretText, Field(description="The password, for HTTP Basic.")]
+
+
+class ReferenceObject(BodyModel):
+    """A stored credential of the tenant, which may name the caller."""
+
+    credential: Annotated[str, Field(pattern=NAME, description="The name of the credential.")]
+
+
+LoginPair = Annotated[
+    list[SecretText], Field(min_length=2, max_length=2, description="User name and password, for HTTP Basic.")
+]
+Credentials = Annotated[
+    dict[SchemeName, SecretText | LoginPair | SecretObject | LoginObject | ReferenceObject],
+    Field(
+        max_length=50,
+        description="Credentials by name of the document's security scheme; they are encrypted and never shown.",
+    ),
+]
+
+
+class ArchiveObject(BodyModel):
+    """A document of several files that refer to each other by relative paths, as zip, tar or tar.gz."""
+
+    base64: Annotated[
+        str | CutOut,
+        Field(min_length=1, json_schema_extra={"contentEncoding": "base64"}, description="The bytes of the archive."),
+    ]
+    entry: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=1024,
+            description="The path of the root document; default: the OpenAPI document nearest to the root of the "
+            "archive.",
+        ),
+    ] = None
+
+
+class OperationRuleSent(BodyModel):
+    """A rule for operations. Every member that is sent must match; one matching entry of a member is enough."""
+
+    operation_ids: Annotated[
+        list[Pattern],
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="Shell patterns of operationIds."),
+    ]
+    methods: Annotated[
+        list[Annotated[str, Field(pattern=METHOD)]],
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="HTTP methods, in any case."),
+    ]
+    paths: Annotated[
+        list[Pattern],
+        Field(
+            default_factory=list[str],
+            max_length=_MOST_RULES,
+            description="Shell patterns of paths as the document writes them; `*` also matches slashes.",
+        ),
+    ]
+    tags: Annotated[
+        list[Pattern],
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="Tags, compared exactly."),
+    ]
+
+
+OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MOST_RULES)]
+
+
+class DocumentOptions(BodyModel):
+    """A document or archive, and what it may do."""
+
+    document: Annotated[
+        dict[str, object] | str | CutOut | None,
+        Field(description="The OpenAPI document: an object, or its JSON or YAML as text."),
+    ] = None
+    archive: Annotated[ArchiveObject | None, Field(description="The archive with the files of the document.")] = None
+    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+
+
+class SourceOptions(DocumentOptions):
+    """A document and the options of its import."""
+
+    url: Annotated[Url | None, Field(description="The URL of the document.")] = None
+    base_url: Annotated[
+        Url | None, Field(description="The base URL of requests; it replaces the servers of the document.")
+    ] = None
+    prefix: Annotated[
+        Prefix | None, Field(description="The prefix of every tool name of the source; null means none.")
+    ] = None
+    expose: Annotated[
+        Exposure, Field(strict=False, description="Lists operations as tools, through the query tools, or both.")
+    ] = Exposure.TOOLS
+    include: Annotated[
+        OperationRules,
+        Field(
+            default_factory=list[OperationRuleSent],
+            description="Operations that match any of these rules are included; without rules, the extensions of the "
+            "document decide.",
+        ),
+    ]
+    exclude: Annotated[
+        OperationRules,
+        Field(
+            default_factory=list[OperationRuleSent],
+            description="Operations that match any of these rules are excluded.",
+        ),
+    ]
+    output_schemas: Annotated[
+        bool, Field(description="True lists output schemas; a result that does not conform is then an error.")
+    ] = False
+    credentials: Annotated[
+        Credentials | None,
+        Field(description="Secrets by name of the document's security scheme; they are encrypted and never shown."),
+    ] = None
+    refresh_policy: Annotated[RefreshPolicy, Field(strict=False), REFRESH_POLICY] = RefreshPolicy.MANUAL
+    refresh_interval_s: Annotated[int | None, Field(ge=1, le=_LONGEST_INTERVAL_S), REFRESH_INTERVAL] = None
+    allow_removals: Annotated[
+        bool,
+        Field(description="True permits an update that removes tools; otherwise it is refused (409)."),
+    ] = False
+
+
+def _origins(sent: SourceOptions) -> int:
+    return sum(origin is not None for origin in (sent.document, sent.url, sent.archive))
+
+
+class SourceReplace(SourceOptions):
+    """A new document for a source; operations that remain keep their tool names.
+
+    All options are replaced; stored credentials are kept when `credentials` is absent.
+    """
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> Self:
+        if _origins(self) != 1:
+            raise ValueError("needs exactly one of document, url and archive")
+        return self
+
+
+class SourceCreate(SourceReplace):
+    """A document to import."""
+
+    name: SourceName
+
+
+class SourceUpdate(SourceOptions):
+    """Changes of a source; absent fields keep their value, and without a new document the stored one is kept.
+
+    Operations that remain keep their tool names; only a new prefix changes them.
+    """
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> Self:
+        if _origins(self) > 1:
+            raise ValueError("needs at most one of document, url and archive")
+        return self
+
+
+class ProposalSent(DocumentOptions):
+    """A document that a person has to activate before clients get its tools."""
+
+    allow_removals: Annotated[
+        bool, Field(description="True permits a document with less than half of the tools; else it is refused (409).")
+    ] = False
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> Self:
+        if (self.document is None) == (self.archive is None):
+            raise ValueError("needs exactly one of document and archive")
+        return self
+
+
+class SourceRefresh(BodyModel):
+    """A look at the URL of a source, now."""
+
+    is_optional = True
+
+    allow_removals: Annotated[
+        bool, Field(description="True permits a document with less than half of the tools; else it is refused (409).")
+    ] = False
+
+
+class VersionActivate(BodyModel):
+    """The activation of a proposal, or the rollback to a kept version."""
+
+    is_optional = True
+
+    credentials: Annotated[
+        Credentials | None,
+        Field(description="Secrets for new hosts, by name of the security scheme; without them, the stored ones stay."),
+    ] = None
+    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False

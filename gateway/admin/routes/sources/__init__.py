@@ -1,0 +1,1 @@
+"""Endpoints of sources and of the versions of their documents."""

@@ -1,0 +1,57 @@
+"""Documents, credentials and results of imports, as the endpoints of sources and of versions read and show them."""
+
+import json
+from collections.abc import Mapping
+
+import anyio.to_thread
+
+from gateway.admin.endpoint import AdminResponse
+from gateway.admin.requests.sources import Credentials, DocumentOptions, LoginObject, ReferenceObject, SecretObject
+from gateway.admin.responses.source_changes import ChangesShown
+from gateway.admin.responses.sources import ImportTried, ReportShown, SourceImported
+from gateway.catalog.etags import tag_of
+from gateway.catalog.sources.replacement import Imported
+from gateway.domain.http.requests import Credential
+from gateway.openapi.options import DocumentForm
+
+
+def document_of(body: DocumentOptions) -> tuple[Mapping[str, object] | str | bytes | None, DocumentForm]:
+    """Return the document or archive; bytes are its JSON."""
+    if body.archive is None:
+        return body.document, DocumentForm(is_json_value=isinstance(body.document, bytes))
+    base64 = body.archive.base64
+    content = base64 if isinstance(base64, bytes) else json.dumps(base64).encode()
+    return content, DocumentForm(is_json_value=True, is_archive=True, entry=body.archive.entry)
+
+
+def credentials_of(sent: Credentials) -> dict[str, Credential]:
+    """The sent credentials, by name of the security scheme."""
+    return {scheme: _credential(value) for scheme, value in sent.items()}
+
+
+def _credential(sent: str | list[str] | SecretObject | LoginObject | ReferenceObject) -> Credential:
+    match sent:
+        case str():
+            return Credential(value=sent)
+        case SecretObject():
+            return Credential(value=sent.value)
+        case LoginObject():
+            return Credential(username=sent.username, value=sent.password)
+        case ReferenceObject():
+            return Credential(value="", reference=sent.credential)
+        case _:
+            username, password = sent
+            return Credential(username=username, value=password)
+
+
+async def show_import(imported: Imported, name: str) -> AdminResponse:
+    """Build the response with an import, or with what a dry run found."""
+    content = await anyio.to_thread.run_sync(_show, imported, name)
+    return AdminResponse(content=content, tag=None if imported.source is None else tag_of(imported.source))
+
+
+def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
+    changes = None if imported.changes is None else ChangesShown.of(imported.changes)
+    if imported.source is None:
+        return ImportTried(name=name, report=ReportShown.of(imported.report), changes=changes)
+    return SourceImported.with_report(imported.source, imported.report, changes)

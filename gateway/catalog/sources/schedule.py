@@ -1,0 +1,78 @@
+"""Jobs of a source: the looks at its URL, and the removal of versions that are not kept."""
+
+from datetime import UTC, datetime, timedelta
+from random import uniform
+
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.sources import Source
+from gateway.errors import Fault, InvalidBody
+from gateway.store import jobs
+from gateway.store.engine import Db
+from gateway.store.jobs import Job
+from gateway.store.sources.refreshes import LOOK_JOB
+
+REFRESH_KIND = "source_refresh"
+PRUNE_KIND = "source_prune"
+SLOWEST = timedelta(hours=6)
+"""The longest back-off after looks that failed, unless the source's own interval is longer."""
+_PRUNE_JOB = "prune_"
+_JITTER = 0.1
+_MOST_DOUBLINGS = 12
+
+
+def look_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
+    """The job of the looks at a source's URL."""
+    return Job(tenant=tenant, id=f"{LOOK_JOB}{source}", kind=REFRESH_KIND, due_at=due_at)
+
+
+def jobs_of(source: SourceId) -> tuple[str, str]:
+    """The ids of all jobs of a source."""
+    return f"{LOOK_JOB}{source}", f"{_PRUNE_JOB}{source}"
+
+
+def source_of_job(job: Job) -> str:
+    """The id of the source of a job."""
+    return job.id.partition("_")[2]
+
+
+def check_schedule(catalog: CatalogContext, *, interval_s: int | None, url: str | None) -> None:
+    """Refuse an interval that the operator does not allow, or that has no URL to look at.
+
+    Raises:
+        InvalidBody: the source has no URL, or the interval is shorter than the operator's minimum.
+    """
+    if interval_s is None:
+        return
+    if url is None:
+        raise _refusal("the source has no URL to look at; import it from a URL first")
+    if interval_s < catalog.refresh_min_s:  # guard: refresh-interval-minimum
+        raise _refusal(f"must be at least {catalog.refresh_min_s} (GATEWAY_REFRESH_MIN_S), or null")
+
+
+async def schedule_looks(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
+    """Schedule the next look at a source's URL; without an interval there is none."""
+    if source.url is None or source.refresh_interval_s is None:
+        await jobs.remove(tenant, db, look_job(tenant, source.id, datetime.now(UTC)).id)
+    else:
+        due_at = datetime.now(UTC) + pause_of(catalog, source, failures=0)
+        await jobs.schedule(tenant, db, look_job(tenant, source.id, due_at))
+
+
+async def schedule_pruning(tenant: TenantId, db: Db, source: SourceId) -> None:
+    """Schedule the removal of versions that are not kept."""
+    job = Job(tenant=tenant, id=f"{_PRUNE_JOB}{source}", kind=PRUNE_KIND, due_at=datetime.now(UTC))
+    await jobs.schedule(tenant, db, job)
+
+
+def pause_of(catalog: CatalogContext, source: Source, *, failures: int) -> timedelta:
+    """The time until the next look: doubled with each look in a row that failed, then randomized."""
+    # guard: refresh-pause-minimum
+    interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.refresh_min_s))
+    slowed: timedelta = interval * 2.0 ** min(failures, _MOST_DOUBLINGS)
+    return min(slowed, max(SLOWEST, interval)) * uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  # only spreads the load
+
+
+def _refusal(reason: str) -> InvalidBody:
+    pointer = "/refresh_interval_s"
+    return InvalidBody(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])

@@ -1,0 +1,102 @@
+"""The proposals of a tenant's sources, one for each source: what a review needs, and the compiled document."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+from sqlalchemy import RowMapping, Select, delete, select
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.updates.source_changes import ImportChanges
+from gateway.domain.updates.source_versions import ProposalOrigin, SourceProposal
+from gateway.store.engine import Db
+from gateway.store.sources.tables import source_proposals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedContent:
+    """The proposed document, and its compilation in stored form."""
+
+    document: bytes = field(repr=False)
+    compilation: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Review:
+    """The part of a proposal that people read."""
+
+    changes: ImportChanges
+    tools: int
+    warnings: tuple[str, ...] = ()
+
+
+_decode = msgspec.json.Decoder(_Review).decode
+_META = [column for column in source_proposals.c if column.name not in {"document", "compilation"}]
+
+
+async def insert(tenant: TenantId, db: Db, proposal: SourceProposal, content: ProposedContent) -> None:
+    """Store a proposal.
+
+    Raises:
+        NameTaken: the source has a proposal.
+        NotFound: the tenant has no such source.
+    """
+    review = _Review(changes=proposal.changes, tools=proposal.tools, warnings=proposal.warnings)
+    await db.execute(
+        insert_into(source_proposals).values(
+            tenant_id=tenant,
+            source_id=proposal.source,
+            number=proposal.number,
+            replaces=proposal.replaces,
+            origin=proposal.origin.value,
+            obstacle=proposal.obstacle,
+            digest=proposal.digest,
+            document=content.document,
+            compilation=content.compilation,
+            review=msgspec.json.encode(review),
+            created_by=proposal.created_by,
+            created_at=proposal.created_at,
+        )
+    )
+
+
+async def get(tenant: TenantId, db: Db, source: SourceId) -> SourceProposal | None:
+    """The proposal of a source."""
+    row = (await db.execute(_of(select(*_META), tenant, source))).mappings().one_or_none()
+    return _proposal(row) if row else None
+
+
+async def content(tenant: TenantId, db: Db, source: SourceId, number: int) -> ProposedContent | None:
+    """The content of the proposal of this number."""
+    columns = (source_proposals.c.document, source_proposals.c.compilation)
+    wanted = _of(select(*columns), tenant, source).where(source_proposals.c.number == number)
+    row = (await db.execute(wanted)).one_or_none()
+    return None if row is None else ProposedContent(document=row.document, compilation=row.compilation)
+
+
+async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
+    """Delete the proposal of a source; True if there was one."""
+    is_it = (source_proposals.c.tenant_id == tenant, source_proposals.c.source_id == source)
+    gone = delete(source_proposals).where(*is_it).returning(source_proposals.c.number)
+    return (await db.execute(gone)).one_or_none() is not None
+
+
+def _of(wanted: Select[*tuple[object, ...]], tenant: TenantId, source: SourceId) -> Select[*tuple[object, ...]]:
+    return wanted.where(source_proposals.c.tenant_id == tenant, source_proposals.c.source_id == source)
+
+
+def _proposal(row: RowMapping) -> SourceProposal:
+    review = _decode(row["review"])
+    return SourceProposal(
+        source=SourceId(row["source_id"]),
+        number=row["number"],
+        replaces=row["replaces"],
+        origin=ProposalOrigin(row["origin"]),
+        obstacle=row["obstacle"],
+        digest=row["digest"],
+        created_by=row["created_by"],
+        created_at=row["created_at"],
+        changes=review.changes,
+        tools=review.tools,
+        warnings=review.warnings,
+    )

@@ -1,0 +1,71 @@
+"""The state of the looks at the URLs of a tenant's sources."""
+
+from sqlalchemy import RowMapping, select
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.updates.source_versions import RefreshState
+from gateway.domain.updates.watches import Sighting
+from gateway.store.engine import Db
+from gateway.store.sources.tables import source_refreshes
+
+LOOK_JOB = "look_"
+"""The id of the job of a source's looks begins with this; the id of the source follows."""
+
+
+async def get(tenant: TenantId, db: Db, source: SourceId) -> RefreshState:
+    """The state of a source; that of a source without looks is empty. The row is locked, if there is one."""
+    is_it = (source_refreshes.c.tenant_id == tenant, source_refreshes.c.source_id == source)
+    row = (await db.execute(select(source_refreshes).where(*is_it).with_for_update())).mappings().one_or_none()
+    return RefreshState() if row is None else _state(row)
+
+
+async def save(tenant: TenantId, db: Db, source: SourceId, state: RefreshState) -> None:
+    """Store the state of a source.
+
+    Raises:
+        NotFound: the tenant has no such source.
+    """
+    columns = {
+        "url": state.url,
+        "etag": state.seen.etag,
+        "last_modified": state.seen.last_modified,
+        "digest": state.seen.digest,
+        "failures": state.seen.failures,
+        "fault": state.seen.fault,
+        "checked_at": state.seen.checked_at,
+        "changed_at": state.seen.changed_at,
+        "last_number": state.last_number,
+        "refused_digest": state.refused_digest,
+        "reported_digest": state.reported_digest,
+        "leased_until": state.leased_until,
+        "is_wanted": state.is_wanted,
+    }
+    added = insert_into(source_refreshes).values(tenant_id=tenant, source_id=source, **columns)
+    keys = [source_refreshes.c.tenant_id, source_refreshes.c.source_id]
+    await db.execute(added.on_conflict_do_update(index_elements=keys, set_=columns))
+
+
+def read_sighting(row: RowMapping, prefix: str = "") -> Sighting:
+    """The looks in a row, whose columns may have a prefix; empty if the row has none."""
+    return Sighting(
+        etag=row[f"{prefix}etag"],
+        last_modified=row[f"{prefix}last_modified"],
+        digest=row[f"{prefix}digest"],
+        failures=row[f"{prefix}failures"] or 0,
+        fault=row[f"{prefix}fault"],
+        checked_at=row[f"{prefix}checked_at"],
+        changed_at=row[f"{prefix}changed_at"],
+    )
+
+
+def _state(row: RowMapping) -> RefreshState:
+    return RefreshState(
+        url=row["url"],
+        seen=read_sighting(row),
+        last_number=row["last_number"],
+        refused_digest=row["refused_digest"],
+        reported_digest=row["reported_digest"],
+        leased_until=row["leased_until"],
+        is_wanted=row["is_wanted"],
+    )
