@@ -42,6 +42,37 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
         "token-type": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
     },
+    "tests/unit/registry/test_access.py": {
+        "access-counted-level": (
+            swap("safety=form.level", "safety=form.safety"),
+            "test_the_level_of_rules_is_the_one_that_policy_counts",
+        ),
+        "access-denies": (
+            swap("not found & self._denies and ", ""),
+            "test_a_deny_rule_wins_then_an_allow_rule_then_the_default",
+        ),
+        "access-details": (NEVER, "test_a_denied_tool_for_details_is_not_added_to_a_list"),
+        "access-facts": (
+            swap("principal.packed_groups", "None"),
+            "test_the_same_person_with_other_groups_has_another_view",
+        ),
+        "access-group-form": (swap(" if group.isprintable()", ""), "test_groups_cannot_smuggle_another_group"),
+        "access-hidden-uri": (NEVER, "test_a_template_is_no_way_to_a_denied_resource"),
+        "access-missing-groups": (NEVER, "test_a_token_that_leaves_groups_out_has_unknown_ones"),
+        "access-operation-behind": (NEVER, "test_a_rule_about_an_operation_is_about_what_runs_it"),
+        "access-unknown-groups": (NEVER, "test_unknown_groups_are_taken_in_the_stricter_sense"),
+        "access-unless": (value("named"), "test_a_deny_rule_wins_then_an_allow_rule_then_the_default"),
+        "access-uri": (
+            swap("if not access.bars_uri(rules, route.primitive, uri)", ""),
+            "test_a_template_is_no_way_to_a_denied_uri",
+        ),
+        "cursor-of-its-view": (swap(" + shown.variant", ""), "test_a_cursor_belongs_to_the_rules_that_apply"),
+        "mirrored-of-shown": (value("found"), "test_a_denied_tool_does_not_show_itself_by_its_headers"),
+    },
+    "tests/attacks/test_access_rules.py": {
+        "access-gate": (NEVER, "test_no_way_leads_to_a_denied_tool"),
+        "access-patterns": (NEVER, "test_rules_of_extreme_size_are_refused"),
+    },
     "tests/attacks/test_sign_in.py": {
         "form-field-once": (NEVER, "test_a_parameter_that_comes_twice_is_refused"),
         "id-token-audience": (
@@ -192,7 +223,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "guardrail-arguments": (NEVER, "test_arguments_with_a_secret_are_not_sent"),
         "guardrail-arguments-all": (NEVER, "test_resources_and_prompts_are_checked"),
         "guardrail-binary-arguments": (without(2), "test_arguments_that_pretend_to_be_pictures_are_read"),
-        "guardrail-renamed": (SKIP, "test_a_renamed_tool_is_still_checked"),
+        "guardrail-renamed": (value("[item]"), "test_a_renamed_tool_is_still_checked"),
         "guardrail-block-call": (NEVER, "test_arguments_with_a_secret_are_not_sent"),
         "guardrail-block-result": (NEVER, "test_a_result_with_a_secret_is_withheld"),
         "guardrail-contents": (NEVER, "test_resources_and_prompts_are_checked"),

@@ -19,7 +19,7 @@ from gateway.registry.cursors import Cursors
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_FACE = "admin"
+FACE = "admin"
 _READ_AT_ONCE = 200
 """Items per read of a list that is searched or filtered; equal to the largest page."""
 _COMPARED_AT_ONCE = 20
@@ -89,12 +89,12 @@ async def read_page(
     found = await read(after=after, limit=query.limit + 1)
     if len(found) <= query.limit:
         return found, None
-    return found[: query.limit], cursors.mint(tenant, _FACE, listing, key(found[query.limit - 1]))
+    return found[: query.limit], cursors.mint(tenant, FACE, listing, key(found[query.limit - 1]))
 
 
 def _open(cursors: Cursors, tenant: TenantId, listing: str, cursor: str) -> str:
     try:
-        return cursors.open(tenant, _FACE, listing, cursor)
+        return cursors.open(tenant, FACE, listing, cursor)
     except InvalidCursor as error:
         reason = "is not a `next_cursor` of this list with the same search, filters and sort; start without a cursor"
         raise InvalidCursor(error.message, faults=[Fault(pointer="?cursor", reason=reason)]) from None

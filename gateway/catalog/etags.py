@@ -8,6 +8,7 @@ from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive
 from gateway.domain.sources import Source
+from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import BoundedPolicy, Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.guardrails import Guardrail
@@ -45,6 +46,7 @@ Versioned = (
     | OutboundWebhook
     | TrailSink
     | AuditRetention
+    | AccessRules
 )
 """Objects whose version a change may require."""
 
@@ -58,6 +60,8 @@ def tag_of(thing: Versioned | Tool) -> str:
             return f"egress.{thing.version}"
         case AuditRetention():
             return f"audit_retention.{thing.version}"
+        case AccessRules():
+            return f"access.{thing.version}"
         case BoundedPolicy():
             return f"policy.{thing.stored.version}.{thing.ceilings.own.version}"
         case Ceilings():

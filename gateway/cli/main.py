@@ -32,6 +32,10 @@ _COMMANDS = {
         "Accept the access tokens of authorization servers.",
     ),
     "person": ("gateway.cli.commands.identity.people:person", "List, deny and allow people who signed in."),
+    "access": (
+        "gateway.cli.commands.identity.access:access",
+        "Set and check which keys and people may use which primitives.",
+    ),
     "source": ("gateway.cli.commands.sources:source", "Import OpenAPI documents and read their reports."),
     "live-source": (
         "gateway.cli.commands.live_sources:live_source",

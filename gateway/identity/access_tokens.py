@@ -109,8 +109,24 @@ def read_person(claims: Mapping[str, Any], issuer: Issuer, scopes: frozenset[str
     Raises:
         TokenRejected: the subject has no usable form.
     """
-    subject, groups = _subject_of(claims, issuer), texts_of(claim_at(claims, issuer.groups_claim))
-    return IdentityClaims(subject=subject, groups=groups, scopes=scopes)
+    subject, claimed = _subject_of(claims, issuer), claim_at(claims, issuer.groups_claim)
+    return IdentityClaims(
+        subject=subject, groups=texts_of(claimed), scopes=scopes, has_all_groups=_is_whole(claims, claimed, issuer)
+    )
+
+
+def _is_whole(claims: Mapping[str, Any], claimed: object, issuer: Issuer) -> bool:
+    """True if the claim of groups has all groups.
+
+    An issuer replaces a long list by a reference to another place (distributed claims, OpenID Connect Core 1.0 section
+    5.6.2; Microsoft's `hasgroups`).
+    """
+    several = claimed.split() if isinstance(claimed, str) else claimed
+    if isinstance(several, list) and len(cast("list[object]", several)) > _MOST_GROUPS:
+        return False
+    elsewhere = claims.get("_claim_names")
+    is_referred = isinstance(elsewhere, dict) and issuer.groups_claim in elsewhere
+    return not is_referred and claims.get("hasgroups") in {None, False, "false"}
 
 
 async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any], keys: KeySource) -> jwt.PyJWK:

@@ -188,6 +188,7 @@ class People:
             profile=resource.profile,
             version=person.version,
             is_person=True,
+            packed_groups=token.issuer.packed_groups(token.person),
             expires_at=token.expires_at,
             token=InboundToken(token.issuer.id, text),
         )

@@ -35,9 +35,10 @@ def secret_of(principal: Principal, key: Key) -> KeySecret | None:
 
 
 def is_same(principal: Principal, key: Key, slug: str) -> bool:
-    """True if the stored key is still this principal; a person's profile comes from the token, not from the row."""
+    """True if the stored key is still this principal; a person's profile and groups come from the token."""
     if principal.is_person:
-        return principal == replace(principal_of(key, slug), profile=principal.profile)
+        stored = principal_of(key, slug)
+        return principal == replace(stored, profile=principal.profile, packed_groups=principal.packed_groups)
     secret = secret_of(principal, key)
     return secret is not None and principal == principal_of(key, slug, secret)  # guard: key-secret-ended
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.catalog.snapshots.access_table import AccessVerdict
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
 from gateway.domain.tenancy.principals import Principal
@@ -36,8 +37,8 @@ class Registry(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> VisiblePrimitives:
-        """The primitives that the profile shows, shared by all connections with the same view."""
-        return self.view.shown(self.profile)
+        """The primitives that the profile and the access rules show, shared by all connections with the same view."""
+        return self.view.shown(self.profile, self.principal)
 
     async def tool(self, name: str) -> BoundTool | None:
         """Return the tool with this current or not yet expired old name, bound to its handler; None if absent."""
@@ -85,11 +86,12 @@ class Registry(msgspec.Struct, frozen=True):
         """Return one page of a family, sorted by name; without a cursor, or with an empty one, the first page.
 
         Raises:
-            InvalidCursor: the cursor was not issued for this tenant, profile and list.
+            InvalidCursor: the cursor was not issued for this tenant, profile, list and access rules.
         """
-        scope = self.principal.tenant, self.profile, family.value
+        shown = self.shown
+        scope = self.principal.tenant, self.profile + shown.variant, family.value  # guard: cursor-of-its-view
         last = self.cursors.open(*scope, cursor) if cursor else None
-        return self.shown.of(family).page(last, lambda name: self.cursors.mint(*scope, name))
+        return shown.of(family).page(last, lambda name: self.cursors.mint(*scope, name))
 
     def has(self, family: Family) -> bool:
         """True if the profile shows a primitive of the family."""
@@ -109,6 +111,10 @@ class Registry(msgspec.Struct, frozen=True):
         """True if the profile shows the URI and the policy does not deny it; no handler runs."""
         return self.shown.can_read(uri)
 
+    def judge_access(self, item: Tool | Primitive) -> AccessVerdict:
+        """Return the access of the principal to a primitive, whatever the profile shows."""
+        return self.view.snapshot.access.judge(self.view.rules_for(self.principal), item)
+
     def lists_the_same(self, other: "Registry", family: Family = Family.TOOL) -> bool:
         """True if both registries list the same definitions of a family.
 
@@ -119,4 +125,9 @@ class Registry(msgspec.Struct, frozen=True):
 
     def mirrored_schema(self, name: str) -> dict[str, Any] | None:
         """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`); None for all others."""
-        return self.view.mirrored_schema(name)
+        found = self.view.mirrored_schema(name)
+        if found is None:
+            return None
+        shown = self.shown
+        is_shown = name in shown.tools.by_name or shown.renamed(name) is not None
+        return found if is_shown else None  # guard: mirrored-of-shown

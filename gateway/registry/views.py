@@ -9,8 +9,9 @@ import msgspec
 
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.primitives import Primitive
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
@@ -18,6 +19,12 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.python.registry import PythonHandlers
 from gateway.registry.bindings import Bindings
 from gateway.registry.visibility import VisiblePrimitives
+
+_MOST_CALLERS = 1000
+_MOST_RESTRICTED = 32
+"""Limit on the views that access rules restrict, per snapshot; a further one replaces the one that was used first."""
+
+_CallerFacts = tuple[KeyId, str, bool, bytes | None]
 
 
 class SnapshotView:
@@ -37,6 +44,9 @@ class SnapshotView:
         }
         self._bound = self.bindings[DEFAULT_PROFILE]
         self._shown: dict[str, VisiblePrimitives] = {}
+        self._is_open = snapshot.access.is_trivial
+        self._rules = BoundedCache[_CallerFacts, int](_MOST_CALLERS)
+        self._restricted = BoundedCache[tuple[str, int], VisiblePrimitives](_MOST_RESTRICTED)
         self._mirrored: dict[str, dict[str, Any] | None] = {}
 
     @property
@@ -57,11 +67,26 @@ class SnapshotView:
         """True if the tenant has a profile of this name."""
         return name == DEFAULT_PROFILE or name in self.snapshot.profiles
 
-    def shown(self, profile: str) -> VisiblePrimitives:
-        """The primitives that the profile shows; empty if the tenant has no such profile."""
+    def shown(self, profile: str, principal: Principal) -> VisiblePrimitives:
+        """The primitives that the profile shows to a caller; empty if the tenant has no such profile.
+
+        Callers to whom the same access rules apply share them.
+        """
+        if not self._is_open:  # guard: access-gate
+            rules = self.rules_for(principal)
+            if not self.snapshot.access.hides_nothing(rules):
+                return self._show_restricted(profile, rules)
         found = self._shown.get(profile)
         if found is None:
             found = self._shown[profile] = self._show(profile)
+        return found
+
+    def rules_for(self, principal: Principal) -> int:
+        """The set of the access rules that apply to a caller; cached by everything that rules test."""
+        facts = principal.key, principal.subject, principal.is_person, principal.packed_groups  # guard: access-facts
+        found = self._rules.get(facts)
+        if found is None:
+            found = self._rules[facts] = self.snapshot.access.rules_for(principal)
         return found
 
     def mirrored_schema(self, name: str) -> dict[str, Any] | None:
@@ -74,16 +99,18 @@ class SnapshotView:
             self._mirrored[name] = _schema_of(tool.definition) if mirrors else None
         return self._mirrored[name]
 
-    def _show(self, profile: str) -> VisiblePrimitives:
-        if profile == DEFAULT_PROFILE:
-            return VisiblePrimitives(self.snapshot, self._code, profile=profile)
-        known = self.snapshot.profiles.get(profile)
-        return VisiblePrimitives(
-            self.snapshot,
-            self._code,
-            _shows_nothing if known is None else compile_selection(known),
-            profile=profile,
-        )
+    def _show_restricted(self, profile: str, rules: int) -> VisiblePrimitives:
+        found = self._restricted.get((profile, rules))
+        if found is None:
+            found = self._restricted[profile, rules] = self._show(profile, rules)
+        return found
+
+    def _show(self, profile: str, rules: int | None = None) -> VisiblePrimitives:
+        selection = None
+        if profile != DEFAULT_PROFILE:
+            known = self.snapshot.profiles.get(profile)
+            selection = _shows_nothing if known is None else compile_selection(known)
+        return VisiblePrimitives(self.snapshot, self._code, selection, profile=profile, rules=rules)
 
 
 class ViewCache:

@@ -7,8 +7,10 @@ from typing import TypeVar
 
 import structlog
 
+from gateway.catalog.snapshots.access_table import AccessTable
 from gateway.catalog.snapshots.primitive_policies import policy_of
 from gateway.catalog.snapshots.snapshot import Snapshot
+from gateway.definitions.policy.paths import readings_of_uri
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
@@ -40,8 +42,13 @@ class VisiblePrimitives:
         selection: Selection | None = None,
         *,
         profile: str = DEFAULT_PROFILE,
+        rules: int | None = None,
     ) -> None:
-        self.tools = PagedList(_with_details(_chosen(snapshot.tools, selection), snapshot))
+        self.rules = rules
+        """The access rules that restrict it; None if none does."""
+        if rules is not None:
+            selection = _within(snapshot.access, rules, selection)
+        self.tools = PagedList(_with_details(_chosen(snapshot.tools, selection), snapshot, rules))
         self.resources = PagedList(_chosen(snapshot.resources, selection))
         self.templates = PagedList(_chosen(snapshot.templates, selection))
         self.prompts = PagedList(_chosen(snapshot.prompts, selection))
@@ -86,14 +93,36 @@ class VisiblePrimitives:
 
     def templates_for(self, uri: str) -> Iterator[Primitive]:
         """The resource templates that match this URI, sorted by name; those of live sources come last."""
-        return (route.primitive for route in self._routes if route.fits(uri))
+        return (route.primitive for route in self._routes_for(uri))
+
+    @cached_property
+    def variant(self) -> str:
+        """The part of a cursor that binds it to the access rules; empty if none restricts the lists."""
+        return "" if self.rules is None else f":{self._snapshot.access.digest(self.rules)}"
+
+    def _routes_for(self, uri: str) -> Iterator["_Route"]:
+        """The routes that match this URI; none if access rules hide a resource of this URI, or bar the URI."""
+        fitting = (route for route in self._routes if route.fits(uri))
+        if self.rules is None:
+            return fitting
+        if not self._hidden_uris.isdisjoint(map(str.casefold, readings_of_uri(uri))):  # guard: access-hidden-uri
+            return iter(())
+        access, rules = self._snapshot.access, self.rules
+        return (route for route in fitting if not access.bars_uri(rules, route.primitive, uri))  # guard: access-uri
+
+    @cached_property
+    def _hidden_uris(self) -> frozenset[str]:
+        """The URIs of the resources that access rules hide, without letter case."""
+        assert self.rules is not None
+        hidden = (one for one in self._snapshot.resources if not self._snapshot.access.allows(self.rules, one))
+        return frozenset(one.name.casefold() for one in hidden)
 
     def can_read(self, uri: str) -> bool:
         """True if the URI names a shown resource, or matches a shown template, that the policy does not deny."""
         found = self.resources.by_name.get(uri)
         if found is not None:
             return self._allows(found, None, {})
-        route = next((route for route in self._routes if route.fits(uri)), None)
+        route = next(self._routes_for(uri), None)
         return route is not None and self._allows(route.primitive, uri, route.variables(uri))
 
     def _allows(self, primitive: Primitive, uri: str | None, variables: Mapping[str, object]) -> bool:
@@ -174,14 +203,25 @@ class _Route:
             return None
 
 
+def _within(access: AccessTable, rules: int, selection: Selection | None) -> Selection:
+    """The part of a selection that access rules show."""
+
+    def shows(item: Tool | Primitive) -> bool:
+        return access.allows(rules, item) and (selection is None or selection(item))
+
+    return shows
+
+
 def _is_live(primitive: Primitive) -> bool:
     return primitive.origin is PrimitiveOrigin.LIVE
 
 
-def _with_details(tools: Sequence[Tool], snapshot: Snapshot) -> Sequence[Tool]:
+def _with_details(tools: Sequence[Tool], snapshot: Snapshot, rules: int | None) -> Sequence[Tool]:
     """The shown tools, with the one for details if a shown tool lists a shortened input schema and refers to it."""
     details = snapshot.by_name.get(DETAILS)
     if details is None or details in tools or not any(tool.is_shortened for tool in tools):
+        return tools
+    if rules is not None and snapshot.access.denies(rules, details):  # guard: access-details
         return tools
     return sorted((*tools, details), key=lambda tool: tool.name)
 

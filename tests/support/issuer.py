@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import jwt
@@ -9,6 +10,8 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+from gateway.domain.identifiers import new_issuer_id
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
 from tests.support.gateway import RunningGateway
 from tests.support.upstream import RecordingUpstream
 
@@ -110,3 +113,24 @@ async def add_provider(gateway: RunningGateway, slug: str, provider: LocalProvid
     """The provider as the tenant's issuer; it admits everybody unless other rules are given."""
     provider.publish()
     return await add_issuer(gateway, slug, provider.issuer, **{"sign_in": provider.client, **more})
+
+
+def issuer_of(name: str, **more: Any) -> Issuer:
+    """An issuer as it is stored, which admits everybody."""
+    standard: dict[str, Any] = {
+        "id": new_issuer_id(),
+        "name": name,
+        "url": "https://login.example",
+        "jwks_url": "https://login.example/keys",
+        "audiences": (),
+        "algorithms": ("RS256",),
+        "subject_claim": "sub",
+        "groups_claim": "groups",
+        "rules": (AdmissionRule(),),
+        "max_lifetime_s": 3600,
+        "enabled": True,
+        "version": 1,
+        "created_at": datetime.now(UTC),
+        "updated_at": datetime.now(UTC),
+    }
+    return Issuer(**{**standard, **more})

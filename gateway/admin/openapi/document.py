@@ -71,6 +71,7 @@ _IDEMPOTENCY_KEY: Json = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _TAGS: Mapping[str, str] = {
+    "access": "Rules about the primitives that keys and people may list and use.",
     "approvals": "Decisions of a person about calls of another person.",
     "audit": "Records of changes and calls, and the verification of the trail.",
     "ceilings": "The highest value of each limit of a tenant.",

@@ -73,6 +73,18 @@ _POLICY: Json = {
     "recorded_arguments": [_RECORDED],
     "limits": {"calls_per_second": 20, "burst": 40},
 }
+_ACCESS: Json = {
+    "default": "allow",
+    "rules": [
+        {
+            "effect": "deny",
+            "who": ["everyone"],
+            "unless": ["group:corp:finance"],
+            "what": {"sources": ["payroll"]},
+            "reason": "salaries are for finance",
+        }
+    ],
+}
 _OVERRIDE: Json = {
     "title": "Find a pet",
     "description": "Finds a pet by its id. Use it when the id is known.",
@@ -87,6 +99,9 @@ _PRIMITIVES: Mapping[str, Json] = {
     "prompts": _REVIEW,
 }
 _BODIES: Mapping[str, Json] = {
+    "AccessCheck": {"as": {"subject": "corp:ada", "groups": ["corp:finance"]}, "family": "tool"},
+    "AccessReplace": _ACCESS,
+    "AccessReportOf": _ACCESS,
     "ApprovalDecide": {"comment": "Checked with the owner of the account."},
     "CeilingsUpdate": {"calls_per_second": 1000, "burst": 2000, "streams": None},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},

@@ -10,6 +10,11 @@ POINTER = r"^(?:/(?:[^~/]|~0|~1)*)*$"
 DIGEST = r"^[0-9a-f]{32}$"
 SCOPE = r"^[!#-\[\]-~]+$"
 PATH = r"^(?:/(?:[^~/]|~0|~1)*)+$"
+GROUP = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+$"
+CALLER = (
+    r"^(?:everyone|keys|people|key:.+|subject:.+|issuer:[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+    r"|group:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+)$"
+)
 
 WORDS = {
     LABEL: "must have 1 to 63 small letters, digits and hyphens, and neither begin nor end with a hyphen",
@@ -21,5 +26,7 @@ WORDS = {
     POINTER: "must be a JSON Pointer (RFC 6901), such as /items/0",
     SCOPE: "must be a scope (RFC 6749 section 3.3): visible ASCII without quotes and backslashes",
     DIGEST: "must have 32 hexadecimal digits, as the live source shows them",
+    GROUP: "must be a group of an issuer, written ISSUER:GROUP",
+    CALLER: "must be everyone, keys, people, key:ID, subject:SUBJECT, group:ISSUER:GROUP or issuer:ISSUER",
     PATH: "must be a JSON Pointer (RFC 6901) in which `*` matches any part, such as /items/*/id",
 }

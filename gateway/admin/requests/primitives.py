@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE
-from gateway.admin.openapi.formats import LABEL, METHOD, NAME, SCOPE
+from gateway.admin.openapi.formats import GROUP, LABEL, METHOD, NAME, SCOPE
 from gateway.admin.requests.models import (
     GIVEN,
     Absent,
@@ -58,6 +58,13 @@ CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the t
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
 
 
+GroupName = Annotated[
+    str,
+    Field(max_length=300, pattern=GROUP, description="A group of an issuer: `ISSUER:GROUP`."),
+    AfterValidator(check_printable),
+]
+
+
 class PrimitiveSent(BodyModel):
     """The tenant's own primitive."""
 
@@ -104,6 +111,13 @@ class ExplainAs(BodyModel):
     key: Annotated[Text | None, Field(description="The id of the calling key; null means the key of this request.")] = (
         None
     )
+    subject: Annotated[
+        Text | None, Field(description="The subject of a calling person, such as `corp:ada`, in place of a key.")
+    ] = None
+    groups: Annotated[
+        list[GroupName] | None,
+        Field(max_length=1000, description="The groups of the person; null means that they are not known."),
+    ] = None
 
 
 class ToolExplain(BodyModel):

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gateway.admin.crud import endpoint
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest
 from gateway.admin.requests.models import NoQuery
-from gateway.admin.requests.primitives import ToolExplain
+from gateway.admin.requests.primitives import ExplainAs, ToolExplain
 from gateway.admin.responses.explanations import (
     GuardrailExplained,
     LevelShown,
@@ -21,9 +21,10 @@ from gateway.calls.guardrails.chain import GuardrailFinding
 from gateway.catalog.identity.keys import get_key
 from gateway.catalog.primitives.hidden_tools import explain_absence
 from gateway.catalog.primitives.queries import explain_level
+from gateway.catalog.snapshots.access_report import describe
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailPhase
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.principals import Principal, pack_groups
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import GatewayError, NotFound
@@ -44,7 +45,7 @@ class _VisibleTool:
 async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminResponse:
     """Explain a tool call without making it: its request, the policy's decision, and the findings of guardrails."""
     name = call.path["name"]
-    principal, profile, refusal = await _client(admin, call)
+    principal, profile, refusal = await client_of(admin, call, call.body.client)
     registry = await admin.connections.attach(principal, profile)
     found = await _find(admin, call, registry, name)
     if refusal is not None:
@@ -55,11 +56,13 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
     return AdminResponse(content=_show(name, found.bound, found.hidden, explained))
 
 
-async def _client(admin: AdminDependencies, call: _Request) -> tuple[Principal, str, str | None]:
-    """The principal and the profile of the call, and the reason if the principal cannot use the profile."""
-    principal, wanted = await stand_in(admin, call), call.body.client
+async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainAs) -> tuple[Principal, str, str | None]:
+    """Return the principal and the profile of a simulated client, and the reason for which they do not go together."""
+    principal = await stand_in(admin, call)
     bound, refusal = None, None
-    if wanted.key is not None:
+    if wanted.subject is not None or wanted.groups is not None:
+        principal = _person(principal, wanted)
+    elif wanted.key is not None:
         key = await get_key(call.tenant, admin.catalog, KeyId(wanted.key))
         is_valid = key.revoked_at is None and (key.expires_at is None or key.expires_at > datetime.now(UTC))
         refusal = None if is_valid else "the key is revoked or has expired"
@@ -70,10 +73,20 @@ async def _client(admin: AdminDependencies, call: _Request) -> tuple[Principal, 
     return principal, profile, refusal
 
 
+def _person(principal: Principal, wanted: ExplainAs) -> Principal:
+    """The principal of a person with this subject and these groups; without a subject, any of the groups' issuer."""
+    groups = wanted.groups
+    subject = wanted.subject or f"{(groups or [':'])[0].partition(':')[0]}:"
+    packed = None if groups is None else pack_groups(groups)
+    return replace(principal, key=KeyId(""), subject=subject, is_person=True, packed_groups=packed)
+
+
 async def _find(admin: AdminDependencies, call: _Request, registry: Registry, name: str) -> _VisibleTool:
     found = await registry.tool(name)
     if found is not None:
         return _VisibleTool(bound=found)
+    if (denied := _denied(registry, name)) is not None:
+        return _VisibleTool(bound=await registry.operation(denied[0]), hidden=denied[1])
     hidden = await registry.inner_tool(name)
     if hidden is not None:
         return _VisibleTool(bound=hidden, hidden="an override hides it; handlers and the query tools can call it")
@@ -88,6 +101,21 @@ async def _find(admin: AdminDependencies, call: _Request, registry: Registry, na
             bound=await registry.operation(queried), hidden="its source is exposed only through the query tools"
         )
     return _VisibleTool(hidden=await explain_absence(call.tenant, admin.catalog, name))
+
+
+def _denied(registry: Registry, name: str) -> tuple[Tool, str] | None:
+    """The tool of this name that access rules hide from the client, and the rule in words."""
+    snapshot = registry.view.snapshot
+    candidates = (
+        snapshot.by_name.get(name),
+        snapshot.unlisted.get(name),
+        snapshot.called(name),
+        _queried(registry, name),
+    )
+    tool = next((tool for tool in candidates if tool is not None), None)
+    if tool is None or (verdict := registry.judge_access(tool)).is_allowed:
+        return None
+    return tool, describe(snapshot.access.access, verdict)
 
 
 def _queried(registry: Registry, name: str) -> Tool | None:

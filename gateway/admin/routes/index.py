@@ -34,7 +34,7 @@ from gateway.admin.routes import (
     webhook_endpoints,
     webhooks,
 )
-from gateway.admin.routes.identity import issuers, keys, people, secret_keys
+from gateway.admin.routes.identity import access_rules, issuers, keys, people, secret_keys
 from gateway.admin.routes.sources import sources, versions
 
 ROOT = "/admin/v1"
@@ -43,6 +43,7 @@ ENDPOINTS: Sequence[Route] = (
     *keys.ENDPOINTS,
     *issuers.ENDPOINTS,
     *people.ENDPOINTS,
+    *access_rules.ENDPOINTS,
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
     *versions.ENDPOINTS,

@@ -39,7 +39,7 @@ def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = Non
     found = PolicySubject(names=(), source="", level=counted, basis=_basis(item))
     if not snapshot.policy.rules and not snapshot.policy.recorded_arguments:
         return found
-    operation = _operation_of(snapshot, item)
+    operation = operation_of(snapshot, item)
     pinned = item.pinned if isinstance(item, Tool) else b""
     return replace(
         found,
@@ -58,11 +58,16 @@ def guardrails_of(snapshot: Snapshot, item: Tool | Primitive) -> tuple[Guardrail
     if not snapshot.guardrails:
         return ()
     checks = [_barred(one, snapshot.http_origins) for one in snapshot.guardrails]
-    checked = [item] if (operation := _operation_of(snapshot, item)) is None else [item, operation]
-    former = [replace(one, name=old) for one in checked for old in _old_names(snapshot, one)]
-    checked += former  # guard: guardrail-renamed
+    checked = forms_of(snapshot, item)
+    if (operation := operation_of(snapshot, item)) is not None:
+        checked = [*checked, *forms_of(snapshot, operation)]
     # guard: guardrail-alias
     return tuple(one for one in checks if any(one.covers(each) for each in checked))
+
+
+def forms_of(snapshot: Snapshot, item: Tool | Primitive) -> Sequence[Tool | Primitive]:
+    """Return a primitive under each name that rules may use: its own, and old names while calls can use them."""
+    return [item, *(replace(item, name=old) for old in _old_names(snapshot, item))]  # guard: guardrail-renamed
 
 
 def _barred(guardrail: Guardrail, origins: Collection[str] | None) -> Guardrail:
@@ -72,8 +77,8 @@ def _barred(guardrail: Guardrail, origins: Collection[str] | None) -> Guardrail:
     return replace(guardrail, is_barred=True)
 
 
-def _operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
-    """The imported operation that a declared primitive runs under another name."""
+def operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
+    """Return the imported operation that a declared primitive runs under another name."""
     if not item.handler:
         return None
     try:

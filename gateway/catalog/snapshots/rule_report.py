@@ -1,11 +1,12 @@
 """Report on policy rules: the current primitives that each rule matches, and rules without effect."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import msgspec
 
+from gateway.catalog.snapshots.access_coverage import all_items
 from gateway.catalog.snapshots.primitive_policies import subject_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.primitive_policy import PolicySubject, is_about
@@ -15,7 +16,7 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
 
-_MOST_NAMED = 50
+MOST_NAMED = 50
 _MOST_SCHEMAS = 200
 
 
@@ -32,18 +33,8 @@ class RuleMatches:
 def report_rules(snapshot: Snapshot, rules: Sequence[PolicyRule]) -> Sequence[RuleMatches]:
     """Match the rules with the primitives of a snapshot; each rule has a number, from 1."""
     judged = replace(snapshot, policy=replace(snapshot.policy, rules=tuple(rules)))
-    subjects = [(item, subject_of(judged, item)) for item in _items(snapshot)]
+    subjects = [(item, subject_of(judged, item)) for item in all_items(snapshot)]
     return [_report(snapshot, subjects, rules, position) for position in range(len(rules))]
-
-
-def _items(snapshot: Snapshot) -> Iterator[Tool | Primitive]:
-    """Yield each callable primitive once, including query-only and hidden operations."""
-    operations = (tool for by_key in snapshot.operations.values() for tool in by_key.values())
-    remote = (tool for by_key in snapshot.queried_live.values() for tool in by_key.values())
-    tools = {tool.name: tool for tool in (*operations, *remote, *snapshot.unlisted.values(), *snapshot.tools)}
-    yield from tools.values()
-    for primitives in (snapshot.resources, snapshot.templates, snapshot.prompts):
-        yield from primitives
 
 
 def _report(
@@ -74,7 +65,7 @@ def _report(
         for condition in rule.when
         if found and not _has_argument([item for item, _ in found], condition.pointer)
     ]
-    return RuleMatches(rule=position + 1, count=len(names), names=names[:_MOST_NAMED], warnings=warnings)
+    return RuleMatches(rule=position + 1, count=len(names), names=names[:MOST_NAMED], warnings=warnings)
 
 
 def _decides(earlier: PolicyRule, rule: PolicyRule, subject: PolicySubject) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from gateway.catalog.snapshots.access_table import EVERYTHING, AccessTable
 from gateway.catalog.snapshots.composition import Renamed
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveSource
@@ -58,6 +59,9 @@ class Snapshot:
     """Old names of an imported tool, by its source's name and its own. Rules that name them still apply."""
     live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
     """The enabled live sources as declared; their status contains only `can_subscribe`."""
+
+    access: AccessTable = EVERYTHING
+    """The access rules, compiled for the primitives of this snapshot."""
 
     @property
     def order(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ import anyio.to_thread
 import structlog
 
 from gateway.catalog.ceilings import policy_in_force
+from gateway.catalog.snapshots.access_coverage import with_access
 from gateway.catalog.snapshots.composition import compose, index_old_names
 from gateway.catalog.snapshots.live_primitives import LiveOffer
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
@@ -25,6 +26,7 @@ from gateway.domain.live_sources import LiveSource, LiveStatus
 from gateway.domain.overrides import LoadedOperation
 from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.access import OPEN
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
@@ -32,6 +34,7 @@ from gateway.store import egress, operations, primitives, profiles, tenants, too
 from gateway.store.calls import guardrails
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Db, Store
+from gateway.store.identity import access_rules
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.sources import sources
 from gateway.upstream.egress.allow_list import read_stored
@@ -208,6 +211,7 @@ class Snapshots:
             queried = await sources.queried(tenant, db)
             old_names = await tool_aliases.active(tenant, db)
             offer = await load_offer(tenant, db)
+            access = await access_rules.get(tenant, db)
         slug = "" if found is None else found.slug
         added = primitives_for(self._code, slug)
         composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names, offer=offer)
@@ -216,7 +220,7 @@ class Snapshots:
             log.warning("code_primitive_hidden", tenant_id=tenant, family=primitive.family, name=primitive.name)
         self.loaded += 1
         log.info("snapshot_loaded", tenant_id=tenant, revision=revision, code=code, tools=len(composed.tools))
-        return Snapshot(
+        loaded = Snapshot(
             tenant=tenant,
             revision=revision,
             policy=policy,
@@ -239,6 +243,7 @@ class Snapshots:
             old_names=index_old_names(composed.renamed),
             live_sources={one.id: _declared(one) for one in offer.sources},
         )
+        return loaded if access == OPEN else await anyio.to_thread.run_sync(with_access, loaded, access)
 
     @property
     def has_new_code(self) -> bool:

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+from typing import Unpack
 
 import click
 
@@ -12,6 +13,7 @@ from gateway.cli.client.locations import find_key, mcp_url
 from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
+from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.output.printing import show
@@ -49,7 +51,7 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @click.option("--profile", help="Simulate a client at the URL of this profile.")
-@click.option("--as-key", "key", metavar="ID", help="Simulate a client with this key.")
+@client_options
 @with_tenant
 def explain_tool(
     context: AdminContext,
@@ -57,7 +59,7 @@ def explain_tool(
     arguments: tuple[str, ...],
     whole: str | None,
     profile: str | None,
-    key: str | None,
+    **client: Unpack[ClientOptions],
 ) -> None:
     """Explain a call of TOOL without making it.
 
@@ -72,7 +74,7 @@ def explain_tool(
         schema = None
     given: JsonObject = {
         "arguments": parse_arguments(arguments, whole=whole, schema=schema),
-        "as": {"profile": profile, "key": key},
+        "as": {"profile": profile, **describe_client(client)},
     }
     found = context.admin.send("POST", f"{place}/explain", given)
     context.show(found, lambda: _render_explanation(found))

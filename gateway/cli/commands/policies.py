@@ -11,10 +11,9 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
-from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_text, text_at
-from gateway.cli.output.reports import join_parts
-from gateway.cli.output.tables import render_pairs, render_table
-from gateway.definitions.json_access import shorten
+from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
+from gateway.cli.output.rule_matches import describe_matches, list_warnings
+from gateway.cli.output.tables import render_pairs
 from gateway.domain.tenancy.policy import Decision, Limits
 
 _LEVELS: tuple[Literal["safe", "moderate", "dangerous"], ...] = ("safe", "moderate", "dangerous")
@@ -88,7 +87,7 @@ def set_policy(
     stored = context.admin.send("PUT", context.tenant_path("policy"), wanted, if_match=tag)
     context.show(stored, lambda: _describe(stored))
     if rules.get("rules"):
-        for warning in _warnings(context.admin.send("POST", context.tenant_path("policy", "check"), {})):
+        for warning in list_warnings(context.admin.send("POST", context.tenant_path("policy", "check"), {})):
             click.echo(f"warning: {warning}", err=True)
 
 
@@ -99,7 +98,7 @@ def check_rules(context: AdminContext, file: str | None) -> None:
     """Show which primitives each rule of FILE (JSON or YAML; - reads stdin), or each stored rule, matches now."""
     body = {} if file is None else _read_rules(file, "rules")
     found = context.admin.send("POST", context.tenant_path("policy", "check"), body)
-    context.show(found, lambda: _describe_matches(found))
+    context.show(found, lambda: describe_matches(found))
 
 
 def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
@@ -130,23 +129,6 @@ def _read_rules(file: str, member: str) -> JsonObject:
     if content.keys() != {member}:
         raise Failure(f"{file}: must have exactly the member `{member}`", ExitCode.USAGE)
     return content
-
-
-def _warnings(found: JsonObject) -> list[str]:
-    return [
-        f"rule {text_at(rule, 'rule')}: {as_text(warning)}"
-        for rule in as_objects(found.get("rules"))
-        for warning in as_list(rule.get("warnings"))
-    ]
-
-
-def _describe_matches(found: JsonObject) -> str:
-    rows = [
-        (text_at(rule, "rule"), text_at(rule, "count"), shorten(text_at(rule, "names")))
-        for rule in as_objects(found.get("rules"))
-    ]
-    warnings = "\n".join(f"warning: {warning}" for warning in _warnings(found))
-    return join_parts(render_table(("rule", "matches", "primitives"), rows) if rows else "there are no rules", warnings)
 
 
 def _reach(origins: tuple[str, ...]) -> JsonObject:

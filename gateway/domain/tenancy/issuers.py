@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
+from gateway.domain.tenancy.principals import pack_groups
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signature algorithms (RFC 7518, RFC 8037) that an issuer may use; none of them has a shared secret."""
@@ -19,6 +20,8 @@ class IdentityClaims:
     subject: str
     groups: frozenset[str]
     scopes: frozenset[str]
+    has_all_groups: bool = True
+    """False if the token names only some of the person's groups, or refers to another place for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,12 @@ class Issuer:
         4.4.2).
         """
         return f"/t/{slug}/sign-in/{self.name}/callback"
+
+    def packed_groups(self, person: IdentityClaims) -> bytes | None:
+        """The groups of a person for a principal; None if some may be missing."""
+        if not person.has_all_groups:  # guard: access-missing-groups
+            return None
+        return pack_groups(f"{self.name}:{group}" for group in person.groups)
 
     def subject_of(self, subject: str) -> str:
         """The subject of a person in the tenant; no key's default subject has a colon."""

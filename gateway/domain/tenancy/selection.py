@@ -10,6 +10,7 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tools import Tool
 
+_SPECIAL = frozenset("*?[")
 Selection = Callable[[Tool | Primitive], bool]
 
 
@@ -25,13 +26,14 @@ class Facets:
     tags: tuple[str, ...] = ()
 
 
-_Test = Callable[[Facets], bool]
+RuleTest = Callable[[Facets], bool]
+"""True if a rule matches a primitive with these properties."""
 
 
 def compile_selection(profile: Profile) -> Selection:
     """Return a predicate: True if an include rule matches (or there is none) and no exclude rule does."""
-    include = [_test_of(rule) for rule in profile.include]
-    exclude = [_test_of(rule) for rule in profile.exclude]
+    include = [compile_rule(rule) for rule in profile.include]
+    exclude = [compile_rule(rule) for rule in profile.exclude]
 
     def shows(item: Tool | Primitive) -> bool:
         facets = facets_of(item)
@@ -54,9 +56,10 @@ def facets_of(item: Tool | Primitive) -> Facets:
     )
 
 
-def _test_of(rule: Rule) -> _Test:
+def compile_rule(rule: Rule) -> RuleTest:
     """Return a predicate for one rule: all set members must match. A pattern does not backtrack between two `*`."""
-    patterns = [re.compile(translate(name)) for name in rule.names]
+    exact = frozenset(name for name in rule.names if _SPECIAL.isdisjoint(name))
+    patterns = [re.compile(translate(name)) for name in rule.names if name not in exact]
     methods = frozenset(method.upper() for method in rule.methods)
     tags = frozenset(rule.tags)
 
@@ -67,11 +70,11 @@ def _test_of(rule: Rule) -> _Test:
             and (not rule.sources or facets.source in rule.sources)
             and (not methods or facets.method in methods)
             and (not tags or not tags.isdisjoint(facets.tags))
-            and (not patterns or any(pattern.match(facets.name) is not None for pattern in patterns))
+            and (not rule.names or facets.name in exact or any(pattern.match(facets.name) for pattern in patterns))
         )
 
     return matches
 
 
-def _any(tests: Sequence[_Test], facets: Facets) -> bool:
+def _any(tests: Sequence[RuleTest], facets: Facets) -> bool:
     return any(matches(facets) for matches in tests)

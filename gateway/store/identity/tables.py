@@ -73,3 +73,13 @@ sign_ins = Table(
     Column("lease", Text),
     Column("leased_until", _timestamp),
 )
+
+access_rules = Table(
+    "access_rules",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("default_effect", Text, nullable=False),
+    Column("rules", JSONB, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
+)

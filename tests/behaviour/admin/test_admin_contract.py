@@ -156,6 +156,25 @@ async def _walk_versions(walk: Walk, source: str, upstream: RecordingUpstream) -
     await walk.ask("POST", f"{source}/refresh", 200)
 
 
+async def _walk_access(walk: Walk) -> None:
+    path = "/tenants/acme/access"
+    tag = (await walk.ask("GET", path, 200)).headers["etag"]
+    wanted = {"default": "allow", "rules": [{"effect": "deny", "who": ["group:corp:x"], "what": {"sources": ["none"]}}]}
+    stored = (await walk.ask("PUT", path, 200, json=wanted, headers={"if-match": tag})).json()
+    await walk.ask("PUT", path, 412, json=wanted, headers={"if-match": tag})
+    assert (await walk.ask("PUT", path, 200, json=stored)).json() == stored
+    refused = await walk.ask("PUT", path, 400, json={"rules": [{"effect": "deny", "who": ["role:x"]}]})
+    assert refused.json()["errors"][0]["pointer"] == "/rules/0/who/0"
+    [reported] = (await walk.ask("POST", f"{path}/report", 200, json={})).json()["rules"]
+    assert len(reported["warnings"]) == 3, reported
+    await walk.ask("POST", f"{path}/report", 400, json={"rules": [{"effect": "maybe"}]})
+    asked = {"limit": 1, "as": {"groups": ["corp:x"]}}
+    await walk.ask("POST", f"{path}/check", 200, json=asked)
+    await walk.ask("POST", f"{path}/check", 400, json={**asked, "cursor": "x"})
+    await walk.ask("POST", f"{path}/check", 404, json={"as": {"key": "key_none"}})
+    await walk.ask("PUT", path, 200, json={})
+
+
 async def _walk_tools_and_policy(walk: Walk) -> None:
     listed = await walk.ask("GET", "/tenants/acme/tools", 200)
     name = listed.json()["items"][0]["name"]
@@ -177,6 +196,7 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     assert refused.json()["errors"][0]["pointer"] == "/rules/0/when/0/value"
     await walk.ask("POST", "/tenants/acme/policy/check", 400, json={"rules": [broken]})
     await walk.ask("POST", "/tenants/acme/policy/check", 200, json={"rules": [{"decision": "deny"}]})
+    await _walk_access(walk)
     ceilings = await walk.ask("GET", "/tenants/acme/ceilings", 200)
     version = {"if-match": ceilings.headers["etag"]}
     await walk.ask("PUT", "/tenants/acme/ceilings", 200, json={"burst": 9}, headers=version)

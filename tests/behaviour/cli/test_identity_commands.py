@@ -1,8 +1,11 @@
 """Issuers and people from the command line."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from tests.behaviour.cli.conftest import Terminal
+from tests.support.documents import pets
 from tests.support.issuer import new_issuer
 from tests.support.upstream import RecordingUpstream
 
@@ -60,3 +63,34 @@ async def test_a_credential_that_names_the_caller_is_declared(terminal: Terminal
     asserted = ("--kind", "assertion", "--audience", "https://hr.internal", "--origin", upstream.url)
     refused = await terminal.run("credential", "create", "--name", "x", *asserted)
     assert "GATEWAY_PUBLIC_URL" in refused.err
+
+
+async def test_access_rules_from_the_command_line(
+    terminal: Terminal, upstream: RecordingUpstream, tmp_path: Path
+) -> None:
+    """Ours: rules are set from a file with warnings, reported, checked for a person or key, and explained (IDN-4)."""
+    await terminal.do("tenant", "create", "acme")
+    document = tmp_path / "pets.json"
+    document.write_text(json.dumps(pets(upstream.url)))
+    await terminal.do("source", "add", "api", str(document))
+    rules = {
+        "rules": [{"effect": "deny", "unless": ["group:corp:vets"], "what": {"names": ["get_pet"]}, "reason": "vets"}]
+    }
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps(rules))
+    report = await terminal.do("access", "report", str(file))
+    assert "get_pet" in report.out
+    done = await terminal.do("access", "set", str(file))
+    assert "deny everyone, unless group:corp:vets: names get_pet (vets)" in done.out
+    assert "no such key or issuer: group:corp:vets" in done.err
+    assert (await terminal.do("access", "list")).out == done.out
+
+    vet, other = ("--as-subject", "corp:ada", "--as-group", "corp:vets"), ("--as-subject", "corp:bob", "--as-no-group")
+    denied = (await terminal.do("access", "check", *other, "--denied")).out
+    assert "access rule 1 denies it: vets" in denied
+    assert (await terminal.do("access", "check", *vet, "--denied", "--family", "tool", "--json")).value == []
+    explained = await terminal.run("explain", "get_pet", "id=7", *other)
+    assert (explained.code, "access rule 1 denies it: vets" in explained.out) == (1, True)
+    assert (await terminal.run("explain", "get_pet", "id=7", *vet)).code == 0
+    assert (await terminal.run("access", "check", "--as-key", "key_none")).code == 5
+    assert (await terminal.run("access", "check", "--as-key", "k", *vet)).code == 2

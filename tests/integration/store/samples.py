@@ -37,6 +37,7 @@ from gateway.domain.live_sources import LiveKind, LivePrimitive, LiveSource, Liv
 from gateway.domain.overrides import Override, OverrideFields
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.sources import Exposure, Source, StoredOperation
+from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.guardrails import (
@@ -83,7 +84,7 @@ from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
-from gateway.store.identity import issuers, keys, people, sign_ins
+from gateway.store.identity import access_rules, issuers, keys, people, sign_ins
 from gateway.store.jobs import Job
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
@@ -485,6 +486,11 @@ async def _store_versions(tenant: TenantId, db: Db, source: SourceId, name: str)
     return proposal
 
 
+def make_access(slug: str) -> AccessRules:
+    """Access rules of a tenant."""
+    return AccessRules(rules=(AccessRule(effect=AccessEffect.DENY, who=(f"subject:{slug}",)),))
+
+
 async def store_everything(store: Store, slug: str) -> Stored:
     """A tenant with a row in every table."""
     tenant = make_tenant(slug)
@@ -512,6 +518,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await tool_aliases.add(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await egress.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
+        await access_rules.save(tenant.id, db, make_access(slug))
         await ceilings.save(tenant.id, db, Ceilings(burst=len(slug)))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)

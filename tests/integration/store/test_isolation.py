@@ -19,6 +19,7 @@ from gateway.domain.identifiers import TenantId, new_delivery_id, new_issuer_id,
 from gateway.domain.live_sources import LiveKind, LiveStatus
 from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.issuers import TenantIssuers
@@ -49,7 +50,7 @@ from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
-from gateway.store.identity import issuers, keys, people, sign_ins
+from gateway.store.identity import access_rules, issuers, keys, people, sign_ins
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -96,6 +97,7 @@ _MODULES = (
     operations,
     overrides,
     name_owners,
+    access_rules,
     policies,
     primitives,
     profiles,
@@ -310,6 +312,8 @@ _CALLS: Mapping[str, _Call] = {
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
     "ceilings.get": lambda t, db, v: ceilings.get(t, db),
     "ceilings.save": lambda t, db, v: ceilings.save(t, db, Ceilings(burst=1)),
+    "access_rules.get": lambda t, db, v: access_rules.get(t, db),
+    "access_rules.save": lambda t, db, v: access_rules.save(t, db, AccessRules()),
     "policies.get": lambda t, db, v: policies.get(t, db),
     "policies.save": lambda t, db, v: policies.save(t, db, Policy()),
     "primitives.insert": lambda t, db, v: primitives.insert(t, db, replace(v.primitive, name="planted")),

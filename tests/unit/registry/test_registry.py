@@ -8,9 +8,7 @@ import pytest
 from msgspec import structs
 
 from gateway.catalog.snapshots.snapshot import Snapshot
-from gateway.definitions.json_schema.validator_cache import Validators
-from gateway.domain.http.requests import Credential, NamedCredential
-from gateway.domain.identifiers import KeyId, ProfileId, SourceId, TenantId
+from gateway.domain.identifiers import KeyId, ProfileId, TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
@@ -18,34 +16,20 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, Rule
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import InvalidCursor
-from gateway.handlers.binding import Binder
-from gateway.handlers.factory import HandlerDependencies
 from gateway.handlers.python.registry import PythonHandler
-from gateway.registry.cursors import Cursors
 from gateway.registry.paging import PAGE
 from gateway.registry.registry import Registry
 from gateway.registry.views import SnapshotView, ViewCache
-from gateway.upstream.client import UpstreamClient
+from tests.support.registries import CURSORS, binder
 from tests.support.snapshots import custom, imported, primitive, snapshot
 
 ALICE = Principal(
     tenant=TenantId("ten_a"), slug="acme", key=KeyId("key_1"), subject="alice", scopes=frozenset({Scope.MCP})
 )
-CURSORS = Cursors(b"k" * 32)
 README = primitive(Family.RESOURCE, "docs://readme")
 ROWS = primitive(Family.TEMPLATE, "db://rows/{id}")
 REVIEW = primitive(Family.PROMPT, "review")
 READS = Profile(id=ProfileId("prf_1"), name="reads", include=(Rule(names=("list_*", "docs://*")),))
-
-
-class NoSecrets:
-    """A reader that has none."""
-
-    async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
-        return {}
-
-    async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
-        return None
 
 
 class Code:
@@ -60,12 +44,8 @@ class Code:
         )
 
 
-def _binder(code: Code | None = None) -> Binder:
-    return Binder(UpstreamClient(), NoSecrets(), Validators(), HandlerDependencies(code=code))
-
-
 def _registry(shown: Snapshot, profile: str = DEFAULT_PROFILE, code: Code | None = None) -> Registry:
-    return Registry(ALICE, profile, SnapshotView(shown, _binder(code), code), CURSORS)
+    return Registry(ALICE, profile, SnapshotView(shown, binder(code), code), CURSORS)
 
 
 def _names(registry: Registry, family: Family) -> list[str]:
@@ -105,7 +85,7 @@ async def test_a_profile_finds_only_what_it_lists() -> None:
 
 async def test_profiles_share_what_was_bound() -> None:
     """Ours: a profile is a selection, not a copy (CON-2)."""
-    view = SnapshotView(FULL, _binder(), None)
+    view = SnapshotView(FULL, binder(), None)
     one, other = Registry(ALICE, DEFAULT_PROFILE, view, CURSORS), Registry(ALICE, "reads", view, CURSORS)
 
     assert await one.tool("list_pets") is await other.tool("list_pets")
@@ -296,7 +276,7 @@ def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> 
 
 async def test_what_has_not_changed_is_not_bound_again() -> None:
     """Ours: one edit does not bind a thousand tools anew (CON-2)."""
-    views = ViewCache(_binder())
+    views = ViewCache(binder())
     first = Registry(ALICE, DEFAULT_PROFILE, views.of(FULL), CURSORS)
     pets, greet = await first.tool("list_pets"), await first.tool("greet")
     readme, rows, review = (
@@ -322,7 +302,7 @@ async def test_what_has_not_changed_is_not_bound_again() -> None:
 )
 async def test_what_everything_depends_on_binds_everything_again(changed: Mapping[str, Any]) -> None:
     """Ours: a new policy and new allowed origins hold for the very next call (SAF-2)."""
-    views = ViewCache(_binder())
+    views = ViewCache(binder())
     before = await Registry(ALICE, DEFAULT_PROFILE, views.of(FULL), CURSORS).tool("greet")
     newer = replace(FULL, revision=2, **changed)
 
@@ -333,7 +313,7 @@ async def test_other_code_under_the_same_name_is_bound_again() -> None:
     """Ours: a tool that was registered anew runs its new function (PRG-1)."""
     code = Code(completes=False)
     shown = snapshot(tools=[custom("written", origin=PrimitiveOrigin.CODE), custom("greet")], code=1)
-    views = ViewCache(_binder(code), code=code)
+    views = ViewCache(binder(code), code=code)
     first = Registry(ALICE, DEFAULT_PROFILE, views.of(shown), CURSORS)
     written, greet = await first.tool("written"), await first.tool("greet")
     second = Registry(ALICE, DEFAULT_PROFILE, views.of(replace(shown, code=2)), CURSORS)
@@ -344,7 +324,7 @@ async def test_other_code_under_the_same_name_is_bound_again() -> None:
 
 async def test_an_older_snapshot_never_replaces_a_newer_one() -> None:
     """Ours: a request that was slow to load shows what it loaded, and nobody else does (CON-2)."""
-    views = ViewCache(_binder())
+    views = ViewCache(binder())
     newer = views.of(replace(FULL, revision=2))
 
     assert views.of(FULL) is not newer
@@ -355,7 +335,7 @@ async def test_an_older_snapshot_never_replaces_a_newer_one() -> None:
 
 def test_views_are_bounded() -> None:
     """Ours: tenants that nobody asks for any more take no memory."""
-    views = ViewCache(_binder(), capacity=1)
+    views = ViewCache(binder(), capacity=1)
     first = views.of(FULL)
     views.of(replace(FULL, tenant=TenantId("ten_b")))
 

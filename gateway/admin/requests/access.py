@@ -1,0 +1,91 @@
+"""Request models of access rules."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from gateway.admin.openapi.formats import CALLER
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel
+from gateway.admin.requests.primitives import ExplainAs, RuleSent, check_printable
+from gateway.domain.primitives import Family
+from gateway.domain.tenancy.access import EVERYONE, MOST_RULES, MOST_WHO, AccessEffect
+
+Caller = Annotated[str, Field(max_length=300, pattern=CALLER), AfterValidator(check_printable)]
+Effect = Annotated[AccessEffect, Field(strict=False)]
+
+
+def _everyone() -> list[str]:
+    return [EVERYONE]
+
+
+def _anything() -> RuleSent:
+    return RuleSent.model_validate({})
+
+
+class AccessRuleSent(BodyModel):
+    """A rule: allows or denies the primitives of `what` to the callers that `who` names and `unless` does not."""
+
+    effect: Annotated[Effect, Field(description="A deny rule counts before every allow rule.")]
+    who: Annotated[
+        list[Caller],
+        Field(
+            default_factory=_everyone,
+            min_length=1,
+            max_length=MOST_WHO,
+            description="The callers; one matching entry is enough: `everyone`, `keys`, `people`, `key:ID`, "
+            "`subject:SUBJECT`, `group:ISSUER:GROUP` or `issuer:ISSUER`.",
+        ),
+    ]
+    unless: Annotated[
+        list[Caller],
+        Field(
+            default_factory=list[str], max_length=MOST_WHO, description="The callers to whom the rule does not apply."
+        ),
+    ]
+    what: Annotated[RuleSent, Field(default_factory=_anything, description="The primitives; by default, all.")]
+    reason: Annotated[
+        str,
+        Field(max_length=200, description="The reason, for administrators; clients do not see it."),
+        AfterValidator(check_printable),
+    ] = ""
+
+
+AccessRulesSent = Annotated[
+    list[AccessRuleSent],
+    Field(max_length=MOST_RULES, description="The rules; their order has no effect."),
+]
+
+
+class AccessReplace(BodyModel):
+    """All access rules of the tenant; they replace the stored ones."""
+
+    default: Annotated[
+        Effect, Field(description="The access to a primitive for which no rule applies to the caller.")
+    ] = AccessEffect.ALLOW
+    rules: Annotated[AccessRulesSent, Field(default_factory=list[AccessRuleSent])]
+
+
+class AccessReportOf(BodyModel):
+    """Access rules to report on."""
+
+    default: Annotated[Effect | Absent, GIVEN, Field(description="The default; absent means the stored one.")] = None
+    rules: Annotated[
+        list[AccessRuleSent] | None,
+        Field(max_length=MOST_RULES, description="The rules to report on; absent or null means the stored rules."),
+    ] = None
+
+
+class AccessCheck(BodyModel):
+    """The caller whose access is listed, and the page of the list."""
+
+    client: Annotated[ExplainAs, Field(alias="as", default_factory=ExplainAs, description="The caller.")]
+    family: Annotated[
+        Annotated[Family, Field(strict=False)] | Absent,
+        GIVEN,
+        Field(description="Only primitives of this family.", examples=["tool"]),
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="The maximum number of items in the response.")] = 50
+    cursor: Annotated[
+        Annotated[str, Field(max_length=3072)] | None,
+        Field(description="The `next_cursor` of the previous response."),
+    ] = None

@@ -1,0 +1,57 @@
+"""Response models of access rules."""
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
+from gateway.admin.responses.selections import RuleShown
+from gateway.catalog.snapshots.access_report import AccessFinding
+from gateway.domain.tenancy.access import AccessEffect
+
+
+class AccessRuleShown(CopiedModel):
+    """A rule: allows or denies the primitives of `what` to the callers that `who` names and `unless` does not."""
+
+    effect: Annotated[AccessEffect, Field(description="A deny rule counts before every allow rule.")]
+    who: Annotated[Sequence[str], Field(description="The callers.")]
+    unless: Annotated[Sequence[str], Field(description="The callers to whom the rule does not apply.")]
+    what: Annotated[RuleShown, Field(description="The primitives.")]
+    reason: Annotated[str, Field(description="The reason, for administrators.")]
+
+
+class AccessShown(CopiedModel):
+    """The access rules of a tenant."""
+
+    default: Annotated[
+        AccessEffect, Field(description="The access to a primitive for which no rule applies to the caller.")
+    ]
+    rules: Annotated[Sequence[AccessRuleShown], Field(description="The rules; their order has no effect.")]
+
+
+class AccessFound(ResponseModel):
+    """The access of one caller to one primitive."""
+
+    family: Annotated[str, Field(description="The family.")]
+    name: Annotated[str, Field(description="The name, URI or URI template.")]
+    source: Annotated[str, Field(description="The name of the source; empty if it has none.")]
+    allowed: Annotated[bool, Field(description="True if the caller may list and use it.")]
+    rule: Annotated[int | None, Field(description="The number of the deciding rule, from 1; null: the default.")]
+    reason: Annotated[str, Field(description="The decision in words.")]
+
+    @classmethod
+    def of(cls, found: AccessFinding) -> Self:
+        """Build the response from a finding."""
+        return cls(
+            family=found.family,
+            name=found.name,
+            source=found.source,
+            allowed=found.verdict.is_allowed,
+            rule=found.verdict.rule,
+            reason=found.reason,
+        )
+
+
+class AccessPage(Page[AccessFound]):
+    """One page of the primitives that one caller may or may not use."""

@@ -1,0 +1,93 @@
+"""Endpoints of a tenant's access rules."""
+
+from collections.abc import Sequence
+
+import msgspec
+import orjson
+from anyio import to_thread
+
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.limits import WorkKind
+from gateway.admin.pagination import FACE
+from gateway.admin.requests.access import AccessCheck, AccessReplace, AccessReportOf, AccessRuleSent
+from gateway.admin.requests.models import NoBody, NoQuery
+from gateway.admin.responses.access import AccessFound, AccessPage, AccessShown
+from gateway.admin.responses.policies import RuleMatchesShown, RuleReport
+from gateway.admin.routes.explanations import client_of
+from gateway.admin.routes.try_calls import stand_in
+from gateway.catalog.etags import tag_of
+from gateway.catalog.identity import access_rules
+from gateway.catalog.snapshots.access_report import AccessFinding, judge_all, report_access
+from gateway.domain.tenancy.access import AccessRule, AccessRules
+
+
+async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """Show the access rules: which primitives the tenant's keys and people may list and use."""
+    return _answer(await access_rules.get_access(call.tenant, admin.catalog))
+
+
+async def replace_access(admin: AdminDependencies, call: AdminRequest[AccessReplace, NoQuery]) -> AdminResponse:
+    """Replace the access rules; open lists and sessions follow within seconds."""
+    wanted = AccessRules(default=call.body.default, rules=_rules(call.body.rules))
+    replaced = await access_rules.replace_access(call.tenant, admin.catalog, wanted, by=call.by, expected=call.expected)
+    return _answer(replaced)
+
+
+async def report_access_rules(admin: AdminDependencies, call: AdminRequest[AccessReportOf, NoQuery]) -> AdminResponse:
+    """Report which current primitives each of the given rules, or of the stored ones, is about; nothing is stored."""
+    stored, body = await access_rules.get_access(call.tenant, admin.catalog), call.body
+    rules = stored.rules if body.rules is None else _rules(body.rules)
+    access = AccessRules(default=body.default or stored.default, rules=rules)
+    access_rules.check_size(access)
+    unknown = await access_rules.find_unknown(call.tenant, admin.catalog, access)
+    async with admin.connections.open(await stand_in(admin, call)) as registry:
+        found = await to_thread.run_sync(report_access, registry.view.snapshot, access, unknown)
+    return AdminResponse(content=RuleReport(rules=[RuleMatchesShown.of(one) for one in found]))
+
+
+async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck, NoQuery]) -> AdminResponse:
+    """List what one key or person may use, and the rule that decides it; profiles are not considered."""
+    body = call.body
+    principal, _, _ = await client_of(admin, call, body.client)
+    registry = await admin.connections.attach(principal)
+    rules = registry.view.rules_for(principal)
+    listing = f"access?{orjson.dumps([body.client.model_dump(), body.family]).decode()}"
+    after = "" if body.cursor is None else admin.cursors.open(call.tenant, FACE, listing, body.cursor)
+    found = await to_thread.run_sync(judge_all, registry.view.snapshot, rules)
+    wanted = [one for one in found if one.position > after and body.family in {None, one.family}]
+    page = wanted[: body.limit]
+    cursor = None
+    if len(wanted) > len(page):
+        cursor = admin.cursors.mint(call.tenant, FACE, listing, page[-1].position)
+    return AdminResponse(content=AccessPage(items=_show(page), next_cursor=cursor))
+
+
+def _show(found: Sequence[AccessFinding]) -> Sequence[AccessFound]:
+    return [AccessFound.of(one) for one in found]
+
+
+def _rules(given: Sequence[AccessRuleSent]) -> tuple[AccessRule, ...]:
+    return msgspec.convert([rule.model_dump() for rule in given], tuple[AccessRule, ...])
+
+
+def _answer(access: AccessRules) -> AdminResponse:
+    return AdminResponse(content=AccessShown.of(access), tag=tag_of(access))
+
+
+_PATH = "/tenants/{t}/access"
+
+ENDPOINTS = (
+    endpoint("GET", _PATH, get_access, NoBody, NoQuery, {200: AccessShown}, has_tag=True),
+    endpoint("PUT", _PATH, replace_access, AccessReplace, NoQuery, {200: AccessShown}, has_tag=True),
+    endpoint(
+        "POST",
+        f"{_PATH}/report",
+        report_access_rules,
+        AccessReportOf,
+        NoQuery,
+        {200: RuleReport},
+        work=WorkKind.CHECK,
+    ),
+    endpoint("POST", f"{_PATH}/check", check_access, AccessCheck, NoQuery, {200: AccessPage}, work=WorkKind.CHECK),
+)

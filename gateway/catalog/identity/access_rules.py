@@ -1,0 +1,73 @@
+"""The access rules of a tenant: read and replaced as a whole."""
+
+import msgspec
+
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, AccessRules
+from gateway.errors import Fault, InvalidBody
+from gateway.store.identity import access_rules, issuers, keys
+
+_LARGEST = 128 * 1024
+_MOST_PATTERNS = 1000
+"""Limit on the patterns of names of all rules: each is compared with each primitive whenever a snapshot is loaded."""
+
+
+async def get_access(tenant: TenantId, catalog: CatalogContext) -> AccessRules:
+    """The tenant's access rules."""
+    async with catalog.store.transaction(tenant) as db:
+        return await access_rules.get(tenant, db)
+
+
+async def replace_access(
+    tenant: TenantId, catalog: CatalogContext, access: AccessRules, *, by: Author, expected: Expected = None
+) -> AccessRules:
+    """Replace the tenant's access rules; the new catalog revision applies them. The audit entry has the difference.
+
+    Raises:
+        InvalidBody: the rules are too large.
+        PreconditionFailed: the current version matches no expected tag.
+    """
+    check_size(access)
+    entry = CatalogChange(action="access.update", target="access")
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await access_rules.get(tenant, db)
+        check_version(current, expected)
+        entry.detail = {
+            "default": access.default.value,
+            "added": msgspec.to_builtins([rule for rule in access.rules if rule not in current.rules]),
+            "removed": msgspec.to_builtins([rule for rule in current.rules if rule not in access.rules]),
+        }
+        return await access_rules.save(tenant, db, access)
+
+
+def check_size(access: AccessRules) -> None:
+    """Refuse rules whose evaluation or storage would cost too much.
+
+    Raises:
+        InvalidBody: they have too many bytes or patterns.
+    """
+    reason = ""
+    if sum(len(rule.what.names) for rule in access.rules) > _MOST_PATTERNS:  # guard: access-patterns
+        reason = f"the rules together have more than {_MOST_PATTERNS} names; use sources, tags or profiles"
+    elif len(msgspec.json.encode(access.rules)) > _LARGEST:
+        reason = f"the rules together have more than {_LARGEST} bytes"
+    if reason:
+        raise InvalidBody(f"/rules: {reason}", faults=[Fault(pointer="/rules", reason=reason)])
+
+
+async def find_unknown(tenant: TenantId, catalog: CatalogContext, access: AccessRules) -> frozenset[str]:
+    """Return the entries of the rules that name a key or an issuer that the tenant does not have."""
+    entries = {entry for rule in access.rules for entry in (*rule.who, *rule.unless)}
+    unknown: set[str] = set()
+    async with catalog.store.transaction(tenant) as db:
+        for entry in sorted(entries):
+            if entry.startswith(KEY):
+                is_known = await keys.get(tenant, db, KeyId(entry.removeprefix(KEY))) is not None
+            elif entry.startswith((GROUP, ISSUER)):
+                is_known = await issuers.get(tenant, db, entry.split(":")[1]) is not None
+            else:
+                continue
+            unknown |= set() if is_known else {entry}
+    return frozenset(unknown)

@@ -1,0 +1,185 @@
+"""The access rules of a snapshot, compiled: the rules that apply to a caller, and the primitives that these hide.
+
+Each primitive has the set of rules about it as the bits of an integer, found once per snapshot. A caller has the set of
+rules that apply to it. So a view is one comparison of integers for each primitive, whatever the number of rules.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+
+import msgspec
+
+from gateway.definitions.policy.paths import readings_of_uri
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.access import GROUP, OPEN, AccessEffect, AccessRule, AccessRules, entries_of
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import Rule
+from gateway.domain.tenancy.selection import Facets, RuleTest, compile_rule, facets_of
+from gateway.domain.tools import Tool
+
+Item = Tool | Primitive
+_Key = tuple[str, str, str]
+_READ = frozenset({Family.RESOURCE.value, Family.TEMPLATE.value})
+
+
+@dataclass(frozen=True, slots=True)
+class AccessVerdict:
+    """The access of a caller to a primitive; `rule` is the number of the deciding rule, from 1; None: the default."""
+
+    is_allowed: bool
+    rule: int | None
+
+
+class AccessTable:
+    """The compiled rules. `coverage` has the rules about each primitive; with rules, all others are hidden."""
+
+    def __init__(self, access: AccessRules = OPEN, coverage: Mapping[_Key, int] | None = None) -> None:
+        self.access = access
+        self._coverage = coverage or {}
+        self._who = _by_entry(rule.who for rule in access.rules)
+        self._unless = _by_entry(rule.unless for rule in access.rules)
+        self._denies = sum(1 << place for place, rule in enumerate(access.rules) if rule.is_deny)
+        self._allows = (1 << len(access.rules)) - 1 & ~self._denies
+        self._is_open = access.default is AccessEffect.ALLOW
+        self._of_uris = _tests_of_uris(access.rules)
+
+    @property
+    def is_trivial(self) -> bool:
+        """True if every caller may use everything."""
+        return self._is_open and not self._denies
+
+    def rules_for(self, principal: Principal) -> int:
+        """Return the set of the rules that apply to a caller.
+
+        If the caller's groups are not known, a rule about a group is taken in the stricter sense: a deny rule applies,
+        an allow rule does not.
+        """
+        entries = entries_of(principal)
+        named, excepted = _union(self._who, entries), _union(self._unless, entries)
+        if principal.is_person and principal.packed_groups is None:  # guard: access-unknown-groups
+            named |= _of_groups(self._who) & self._denies
+            excepted |= _of_groups(self._unless) & self._allows
+        found = named & ~excepted  # guard: access-unless
+        return found & self._denies if self._is_open else found
+
+    def hides_nothing(self, rules: int) -> bool:
+        """True if these rules, of a caller, show everything."""
+        return self._is_open and not rules
+
+    def allows(self, rules: int, item: Item) -> bool:
+        """True if a caller to whom these rules apply may use a primitive."""
+        about = self._coverage.get(key_of(item))
+        if about is None:
+            return self.is_trivial
+        found = about & rules
+        return not found & self._denies and (self._is_open or found != 0)  # guard: access-denies
+
+    def denies(self, rules: int, item: Item) -> bool:
+        """True if a deny rule hides a primitive from a caller to whom these rules apply, whatever the default."""
+        return bool(self._coverage.get(key_of(item), 0) & rules & self._denies)
+
+    def judge(self, rules: int, item: Item) -> AccessVerdict:
+        """Return the access of a caller to a primitive, and the first rule that decides it."""
+        found = self._coverage.get(key_of(item), 0) & rules
+        deciding = found & self._denies or found
+        rule = None if not deciding else (deciding & -deciding).bit_length()
+        return AccessVerdict(self.allows(rules, item), rule)
+
+    def is_about(self, place: int, item: Item) -> bool:
+        """True if the rule at a place, from 0, is about a primitive."""
+        return bool(self._coverage.get(key_of(item), 0) >> place & 1)
+
+    def bars_uri(self, rules: int, template: Primitive, uri: str) -> bool:
+        """True if a deny rule about names is about a URI that a caller reads through a template.
+
+        Any text as which the URI may be read is enough, and letter case is ignored.
+        """
+        readings = readings_of_uri(uri)
+        facets = [replace(facets_of(template), family=Family(family), safety=template.level) for family in _READ]
+        for place, patterns, matches in self._of_uris:
+            if rules >> place & 1 and any(map(matches, facets)) and _any_matches(patterns, readings):
+                return True
+        return False
+
+    def digest(self, rules: int) -> str:
+        """A text for the rules that apply to a caller; it stays the same while other rules change."""
+        applying = [rule for place, rule in enumerate(self.access.rules) if rules >> place & 1]
+        packed = msgspec.msgpack.encode((self.access.default, applying))
+        return hashlib.blake2b(packed, digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredItem:
+    """A primitive as rules see it: its forms that allow rules may name, and those that deny rules may name besides."""
+
+    key: _Key
+    forms: Sequence[Facets]
+    further: Sequence[Facets] = field(default=())
+
+
+def key_of(item: Item) -> _Key:
+    """The key of a primitive in a snapshot: its family, its source and its name."""
+    family = item.family.value if isinstance(item, Primitive) else Family.TOOL.value
+    return family, item.source_name, item.name
+
+
+def compile_access(access: AccessRules, items: Iterable[CoveredItem]) -> AccessTable:
+    """Compile the rules for the primitives of a snapshot; equal conditions of several rules are tested once."""
+    places: dict[Rule, int] = {}
+    for place, rule in enumerate(access.rules):
+        places[rule.what] = places.get(rule.what, 0) | 1 << place
+    tests = [(compile_rule(what), bits) for what, bits in places.items()]
+    denies = sum(1 << place for place, rule in enumerate(access.rules) if rule.is_deny)
+    coverage: dict[_Key, int] = {}
+    for item in items:
+        about = sum(bits for matches, bits in tests if any(map(matches, item.forms)))
+        if item.further:  # guard: access-operation-behind
+            about |= sum(bits & denies for matches, bits in tests if any(map(matches, item.further)))
+        coverage[item.key] = coverage.get(item.key, 0) | about
+    return AccessTable(access, coverage)
+
+
+def _by_entry(lists: Iterable[Sequence[str]]) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for place, entries in enumerate(lists):
+        for entry in entries:
+            found[entry] = found.get(entry, 0) | 1 << place
+    return found
+
+
+def _union(by_entry: Mapping[str, int], entries: Iterable[str]) -> int:
+    found = 0
+    for entry in entries:
+        found |= by_entry.get(entry, 0)
+    return found
+
+
+def _of_groups(by_entry: Mapping[str, int]) -> int:
+    return _union(by_entry, [entry for entry in by_entry if entry.startswith(GROUP)])
+
+
+_UriTest = tuple[int, Sequence[re.Pattern[str]], RuleTest]
+
+
+def _tests_of_uris(rules: Sequence[AccessRule]) -> Sequence[_UriTest]:
+    """The deny rules about names: their place, their patterns, and their other conditions."""
+    return [
+        (
+            place,
+            [re.compile(translate(name.casefold())) for name in rule.what.names],
+            compile_rule(replace(rule.what, names=())),
+        )
+        for place, rule in enumerate(rules)
+        if rule.is_deny and rule.what.names
+    ]
+
+
+def _any_matches(patterns: Sequence[re.Pattern[str]], readings: Sequence[str]) -> bool:
+    return any(pattern.match(reading.casefold()) is not None for pattern in patterns for reading in readings)
+
+
+EVERYTHING = AccessTable()
+"""The table of a tenant without access rules."""

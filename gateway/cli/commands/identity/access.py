@@ -1,0 +1,119 @@
+"""`gateway access`: rules about the primitives that keys and people may list and use."""
+
+from collections.abc import Iterator
+from typing import Unpack
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
+from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
+from gateway.cli.input.declarations import only_one, read_declarations
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, text_at
+from gateway.cli.output.rule_matches import describe_matches, list_warnings
+from gateway.cli.output.tables import drop_controls, render_pairs, render_table
+from gateway.domain.primitives import Family
+
+_MEMBERS = {"default", "rules"}
+
+
+@click.group(cls=Commands)
+def access() -> None:
+    """List, set and check the access rules of a tenant."""
+
+
+@access.command("list")
+@with_tenant
+def list_rules(context: AdminContext) -> None:
+    """List the access rules, and the access without any."""
+    found = context.admin.get(context.tenant_path("access"))
+    context.show(found, lambda: _describe(found))
+
+
+@access.command("set")
+@click.argument("file")
+@with_tenant
+def set_rules(context: AdminContext, file: str) -> None:
+    """Replace all access rules by those in FILE (JSON or YAML; - reads stdin), and print warnings.
+
+    FILE has the members `default` and `rules`, as `access list --json` prints them; docs/access-rules.md describes
+    them.
+    """
+    wanted = _read(file)
+    _, tag = context.admin.get_with_tag(context.tenant_path("access"))
+    stored = context.admin.send("PUT", context.tenant_path("access"), wanted, if_match=tag)
+    context.show(stored, lambda: _describe(stored))
+    for warning in list_warnings(context.admin.send("POST", context.tenant_path("access", "report"), {})):
+        click.echo(f"warning: {warning}", err=True)
+
+
+@access.command("report")
+@click.argument("file", required=False)
+@with_tenant
+def report_rules(context: AdminContext, file: str | None) -> None:
+    """Show which primitives each rule of FILE (JSON or YAML; - reads stdin), or each stored rule, is about."""
+    body = {} if file is None else _read(file)
+    found = context.admin.send("POST", context.tenant_path("access", "report"), body)
+    context.show(found, lambda: describe_matches(found))
+
+
+@access.command("check")
+@client_options
+@click.option("--family", type=click.Choice([one.value for one in Family]), help="Only primitives of this family.")
+@click.option("--denied", is_flag=True, help="Only primitives that the client may not use.")
+@with_tenant
+def check_access(context: AdminContext, family: str | None, denied: bool, **client: Unpack[ClientOptions]) -> None:
+    """Show what a key or a person may use, and the rules that decide it.
+
+    \b
+    Example:
+      gateway access check --as-subject corp:ada --as-group corp:engineers
+    """
+    body: JsonObject = {"as": describe_client(client), **({} if family is None else {"family": family})}
+    items = [one for one in _pages(context, body) if not (denied and one.get("allowed") is True)]
+    titles = ("access", "family", "source", "name", "reason")
+    context.show(items, lambda: drop_controls(render_table(titles, [_row(one) for one in items])))
+
+
+def _pages(context: AdminContext, body: JsonObject) -> Iterator[JsonObject]:
+    cursor = ""
+    while True:
+        asked: JsonObject = {**body, "limit": 200, **({"cursor": cursor} if cursor else {})}
+        page = context.admin.send("POST", context.tenant_path("access", "check"), asked)
+        yield from as_objects(page.get("items"))
+        cursor = text_at(page, "next_cursor")
+        if not cursor:
+            return
+
+
+def _row(one: JsonObject) -> tuple[str, ...]:
+    verdict = "allowed" if one.get("allowed") is True else "denied"
+    return (verdict, *(text_at(one, name) for name in ("family", "source", "name", "reason")))
+
+
+def _read(file: str) -> JsonObject:
+    content = only_one(read_declarations(file)).content
+    if not content.keys() <= _MEMBERS or "rules" not in content:
+        raise Failure(f"{file}: needs the member `rules`, and may have `default`", ExitCode.USAGE)
+    return content
+
+
+def _describe(found: JsonObject) -> str:
+    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(as_objects(found.get("rules")), 1)]
+    return drop_controls(render_pairs([*rules, ("without a rule", text_at(found, "default"))]))
+
+
+def _describe_rule(rule: JsonObject) -> str:
+    what = as_object(rule.get("what"))
+    facts = [f"{name} {', '.join(map(as_text, as_list(value)))}" for name, value in what.items() if value]
+    who = ", ".join(map(as_text, as_list(rule.get("who"))))
+    unless = ", ".join(map(as_text, as_list(rule.get("unless"))))
+    reason = text_at(rule, "reason")
+    return (
+        f"{text_at(rule, 'effect')} {who}"
+        + (f", unless {unless}" if unless else "")
+        + f": {' and '.join(facts) or 'everything'}"
+        + (f" ({reason})" if reason else "")
+    )

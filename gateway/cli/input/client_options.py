@@ -1,0 +1,57 @@
+"""Options that describe the simulated client of a call: a key, or a person with a subject and groups."""
+
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar
+
+import click
+
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class ClientOptions(TypedDict):
+    """The simulated client, as options."""
+
+    as_key: str | None
+    subject: str | None
+    groups: tuple[str, ...]
+    no_groups: bool
+
+
+_OPTIONS = (
+    click.option("--as-key", metavar="ID", help="Simulate a client with this key."),
+    click.option("--as-subject", "subject", metavar="SUBJECT", help="Simulate this person, such as corp:ada."),
+    click.option(
+        "--as-group",
+        "groups",
+        metavar="ISSUER:GROUP",
+        multiple=True,
+        help="A group of the simulated person; may be repeated. Without any, the groups are not known.",
+    ),
+    click.option("--as-no-group", "no_groups", is_flag=True, help="The simulated person is in no group."),
+)
+
+
+def client_options(command: _Command) -> _Command:
+    """Add the options of a simulated client to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def describe_client(options: ClientOptions) -> JsonObject:
+    """Return the members of the client in a request.
+
+    Raises:
+        Failure: the options exclude each other.
+    """
+    groups = list(options["groups"]) if options["groups"] or options["no_groups"] else None
+    is_person = options["subject"] is not None or groups is not None
+    if is_person and options["as_key"] is not None:
+        raise Failure("--as-key excludes the options of a person", ExitCode.USAGE)
+    if options["groups"] and options["no_groups"]:
+        raise Failure("--as-no-group excludes --as-group", ExitCode.USAGE)
+    return {"key": options["as_key"], "subject": options["subject"], "groups": groups}
