@@ -26,7 +26,14 @@ from gateway.openapi.operation.plans import OperationParts, fit_parameters, plan
 from gateway.openapi.operation.security import Schemes
 from gateway.openapi.operation.selection import OperationSelector
 from gateway.openapi.operation.servers import Server, find_server, parse_server
-from gateway.openapi.operation.tool_definition import FittedTool, ToolWords, fit_list, fit_tool, list_tags, safety_of
+from gateway.openapi.operation.tool_definition import (
+    ListedTool,
+    ToolText,
+    define_within_budget,
+    list_tags,
+    safety_of,
+    shrink_list,
+)
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.query.outline import Outline, Outlined, encode_outline, outline_document
 from gateway.openapi.query.tools import DEFINITIONS, DETAILS
@@ -87,7 +94,7 @@ class _Compiler:
         components = Components(dialect)
         self._components = components
         self._examples = ExampleChecks(components)
-        self._fitted: dict[str, FittedTool] = {}
+        self._listed_tools: dict[str, ListedTool] = {}
         self._outputs = Outputs(references, dialect) if options.output_schemas else None
         self._parameters = Parameters(references, components, dialect=document.dialect)
         self._bodies = Bodies(references, components, dialect=document.dialect)
@@ -140,10 +147,10 @@ class _Compiler:
         self, compiled: Sequence[CompiledOperation], reports: Sequence[OperationReport]
     ) -> tuple[list[CompiledOperation], list[OperationReport]]:
         """The tools within the budget of the whole list, and reports with notes about what was shortened."""
-        self._fitted.update(fit_list(self._fitted))
-        notes = {tool: fitted.notes for tool, fitted in self._fitted.items()}
+        self._listed_tools.update(shrink_list(self._listed_tools))
+        notes = {tool: listed.notes for tool, listed in self._listed_tools.items()}
         return (
-            [replace(made, definition=self._fitted[made.tool].definition) for made in compiled],
+            [replace(made, definition=self._listed_tools[made.tool].definition) for made in compiled],
             [replace(report, notes=notes.get(report.tool or "", ())) for report in reports],
         )
 
@@ -194,16 +201,18 @@ class _Compiler:
         chosen = [body.media_type for body in (plan.body, *plan.bodies) if body is not None]
         returns = "" if output is not None else self._returns(operation)
         description = describe_tool(operation, arguments, chosen, returns)
-        words = ToolWords(name=name.text, title=title_of(operation, description), description=description)
-        fitted = self._fitted[name.text] = fit_tool(words, operation, schema, self._components, output=output)
+        text = ToolText(name=name.text, title=title_of(operation, description), description=description)
+        listed = self._listed_tools[name.text] = define_within_budget(
+            text, operation, schema, self._components, output=output
+        )
         made = CompiledOperation(
             identity=operation.identity,
             method=operation.method,
             path=operation.path,
             operation_id=operation.operation_id,
             tool=name.text,
-            definition=fitted.definition,
-            input_schema=fitted.input_schema,
+            definition=listed.definition,
+            input_schema=listed.input_schema,
             plan=plan,
             safety=safety_of(operation),
             tags=list_tags(operation),

@@ -14,27 +14,30 @@ from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
-_BEAT_S = 1.0
+_INTERVAL_S = 1.0
 _TTL_MS = 3500
-_BEAT = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
+_RENEW = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
 _EXISTS = "return redis.call('EXISTS', KEYS[1])"
-_END = "return redis.call('DEL', KEYS[1])"
+_DELETE = "return redis.call('DEL', KEYS[1])"
 
 
 def heartbeat_key(namespace: str, replica: str) -> str:
-    """Return the name of the key that a living replica renews."""
+    """Return the name of the key that a running replica renews."""
     return f"{namespace}:replica:{replica}:alive"
 
 
 class LiveReplicas:
-    """The liveness of all replicas, as this one sees it."""
+    """Liveness checks of other replicas: a replica is alive while its heartbeat key exists in Redis."""
 
     def __init__(self, bus: EventBus) -> None:
         self._bus = bus
         self._exists = bus.script(_EXISTS)
 
     async def is_alive(self, replica: str) -> bool:
-        """True until the replica's key expires, at most 3.5 s after a crash; also True while Redis is unavailable."""
+        """Return True while the replica's heartbeat key exists; it expires within 3.5 s of a crash.
+
+        Also True for this replica, and while Redis is unavailable.
+        """
         if replica == self._bus.replica:
             return True
         try:
@@ -48,29 +51,29 @@ class ReplicaHeartbeat:
 
     def __init__(self, bus: EventBus) -> None:
         self._key = heartbeat_key(bus.namespace, bus.replica)
-        self._beat = bus.script(_BEAT)
-        self._end = bus.script(_END)
+        self._renew_script = bus.script(_RENEW)
+        self._delete_script = bus.script(_DELETE)
         self._tasks = TaskSupervisor()
 
     async def __aenter__(self) -> Self:
-        await self._write()
-        self._tasks.open(self._go_on)
+        await self._renew()
+        self._tasks.open(self._renew_periodically)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.close()
         try:
-            await self._end((self._key,))
+            await self._delete_script((self._key,))
         except RedisUnavailable:
-            log.debug("life_not_ended")
+            log.debug("heartbeat_not_deleted")
 
-    async def _go_on(self) -> None:
+    async def _renew_periodically(self) -> None:
         while True:
-            await anyio.sleep(_BEAT_S)
-            await self._write()
+            await anyio.sleep(_INTERVAL_S)
+            await self._renew()
 
-    async def _write(self) -> None:
+    async def _renew(self) -> None:
         try:
-            await self._beat((self._key,), _TTL_MS)
+            await self._renew_script((self._key,), _TTL_MS)
         except RedisUnavailable:
-            log.debug("life_not_said")
+            log.debug("heartbeat_not_renewed")

@@ -11,7 +11,7 @@ from gateway.cli.client.locations import segment_of
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
-from gateway.cli.unanswered import unanswered
+from gateway.cli.transport_failures import transport_failure
 from gateway.errors import Fault
 
 ROOT = "/admin/v1"
@@ -112,7 +112,7 @@ class AdminApi:
                     raise failure_from(answer)
                 yield from answer.iter_bytes()
         except httpx.TransportError as error:
-            raise unanswered(self.url, error) from None
+            raise transport_failure(self.url, error) from None
 
     def _change(
         self, method: str, path: str, content: bytes | Iterable[bytes] | None, headers: Mapping[str, str]
@@ -133,7 +133,7 @@ class AdminApi:
         try:
             answer = self._http.request(method, path, params=params, content=content, headers=headers)
         except httpx.TransportError as error:
-            raise unanswered(self.url, error) from None
+            raise transport_failure(self.url, error) from None
         if answer.is_success:
             return _checked(answer)
         raise failure_from(answer)

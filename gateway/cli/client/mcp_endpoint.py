@@ -12,7 +12,7 @@ import httpx
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
-from gateway.cli.unanswered import unanswered
+from gateway.cli.transport_failures import transport_failure
 
 REVISION = "2026-07-28"
 ACCEPT = "application/json, text/event-stream"
@@ -126,7 +126,7 @@ class McpClient:
         try:
             answer = self._http.post(self._url, content=body, headers=headers)
         except httpx.TransportError as error:
-            raise unanswered(self._url, error) from None
+            raise transport_failure(self._url, error) from None
         return _result_of(answer)
 
 

@@ -20,11 +20,11 @@ from gateway.openapi.schema.relaxation import relax
 TOOL_BYTES = 16_000
 """Bytes of one tool in a list, above which it is shortened."""
 
-TIGHT_BYTES = 6_000
+COMPACT_TOOL_BYTES = 6_000
 """Bytes of a shortened tool in a list that is too large as a whole."""
 
 LIST_BYTES = 2_000_000
-"""Bytes of a source's list, above which its shortened tools become tight, those that save most first."""
+"""Bytes of a source's list, above which its shortened tools become compact, those that save most first."""
 
 SHORTENED = "…"
 """The description of a stub."""

@@ -10,7 +10,7 @@ from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at
 from gateway.openapi.operation.descriptions import cut
 from gateway.openapi.operation.input_schema import InputSchema
-from gateway.openapi.operation.list_budget import LIST_BYTES, TIGHT_BYTES, TOOL_BYTES, shorten_input
+from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, TOOL_BYTES, shorten_input
 from gateway.openapi.operation.methods import is_idempotent, judge_safety
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.schema.components import Components
@@ -18,15 +18,15 @@ from gateway.openapi.schema.components import Components
 SHORTENED_NOTE = (
     'Arguments marked "…" are shortened: `get_endpoint_details` with the operation "{}" returns them in full.'
 )
-_FRAME_BYTES = 4_096
-"""Bytes of a list beside the tools of its operations: the tool for details."""
+_DETAILS_TOOL_BYTES = 4_096
+"""Bytes reserved in a list for the tool `get_endpoint_details`."""
 
 _LONGEST_TAG = 100
 _MOST_TAGS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolWords:
+class ToolText:
     """The name, title and description of a tool."""
 
     name: str
@@ -35,25 +35,25 @@ class ToolWords:
 
 
 def define_tool(
-    words: ToolWords, operation: Operation, schema: bytes, *, output: bytes | None = None, full: bytes | None = None
+    text: ToolText, operation: Operation, schema: bytes, *, output: bytes | None = None, full: bytes | None = None
 ) -> bytes:
     """Encode the definition of a tool as compact JSON; `output` is its encoded output schema, if it has one.
 
     `full` is the input schema that calls are validated against, if `schema` is shortened. Its digest is part of the
-    definition: a change of what is not listed is a change of the tool, too.
+    definition, so that a change of an unlisted part also changes the definition.
     """
-    reads = safety_of(operation) is Safety.SAFE
-    named = {"name": words.name, "title": words.title} if words.title else {"name": words.name}
-    shown = words.description
+    is_read_only = safety_of(operation) is Safety.SAFE
+    names = {"name": text.name, "title": text.title} if text.title else {"name": text.name}
+    note = "" if full is None else f"\n\n{SHORTENED_NOTE.format(text.name)}"
     return orjson.dumps(
-        named
+        names
         | {
-            "description": shown if full is None else f"{shown}\n\n{SHORTENED_NOTE.format(words.name)}",
+            "description": text.description + note,
             "inputSchema": orjson.Fragment(schema),
             **({} if output is None else {"outputSchema": orjson.Fragment(output)}),
             "annotations": {
-                "readOnlyHint": reads,
-                "destructiveHint": not reads,
+                "readOnlyHint": is_read_only,
+                "destructiveHint": not is_read_only,
                 "idempotentHint": is_idempotent(operation.method),
                 "openWorldHint": True,
             },
@@ -62,63 +62,76 @@ def define_tool(
     )
 
 
-def fit_tool(
-    words: ToolWords, operation: Operation, schema: InputSchema, components: Components, *, output: bytes | None
-) -> "FittedTool":
-    """Define a tool within the budget of lists: first without its output schema, then with a shortened input schema."""
-    whole = define_tool(words, operation, schema.text, output=output)
-    if len(whole) <= TOOL_BYTES:
-        return FittedTool(definition=whole, whole_bytes=len(whole))
-    plain = define_tool(words, operation, schema.text)
-    if len(plain) <= TOOL_BYTES:
-        return FittedTool(definition=plain, whole_bytes=len(whole))
-    frame = len(define_tool(words, operation, b"{}", full=schema.text))
-    listed, tight = (
+def define_within_budget(
+    text: ToolText, operation: Operation, schema: InputSchema, components: Components, *, output: bytes | None
+) -> "ListedTool":
+    """Define a tool in at most `TOOL_BYTES`, unless the names of its arguments alone need more.
+
+    A larger tool is listed without its output schema; if it is still too large, also with a shortened input schema.
+    """
+    complete = define_tool(text, operation, schema.text, output=output)
+    if len(complete) <= TOOL_BYTES:
+        return ListedTool(definition=complete, complete_bytes=len(complete))
+    without_output = define_tool(text, operation, schema.text)
+    if len(without_output) <= TOOL_BYTES:
+        return ListedTool(definition=without_output, complete_bytes=len(complete))
+    fixed_bytes = len(define_tool(text, operation, b"{}", full=schema.text))
+    listed, compact = (
         define_tool(
-            words,
+            text,
             operation,
-            shorten_input(schema.arguments, schema.needed, components, room=size - frame),
+            shorten_input(schema.arguments, schema.needed, components, room=size - fixed_bytes),
             full=schema.text,
         )
-        for size in (TOOL_BYTES, TIGHT_BYTES)
+        for size in (TOOL_BYTES, COMPACT_TOOL_BYTES)
     )
-    return FittedTool(definition=listed, whole_bytes=len(whole), input_schema=schema.text, tight=tight)
+    return ListedTool(definition=listed, complete_bytes=len(complete), input_schema=schema.text, compact=compact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FittedTool:
-    """A definition as it is listed; if its input schema is shortened, also the full one, and a tighter definition."""
+class ListedTool:
+    """The listed definition of a tool.
+
+    If its input schema is shortened, `input_schema` is the full one, and `compact` is a smaller definition for a list
+    that is too large.
+    """
 
     definition: bytes
-    whole_bytes: int
+    complete_bytes: int
     input_schema: bytes | None = None
-    tight: bytes | None = None
+    compact: bytes | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Parts that are left out of the list, for the report."""
-        if self.whole_bytes == len(self.definition):
+        """Notes for the import report on the parts that the listed definition omits."""
+        if self.complete_bytes == len(self.definition):
             return ()
-        what = "its output schema is" if self.input_schema is None else "deep parts of its arguments are"
-        sizes = f"it would have {self.whole_bytes} bytes there, and has {len(self.definition)}"
-        return (f"{what} left out of the list: {sizes}",)
+        what = "the output schema is" if self.input_schema is None else "deeply nested parts of the arguments are"
+        sizes = f"{len(self.definition)} bytes instead of {self.complete_bytes}"
+        return (f"{what} omitted from the tool list: {sizes}",)
 
 
-def fit_list(tools: Mapping[str, FittedTool]) -> Mapping[str, FittedTool]:
-    """Return the tools that change so that the list is within `LIST_BYTES`, or as near to it as tight tools are."""
-    excess = sum(len(tool.definition) + 1 for tool in tools.values()) + _FRAME_BYTES - LIST_BYTES
-    saved = {name: len(tool.definition) - len(tool.tight) for name, tool in tools.items() if tool.tight is not None}
-    changed: dict[str, FittedTool] = {}
+def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
+    """Return the tools whose definition becomes compact so that the list fits in `LIST_BYTES`.
+
+    If compact definitions of all tools are not enough, all are returned.
+    """
+    excess = sum(len(tool.definition) + 1 for tool in tools.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
+    saved = {name: len(tool.definition) - len(tool.compact) for name, tool in tools.items() if tool.compact is not None}
+    changed: dict[str, ListedTool] = {}
     for name in sorted(saved, key=lambda name: (-saved[name], name)):
         if excess <= 0 or saved[name] <= 0:
             break
         excess -= saved[name]
-        changed[name] = replace(tools[name], definition=tools[name].tight or b"")
+        changed[name] = replace(tools[name], definition=tools[name].compact or b"")
     return changed
 
 
 def safety_of(operation: Operation) -> Safety:
-    """Return the hinted safety, which `read_hints` never sets below the method's; without a hint, the method's."""
+    """Return the safety of the document's hint or, without one, of the method.
+
+    `read_hints` never accepts a hint below the method's safety.
+    """
     return operation.hints.safety or judge_safety(operation.method)
 
 

@@ -15,7 +15,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, pick, text_at
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.output.tables import drop_controls
-from gateway.cli.unanswered import unanswered
+from gateway.cli.transport_failures import transport_failure
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -77,7 +77,7 @@ class ResourceWatcher:
                         yield text_at(message, "params", "uri")
             except httpx.TransportError as error:
                 if not self._has_received:
-                    raise unanswered(self._url, error) from None
+                    raise transport_failure(self._url, error) from None
             except Failure as failure:
                 if not self._has_received or failure.exit_code is not ExitCode.BUSY:
                     raise

@@ -18,7 +18,7 @@ from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
-from gateway.cli.unanswered import unanswered
+from gateway.cli.transport_failures import transport_failure
 
 _NOUN = "webhooks"
 _TIMEOUT_S = 30.0
@@ -109,7 +109,7 @@ def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
     try:
         answer = httpx.post(url, content=body, headers=headers, timeout=_TIMEOUT_S, trust_env=False)
     except httpx.TransportError as error:
-        raise unanswered(url, error) from None
+        raise transport_failure(url, error) from None
     if not answer.is_success:
         raise failure_from(answer)
 

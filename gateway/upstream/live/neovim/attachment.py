@@ -20,7 +20,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import DocumentTooLarge, EgressDenied, InvalidBody, NotFound
 from gateway.upstream.live.interfaces import NO_COMPLETIONS, LiveClient, LiveListener, LiveMethod
-from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc, text_of
+from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc, error_text
 from gateway.upstream.live.neovim.resources import EditorResources
 
 CLIENT = "mcp-gateway:"
@@ -123,7 +123,7 @@ class NeovimAttachment:
 
         Raises:
             LiveSourceDetached: the connection ended before the result.
-            LiveSourceFailed: no valid result in time, or the editor refused the request.
+            LiveSourceFailed: no valid result in time, or the editor responded with an error.
             NotFound: the editor has no such primitive.
             EgressDenied: the operator withdrew the permission; the attachment ends.
         """
@@ -152,7 +152,7 @@ class NeovimAttachment:
             case [b"done", int() as call, fault] if call in self._replies:
                 done = self._replies[call].done
                 if not done.done():
-                    done.set_result(None if fault is None else text_of(fault))
+                    done.set_result(None if fault is None else error_text(fault))
                     return True
             case [b"changed"]:
                 self._listener.changed()
@@ -209,7 +209,7 @@ class NeovimAttachment:
         if fault == "not found":
             raise NotFound("The editor has no such primitive.")
         if fault is not None:
-            raise LiveSourceFailed(f"The editor refused the request: {fault}")
+            raise LiveSourceFailed(f"The editor responded with an error: {fault}")
         return b"".join(reply.parts)
 
     async def _run(self, function: str, call: int, arguments: Sequence[object], reply: _Reply) -> str | None:

@@ -13,7 +13,7 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.allow_list import UNIX, AllowEntry, read_entry
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 from gateway.upstream.live.neovim.attachment import CHUNK, CLIENT, NeovimAttachment, bounded
-from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc, text_of
+from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc, error_text
 
 _TCP = "tcp:"
 _PROTOCOL = 1
@@ -96,7 +96,7 @@ async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
         raise LiveSourceFailed("The editor's plugin did not recognise the gateway's connection.")
     found = cast("Mapping[bytes, object]", answer)
     if (fault := found.get(b"missing")) is not None:
-        return {b"missing": text_of(fault)}
+        return {b"missing": error_text(fault)}
     if found.get(b"protocol") != _PROTOCOL or not isinstance(found.get(b"channel"), int):
         raise LiveSourceFailed(
             "The editor's plugin has another version than the gateway; install the matching version."

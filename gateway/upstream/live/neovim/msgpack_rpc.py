@@ -1,7 +1,7 @@
 """MessagePack-RPC client (Neovim's dialect) over a byte stream; the peer is untrusted.
 
-Messages are small, because long contents arrive in parts. So a message is limited to `_MESSAGE` bytes, and its objects
-to a multiple of that. A message that breaks the protocol, or too many at once, end the connection.
+Long content arrives in parts, so a message is limited to `_MAX_MESSAGE_BYTES`, and each of its lists and maps to
+`_MAX_ELEMENTS` elements. A message that violates the protocol, or too many unexpected messages, closes the connection.
 """
 
 import asyncio
@@ -14,57 +14,57 @@ import msgpack
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.upstream.byte_streams import ByteStream
 
-_MESSAGE = 256 * 1024
-"""Limit on the bytes of a message; the plugin's parts have 48 KiB, and other plugins may broadcast to each channel."""
-_LENGTH = 4096
-"""Limit on the declared length of a list or map, because it is allocated before its elements arrive."""
-_READ = 64 * 1024
-_UNWANTED, _WINDOW_S = 1000, 1.0
-"""Messages per window that are neither replies nor parts: broadcasts, requests, reports of changes."""
-_REASON = 500
+_MAX_MESSAGE_BYTES = 256 * 1024
+"""Limit on the size of one message. The plugin sends parts of 48 KiB; broadcasts of other plugins may be larger."""
+_MAX_ELEMENTS = 4096
+"""Limit on the declared length of a list or map, because the decoder allocates it before the elements arrive."""
+_READ_BYTES = 64 * 1024
+_MAX_UNEXPECTED, _WINDOW_S = 1000, 1.0
+"""Limit per window on messages that belong to no pending request: broadcasts, requests, change notifications."""
+_MAX_ERROR_CHARS = 500
 _REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
 
 _codec: Any = msgpack
-"""The library, which has no types."""
+"""`msgpack` as `Any`, because it has no type stubs."""
 
-Notified = Callable[[bytes, Sequence[object]], bool]
-"""Receives method and parameters of a notification; returns False if no request waited for it."""
+NotificationHandler = Callable[[bytes, Sequence[object]], bool]
+"""Handles method and parameters of a notification; returns False if it belongs to no pending request."""
 
 
-class _Broken(Exception):
-    """The peer broke the protocol; the message is for the source's author."""
+class _ProtocolError(Exception):
+    """The peer violated the protocol. The message is shown to the author of the source."""
 
 
 class MsgpackRpc:
-    """One connection: requests of the gateway, and the notifications of the peer."""
+    """One connection: sends requests and notifications of the gateway, and receives those of the peer."""
 
-    def __init__(self, stream: ByteStream, notified: Notified) -> None:
+    def __init__(self, stream: ByteStream, notified: NotificationHandler) -> None:
         self._reader, self._writer = stream
         self._notified = notified
         self._ids = itertools.count(1)
-        self._next = 1
-        self._waiting: dict[int, asyncio.Future[object]] = {}
-        self._unwanted, self._window = 0, 0.0
+        self._next_id = 1
+        self._pending: dict[int, asyncio.Future[object]] = {}
+        self._unexpected, self._window_start = 0, 0.0
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Resolves to the reason when the connection has ended."""
 
     async def request(self, method: str, *params: object) -> object:
-        """Send a request; return the peer's result, with texts as bytes.
+        """Send a request; return the peer's result, with strings as bytes.
 
         Raises:
             LiveSourceFailed: the peer returned an error.
             LiveSourceDetached: the connection ended before the response.
         """
         number = next(self._ids)
-        self._next = number + 1
+        self._next_id = number + 1
         response: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = response
+        self._pending[number] = response
         try:
             self._send([_REQUEST, number, method, params])
             await self._drain()
             return await response
         finally:
-            del self._waiting[number]
+            del self._pending[number]
 
     def notify(self, method: str, *params: object) -> None:
         """Send a notification, unless the connection has ended."""
@@ -72,72 +72,72 @@ class MsgpackRpc:
             self._send([_NOTIFICATION, method, params])
 
     async def read(self) -> None:
-        """Read messages until the connection ends; then every request fails."""
+        """Read messages until the connection closes, then fail all pending requests."""
         unpacker = _codec.Unpacker(
             raw=True,
             strict_map_key=False,
-            max_buffer_size=_MESSAGE,
-            max_array_len=_LENGTH,
-            max_map_len=_LENGTH,
+            max_buffer_size=_MAX_MESSAGE_BYTES,
+            max_array_len=_MAX_ELEMENTS,
+            max_map_len=_MAX_ELEMENTS,
         )
         reason = "the editor closed the connection"
         try:
-            while piece := await self._reader.read(_READ):
+            while piece := await self._reader.read(_READ_BYTES):
                 unpacker.feed(piece)
                 for message in unpacker:
                     self._receive(message)
                 await self._writer.drain()
-        except _Broken as error:
-            reason = f"the editor broke the protocol: {error}"
+        except _ProtocolError as error:
+            reason = f"the editor violated the protocol: {error}"
         except _codec.exceptions.BufferFull:
-            reason = f"the editor sent a message of more than {_MESSAGE} bytes"
+            reason = f"the editor sent a message of more than {_MAX_MESSAGE_BYTES} bytes"
         except (_codec.exceptions.UnpackException, ValueError, RecursionError):
             reason = "the editor sent invalid MessagePack"
         except OSError:
-            reason = "the connection to the editor broke"
+            reason = "the connection to the editor was lost"
         finally:
             self.close(reason)
 
     def close(self, reason: str) -> None:
-        """End the connection; waiting requests fail with the reason of the first call."""
+        """Close the connection; pending requests fail with the reason. Further calls have no effect."""
         if self.closed.done():
             return
         self.closed.set_result(reason)
-        for response in self._waiting.values():
+        for response in self._pending.values():
             if not response.done():
                 response.set_exception(LiveSourceDetached(f"The editor is not attached: {reason}."))
         self._writer.close()
 
     def _receive(self, message: object) -> None:
         match cast("list[object]", message) if isinstance(message, list) else []:
-            case [1, int(number), fault, result] if 0 < number < self._next:
+            case [1, int(number), fault, result] if 0 < number < self._next_id:
                 self._respond(number, fault, result)
             case [2, bytes(method), params] if isinstance(params, list):
                 if not self._notified(method, cast("list[object]", params)):
-                    self._count_unwanted()
+                    self._count_unexpected()
             case [0, int(number), bytes(), _]:
-                # The editor waits for the response of `rpcrequest`, and does nothing else meanwhile.
-                self._send([_RESPONSE, number, "the gateway has no methods", None])
-                self._count_unwanted()
+                # `rpcrequest` blocks the editor until it receives a response.
+                self._send([_RESPONSE, number, "the gateway implements no methods", None])
+                self._count_unexpected()
             case _:
-                raise _Broken("not a message of MessagePack-RPC, or a response without a request")
+                raise _ProtocolError("not a MessagePack-RPC message, or a response to no request")
 
     def _respond(self, number: int, fault: object, result: object) -> None:
-        waiting = self._waiting.get(number)
-        if waiting is None or waiting.done():  # its request timed out or was cancelled
-            self._count_unwanted()
+        pending = self._pending.get(number)
+        if pending is None or pending.done():  # its request timed out or was cancelled
+            self._count_unexpected()
         elif fault is not None:
-            waiting.set_exception(LiveSourceFailed(f"The editor refused the request: {text_of(fault)}"))
+            pending.set_exception(LiveSourceFailed(f"The editor responded with an error: {error_text(fault)}"))
         else:
-            waiting.set_result(result)
+            pending.set_result(result)
 
-    def _count_unwanted(self) -> None:
+    def _count_unexpected(self) -> None:
         now = asyncio.get_running_loop().time()
-        if now - self._window > _WINDOW_S:
-            self._window, self._unwanted = now, 0
-        self._unwanted += 1
-        if self._unwanted > _UNWANTED:  # guard: neovim-unwanted-messages
-            raise _Broken(f"more than {_UNWANTED} messages in {_WINDOW_S:g} s that no request waits for")
+        if now - self._window_start > _WINDOW_S:
+            self._window_start, self._unexpected = now, 0
+        self._unexpected += 1
+        if self._unexpected > _MAX_UNEXPECTED:  # guard: neovim-unwanted-messages
+            raise _ProtocolError(f"more than {_MAX_UNEXPECTED} unexpected messages in {_WINDOW_S:g} s")
 
     def _send(self, message: Sequence[object]) -> None:
         if self.closed.done():
@@ -148,12 +148,12 @@ class MsgpackRpc:
         try:
             await self._writer.drain()
         except OSError:
-            raise LiveSourceDetached("The editor is not attached: the connection broke.") from None
+            raise LiveSourceDetached("The editor is not attached: the connection was lost.") from None
 
 
-def text_of(fault: object) -> str:
-    """A bounded text for an error of the editor, which is `[type, message]` or a text."""
+def error_text(fault: object) -> str:
+    """Return the message of an editor's error (`[type, message]` or a string), cut to `_MAX_ERROR_CHARS`."""
     if isinstance(fault, list):
         fault = [None, *cast("list[object]", fault)][-1]
     text = fault.decode(errors="replace") if isinstance(fault, bytes) else str(type(fault).__name__)
-    return text if len(text) <= _REASON else f"{text[:_REASON]}…"
+    return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}…"

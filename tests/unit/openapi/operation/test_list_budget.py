@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.sources import Compilation, Status
 from gateway.domain.tools import FULL_INPUT_META, digest_input
-from gateway.openapi.operation.list_budget import LIST_BYTES, SHORTENED, TIGHT_BYTES, TOOL_BYTES
+from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, SHORTENED, TOOL_BYTES
 from gateway.openapi.operation.schema_assembly import compiles
 from gateway.openapi.query.tools import DEFINITIONS, DETAILS
 from tests.support.grammars import WORDS, search_api
@@ -54,9 +54,9 @@ def test_every_listed_tool_keeps_the_budget_of_one_tool(searched: Compilation) -
     few = [len(made.definition) for made in compile_it(search_api(searches=3, plain=0)).operations]
     many = [len(made.definition) for made in searched.operations]
 
-    assert TIGHT_BYTES < min(few) <= max(few) <= TOOL_BYTES
+    assert COMPACT_TOOL_BYTES < min(few) <= max(few) <= TOOL_BYTES
     assert max(many) <= TOOL_BYTES
-    assert sum(TIGHT_BYTES // 2 < size <= TIGHT_BYTES for size in many) > 20
+    assert sum(COMPACT_TOOL_BYTES // 2 < size <= COMPACT_TOOL_BYTES for size in many) > 20
 
 
 @pytest.mark.parametrize("name", ["wide", "deep", "inline", "parameters", "enum", "choices", "arrays"])
@@ -125,7 +125,7 @@ def test_the_output_schema_is_the_first_to_go() -> None:
     made = only(operation(node), output_schemas=True)
 
     assert report.status is Status.OK
-    assert "its output schema is left out of the list" in report.notes[0]
+    assert "the output schema is omitted from the tool list" in report.notes[0]
     assert made.input_schema is None
     assert "outputSchema" not in definition_of(made)
 
@@ -137,7 +137,7 @@ def test_the_report_says_what_is_left_out_and_what_the_list_takes(searched: Comp
 
     assert len(noted) == 150
     assert all(item.status is Status.OK for item in noted)
-    assert "deep parts of its arguments are left out of the list: it would have" in noted[0].notes[0]
+    assert "deeply nested parts of the arguments are omitted from the tool list: " in noted[0].notes[0]
     assert [context.tokens for context in report.contexts] == [32_000, 128_000, 200_000, 1_000_000]
     assert report.contexts[1].share == round(report.estimated_tokens / 128_000, 4)
     assert "of a context of 128,000; expose the source to the query tools" in report.warnings[-1]
