@@ -16,7 +16,14 @@ from starlette.types import Receive, Scope, Send
 from gateway.calls.pipeline import Limiter
 from gateway.catalog.policies import get_policy
 from gateway.catalog.transaction import CatalogContext
-from gateway.catalog.updates.webhooks import Delivery, SingleUse, check_delivery, take_delivery, verify_delivery
+from gateway.catalog.updates.webhooks import (
+    Delivery,
+    ReportedChanges,
+    SingleUse,
+    check_delivery,
+    take_delivery,
+    verify_delivery,
+)
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import KeyId
 from gateway.domain.json_text import load_json
@@ -25,8 +32,9 @@ from gateway.web.bodies import declared_length, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
 LARGEST_BODY = 64 * 1024
-MOST_URIS = 100
-_LONGEST_URI = 2048
+MOST_CHANGES = 100
+_SOURCES = ("source", "sources")
+_LONGEST_TEXT = 2048
 _BODY_S = 10.0
 _CONCURRENT_VERIFICATIONS = 8
 _LONGEST_QUEUE = 256
@@ -70,38 +78,46 @@ class WebhookReceiver:
             tenant = await verify_delivery(slug, self._catalog, webhook, delivery)
         policy = await get_policy(tenant, self._catalog)
         async with self._limiter.admit(tenant, KeyId(webhook), policy.limits):
-            uris, used = read_uris(body), self._delivery_ids
-            await take_delivery(tenant, self._catalog, webhook, delivery, uris, delivery_ids=used)
+            changed, used = read_changes(body), self._delivery_ids
+            await take_delivery(tenant, self._catalog, webhook, delivery, changed, delivery_ids=used)
         return Response(status_code=202, headers={"cache-control": "no-store"})
 
 
-def read_uris(body: bytes) -> Mapping[str, str]:
-    """Return the URIs in `uri` or `uris` of a delivery, by JSON pointer; other members are ignored.
+def read_changes(body: bytes) -> ReportedChanges:
+    """Return the resources (`uri`, `uris`) or else the sources (`source`, `sources`) that a delivery names.
+
+    Other members are ignored, and with a URI also `source`, which formats such as CloudEvents use for the sender.
 
     Raises:
-        InvalidBody: the body is not a JSON object with either `uri` or `uris`, or has more than 100 URIs. Or a URI is
-            empty, not printable, or longer than 2,048 characters.
+        InvalidBody: the body is not a JSON object with one of these members, or has more than 100 values. Or a value
+            is empty, not printable, or longer than 2,048 characters.
     """
     content = load_json(body)
     if not isinstance(content, dict):
         raise _broken("", "must be an object with either uri or uris")
     members = cast("Mapping[str, object]", content)
-    one, several = members.get("uri"), members.get("uris")
+    if members.get("uri") is None and members.get("uris") is None and not members.keys().isdisjoint(_SOURCES):
+        return ReportedChanges(sources=_read_texts(members, *_SOURCES))
+    return ReportedChanges(uris=_read_texts(members, "uri", "uris"))
+
+
+def _read_texts(members: Mapping[str, object], singular: str, plural: str) -> Mapping[str, str]:
+    one, several = members.get(singular), members.get(plural)
     if (one is None) == (several is None):
-        raise _broken("", "must be an object with either uri or uris")
+        raise _broken("", f"must be an object with either {singular} or {plural}")
     if several is None:
-        return {"/uri": _uri(one, "/uri")}
+        return {f"/{singular}": _text(one, f"/{singular}")}
     if not isinstance(several, list) or not several:
-        raise _broken("/uris", "must be a list of URIs, at least one")
-    uris = cast("list[object]", several)
-    if len(uris) > MOST_URIS:
-        raise _broken("/uris", f"must not hold more than {MOST_URIS} URIs")
-    return {(pointer := f"/uris/{index}"): _uri(uri, pointer) for index, uri in enumerate(uris)}
+        raise _broken(f"/{plural}", "must be a list with at least one text")
+    texts = cast("list[object]", several)
+    if len(texts) > MOST_CHANGES:
+        raise _broken(f"/{plural}", f"must not hold more than {MOST_CHANGES} texts")
+    return {(pointer := f"/{plural}/{index}"): _text(text, pointer) for index, text in enumerate(texts)}
 
 
-def _uri(value: object, pointer: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_URI or not value.isprintable():
-        raise _broken(pointer, f"must be a URI of at most {_LONGEST_URI} characters")
+def _text(value: object, pointer: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_TEXT or not value.isprintable():
+        raise _broken(pointer, f"must be a text of at most {_LONGEST_TEXT} characters")
     return value
 
 

@@ -14,6 +14,7 @@ import anyio
 import structlog
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.sources.refreshes import want_looks
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.catalog.updates.resource_updates import find_unknown, publish_updates
 from gateway.catalog.updates.signatures import is_signed, new_secret
@@ -54,6 +55,14 @@ class Delivery:
     at: str
     signatures: str
     body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedChanges:
+    """The changes that a delivery reports, by pointer into its body: URIs of resources, or names of sources."""
+
+    uris: Mapping[str, str] = field(default_factory=dict[str, str])
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,34 +194,42 @@ async def take_delivery(
     catalog: CatalogContext,
     webhook: str,
     delivery: Delivery,
-    uris: Mapping[str, str],
+    changed: ReportedChanges,
     *,
     delivery_ids: SingleUse,
 ) -> None:
-    """Announce a delivery's changed resources to all replicas, once per delivery id, and only if all of them exist.
+    """Take a delivery once per delivery id: announce its resources to all replicas, or make looks at its sources due.
 
-    `uris` maps pointers into the body to URIs. After a failure, the id is free again, so that the sender can retry.
+    After a failure, the id is free again, so that the sender can retry.
 
     Raises:
         Conflict: the delivery id was used in the last 24 hours.
-        ReferenceMissing: the tenant lacks some of these resources; the faults point at them.
+        ReferenceMissing: the tenant lacks some of these resources or sources; the faults point at them.
         RedisUnavailable: the id could not be checked, or replicas may have missed events.
     """
     named = f"hook:{webhook}:{hashlib.sha256(delivery.id.encode()).hexdigest()}"
     if not await delivery_ids.use(tenant, named, REMEMBERED_S):  # guard: webhook-once
         raise Conflict("this delivery was received before")
     try:
-        unknown = await find_unknown(tenant, catalog, list(uris.values()))
-        if unknown:
-            pointers = list(uris)
-            faults = [Fault(pointer=pointers[index], reason="no such resource") for index in unknown]
-            raise ReferenceMissing("the tenant does not have all of these resources", faults=faults)
-        await publish_updates(tenant, catalog, list(uris.values()))
+        if changed.sources:
+            await want_looks(tenant, catalog, changed.sources)
+        else:
+            await _announce(tenant, catalog, changed.uris)
     except BaseException:  # also when the sender has disconnected: it will retry
         with anyio.CancelScope(shield=True):
             await _forget(delivery_ids, tenant, named)
         raise
-    log.info("webhook_delivered", tenant_id=tenant, webhook=webhook, delivery=delivery.id, resources=len(uris))
+    numbers = {"resources": len(changed.uris), "sources": len(changed.sources)}
+    log.info("webhook_delivered", tenant_id=tenant, webhook=webhook, delivery=delivery.id, **numbers)
+
+
+async def _announce(tenant: TenantId, catalog: CatalogContext, uris: Mapping[str, str]) -> None:
+    unknown = await find_unknown(tenant, catalog, list(uris.values()))
+    if unknown:
+        pointers = list(uris)
+        faults = [Fault(pointer=pointers[index], reason="no such resource") for index in unknown]
+        raise ReferenceMissing("the tenant does not have all of these resources", faults=faults)
+    await publish_updates(tenant, catalog, list(uris.values()))
 
 
 async def _forget(delivery_ids: SingleUse, tenant: TenantId, named: str) -> None:

@@ -1,5 +1,8 @@
 """The state of the looks at the URLs of a tenant's sources."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
@@ -7,7 +10,8 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.store.engine import Db
-from gateway.store.sources.tables import source_refreshes
+from gateway.store.sources.tables import source_proposals, source_refreshes
+from gateway.store.tables import sources
 
 LOOK_JOB = "look_"
 """The id of the job of a source's looks begins with this; the id of the source follows."""
@@ -44,6 +48,24 @@ async def save(tenant: TenantId, db: Db, source: SourceId, state: RefreshState) 
     added = insert_into(source_refreshes).values(tenant_id=tenant, source_id=source, **columns)
     keys = [source_refreshes.c.tenant_id, source_refreshes.c.source_id]
     await db.execute(added.on_conflict_do_update(index_elements=keys, set_=columns))
+
+
+async def failing(tenant: TenantId, db: Db, *, failures: int) -> Sequence[str]:
+    """The names of sources whose last looks failed, at least this many in a row."""
+    looks = source_refreshes.c
+    of_source = (looks.tenant_id == sources.c.tenant_id) & (looks.source_id == sources.c.id)
+    wanted = select(sources.c.name).join(source_refreshes, of_source)
+    wanted = wanted.where(sources.c.tenant_id == tenant, looks.failures >= failures)
+    return list((await db.execute(wanted.order_by(sources.c.name))).scalars())
+
+
+async def waiting(tenant: TenantId, db: Db, *, before: datetime) -> Sequence[str]:
+    """The names of sources with a proposal for the active version that was made before a time."""
+    proposed = source_proposals.c
+    of_source = (proposed.tenant_id == sources.c.tenant_id) & (proposed.source_id == sources.c.id)
+    wanted = select(sources.c.name).join(source_proposals, of_source)
+    is_old = (proposed.replaces == sources.c.active_version, proposed.created_at < before)
+    return list((await db.execute(wanted.where(sources.c.tenant_id == tenant, *is_old))).scalars())
 
 
 def read_sighting(row: RowMapping, prefix: str = "") -> Sighting:

@@ -8,6 +8,10 @@ import pytest
 
 from gateway.catalog.updates.signatures import new_secret, sign
 from tests.behaviour.updates.conftest import Notes, heard
+from tests.support.documents import pets
+from tests.support.primitives import add
+from tests.support.replicas import until
+from tests.support.servers import execute
 
 
 async def test_a_signed_delivery_reaches_whoever_follows(notes: Notes) -> None:
@@ -40,6 +44,31 @@ async def test_a_delivery_counts_once(notes: Notes) -> None:
         assert [await heard(updates), await heard(updates)] == ["note://1", "note://2"]
 
     assert sorted(statuses) == [202] + [409] * 19
+
+
+async def test_a_delivery_makes_the_gateway_look_at_a_source(notes: Notes) -> None:
+    """Ours: what is deployed is proposed at the report of a pipeline, from whichever replica looks (OAS-6)."""
+    document = pets("https://pets.example")
+    notes.upstream.body = json.dumps(document).encode()
+    await add(notes.gateway, notes.slug, "sources", {"name": "pets", "url": f"{notes.upstream.url}/openapi.json"})
+    del document["paths"]["/pets"]["post"]
+    notes.upstream.body = json.dumps(document).encode()
+    hook, path = await notes.webhook(), f"/tenants/{notes.slug}/sources/pets/proposal"
+    taken = [await notes.deliver(hook, {"source": "pets"}), await notes.deliver(hook, {"sources": ["pets"]})]
+    missing = await notes.deliver(hook, {"sources": ["pets", "none"]})
+    unclear = await notes.deliver(hook, {"source": "pets", "sources": ["pets"]})
+
+    async def is_proposed() -> bool:
+        return (await notes.gateway.admin.get(path)).status_code == 200
+
+    notes.upstream.seen.clear()
+    await execute(notes.database.superuser_url, "update due_work set due_at = now() where kind = 'source_refresh'")
+    with notes.replicas.a.hurrying(), notes.replicas.b.hurrying():
+        await until(is_proposed, seconds=30)
+
+    assert [each.status_code for each in (*taken, missing, unclear)] == [202, 202, 422, 400]
+    assert [error["pointer"] for error in missing.json()["errors"]] == ["/sources/1"]
+    assert len(notes.upstream.seen) == 1
 
 
 async def test_deliveries_that_come_together_are_all_taken(notes: Notes) -> None:

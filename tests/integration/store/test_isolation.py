@@ -356,6 +356,8 @@ _CALLS: Mapping[str, _Call] = {
     "proposals.content": lambda t, db, v: proposals.content(t, db, v.source.id, v.proposal.number),
     "proposals.remove": lambda t, db, v: proposals.remove(t, db, v.source.id),
     "refreshes.get": lambda t, db, v: refreshes.get(t, db, v.source.id),
+    "refreshes.failing": lambda t, db, v: refreshes.failing(t, db, failures=0),
+    "refreshes.waiting": lambda t, db, v: refreshes.waiting(t, db, before=_LATER),
     "refreshes.save": lambda t, db, v: refreshes.save(t, db, v.source.id, RefreshState(url="planted")),
     "versions.page": lambda t, db, v: versions.page(t, db, v.source, below=None, limit=100),
     "versions.numbers": lambda t, db, v: versions.numbers(t, db, v.source.id),

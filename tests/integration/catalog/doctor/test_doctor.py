@@ -25,9 +25,12 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.live_sources import AttachmentEnd, LiveKind
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.updates.source_versions import RefreshState
+from gateway.domain.updates.watches import Sighting
 from gateway.store import primitives
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
+from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.documents import secured
 from tests.support.primitives import static_tool
@@ -49,6 +52,7 @@ ALL = [
     "secret_references",
     "code",
     "live_sources",
+    "sources",
     "policies",
     "approvers",
     "secret_keys",
@@ -278,6 +282,21 @@ async def test_live_sources_that_fail_again_and_again_are_named(
     found = (await _examine(replace(sound, database_url=database_url)))["live_sources"]
 
     assert (found.status, found.detail) == (Verdict.WARNING, "failing: acme: broken (3 examined)")
+    assert "source status" in found.mend
+
+
+async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Installation, database_url: str) -> None:
+    """Ours: looks that fail in a row are found without a question to every tenant; no fault is shown (OAS-6)."""
+    draft = SourceDraft(name="pets", document=secured("https://pets.example"))
+    made = await imports.import_source(changes.tenant.id, changes.catalog, draft, by=BY)
+    assert made.source is not None
+    seen = Sighting(failures=3, fault="https://s3cr3t-canary.example")
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        await refreshes.save(changes.tenant.id, db, made.source.id, RefreshState(seen=seen))
+
+    found = (await _examine(replace(sound, database_url=database_url)))["sources"]
+
+    assert (found.status, found.detail) == (Verdict.WARNING, "looks fail: acme: pets")
     assert "source status" in found.mend
 
 

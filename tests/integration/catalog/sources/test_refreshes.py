@@ -43,6 +43,7 @@ from gateway.errors import (
 )
 from gateway.store import jobs, operations
 from gateway.store.jobs import Job
+from gateway.store.sources import refreshes as stored_refreshes
 from gateway.store.sources import sources as stored_sources
 from gateway.store.sources import versions as stored_versions
 from tests.integration.catalog.conftest import BY, Changes
@@ -530,6 +531,22 @@ async def test_versions_beyond_the_limit_are_removed_but_not_what_is_used(desk: 
     await versions.prune_due(few, await desk.due(schedule.PRUNE_KIND))  # nothing is left: the job ends
     with pytest.raises(ValueError, match="not enough values"):
         await desk.due(schedule.PRUNE_KIND)
+
+
+async def test_failing_looks_and_old_proposals_are_found(desk: Desk) -> None:
+    """Ours: the doctor names sources whose looks fail in a row, and proposals that nobody has decided (OAS-6)."""
+    await desk.add(refresh_interval_s=FLOOR_S)
+    desk.serve(_with(desk.document))
+    await desk.look()
+    desk.upstream.status = 500
+    for _ in range(3):
+        assert await desk.look() is RefreshOutcome.FAILED
+    old = datetime.now(UTC) + timedelta(minutes=1)
+    async with desk.catalog.store.transaction(desk.tenant) as db:
+        assert await stored_refreshes.failing(desk.tenant, db, failures=3) == ["pets"]
+        assert await stored_refreshes.failing(desk.tenant, db, failures=4) == []
+        assert await stored_refreshes.waiting(desk.tenant, db, before=old) == ["pets"]
+        assert await stored_refreshes.waiting(desk.tenant, db, before=old - timedelta(hours=1)) == []
 
 
 async def test_removing_a_source_leaves_no_job_and_no_version(desk: Desk) -> None:

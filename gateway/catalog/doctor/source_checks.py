@@ -1,0 +1,49 @@
+"""Doctor check for sources whose URL cannot be read, or whose proposal waits for long."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import anyio
+
+from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.errors import GatewayError
+from gateway.store.engine import Store
+from gateway.store.sources import refreshes
+
+_PATIENCE_S = 15.0
+_MOST_NAMED = 5
+_FAILURES = 3
+"""Number of looks in a row that failed after which a source is reported."""
+_PATIENCE_OF_PEOPLE = timedelta(days=14)
+_REMEDY = "`gateway --tenant SLUG source status` shows each fault and proposal; `source review NAME` decides"
+
+
+async def judge_sources(url: str) -> Finding:
+    """Finding on the sources of all tenants. It names sources, not faults, which may contain URLs.
+
+    After 15 s the remaining tenants are skipped, and the finding reports this.
+    """
+    failing, waiting = list[str](), list[str]()
+    since = datetime.now(UTC) - _PATIENCE_OF_PEOPLE
+    try:
+        with anyio.move_on_after(_PATIENCE_S) as patience:
+            async with Store(url, pool_size=1) as store:
+                for tenant in await all_tenants(store):
+                    async with store.transaction(tenant.id) as db:
+                        failed = await refreshes.failing(tenant.id, db, failures=_FAILURES)
+                        stale = await refreshes.waiting(tenant.id, db, before=since)
+                    failing += [f"{tenant.slug}: {name}" for name in failed]
+                    waiting += [f"{tenant.slug}: {name}" for name in stale]
+    except GatewayError as error:
+        return warning("sources", f"not examined: {error.message}", "fix the findings on the database first")
+    skipped = " (tenants skipped after a timeout)" if patience.cancelled_caught else ""
+    return _judge(failing, waiting, skipped)
+
+
+def _judge(failing: Sequence[str], waiting: Sequence[str], skipped: str) -> Finding:
+    if not failing and not waiting:
+        return fine("sources", f"no look at a source fails repeatedly, and no proposal is old{skipped}")
+    facts = (("looks fail", failing), (f"proposals older than {_PATIENCE_OF_PEOPLE.days} days", waiting))
+    detail = "; ".join(f"{fact}: {listed(names, most=_MOST_NAMED)}" for fact, names in facts if names)
+    return warning("sources", f"{detail}{skipped}", _REMEDY)
