@@ -27,10 +27,10 @@ _EFFECTS: Final[Mapping[str, str]] = {
     "HEAD": "Reads",
 }
 _RUNNERS: Final[Mapping[PrimitiveOrigin, str]] = {
-    PrimitiveOrigin.CODE: "code of the operator",
-    PrimitiveOrigin.LIVE: "a live source",
-    PrimitiveOrigin.BUILTIN: "the gateway",
-    PrimitiveOrigin.CUSTOM: "a declared handler",
+    PrimitiveOrigin.CODE: "Code of the operator",
+    PrimitiveOrigin.LIVE: "A live source",
+    PrimitiveOrigin.BUILTIN: "The gateway",
+    PrimitiveOrigin.CUSTOM: "A declared handler",
 }
 _REVERSIBILITY = re.compile(
     r"[^.!?\n]{0,200}\b(?:irreversib|cannot be (?:undone|restored|recovered|reverted)|can(?:'|no)t undo|permanent|"
@@ -82,7 +82,7 @@ def describe_risk(subject: Tool | Primitive, prepared: Prepared, shown: RequestS
 def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> Iterator[str]:
     request = prepared.request
     if request is None:
-        runner = _RUNNERS.get(subject.origin, "the gateway")
+        runner = _RUNNERS.get(subject.origin, "The gateway")
         yield f"{runner} runs {escape(subject.name)} with these arguments; not all effects are known."
         yield from (f"It {line}" for line in preview.split("\n")[1:] if line.startswith(_ACTS))
     else:

@@ -59,7 +59,7 @@ async def _acme(database: TestDatabase, redis_url: str, *, pool: int = 8) -> Asy
 
 
 def _is_told_to_come_back(answer: httpx.Response) -> bool:
-    return answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1 and "space" not in answer.text
+    return answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1 and "No space left" not in answer.text
 
 
 async def test_a_full_disk_refuses_changes_and_calls_and_loses_nothing(database: TestDatabase, redis_url: str) -> None:

@@ -23,7 +23,7 @@ async def test_a_person_on_duty_decides_from_a_terminal(terminal: Terminal, gate
     listed = await terminal.do("approval", "list", "--state", "approved", GATEWAY_OPERATOR_KEY=key)
     tried = await terminal.do("tool", "try", "say")
 
-    assert "! Runs say by a declared handler" in shown.out
+    assert "! A declared handler runs say with these arguments" in shown.out
     assert (own.code, late.code) == (4, 6)
     assert done.out == f"{watched['id']} is approved: say\n"
     assert listed.out.splitlines()[1].split()[:3] == [watched["id"], "approved", "say"]

@@ -172,7 +172,7 @@ def test_a_taken_admin_port_is_named() -> None:
     """Ours: one line says which setting and which address (ISO-6)."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
-        with pytest.raises(BrokenSetting, match=f"GATEWAY_ADMIN_PORT: 127.0.0.1:{port}"):
+        with pytest.raises(BrokenSetting, match=f"GATEWAY_ADMIN_PORT: cannot listen on 127.0.0.1:{port}"):
             bind(load_settings(port=0, admin_port=port))
 
 

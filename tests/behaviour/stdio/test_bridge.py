@@ -279,7 +279,7 @@ async def test_an_endless_event_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         async with _bridged(answer) as (client, _):
             error = (await client.ask("tools/list", modern=True))["error"]
             assert error["code"] == 50300
-            assert "more than 100000 bytes" in error["message"]
+            assert "larger than 100000 bytes" in error["message"]
 
 
 async def test_an_unreachable_gateway_is_an_error_for_each_request() -> None:
