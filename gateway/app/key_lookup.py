@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from gateway.catalog.identity.people import enter_person
+from gateway.catalog.identity.people import store_person
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key, KeyUse
@@ -42,4 +42,4 @@ class KeyLookup:
         Raises:
             LimitExceeded: the tenant has too many people.
         """
-        return await enter_person(self._store, person)
+        return await store_person(self._store, person)

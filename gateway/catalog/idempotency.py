@@ -30,7 +30,7 @@ from gateway.store.jobs import Job
 KIND = "idempotency"
 RECORD_LIFETIME = timedelta(hours=24)
 LEASE = timedelta(minutes=10)
-"""Lease of an attempt, longer than any admin request takes. After it, the attempt counts as dead."""
+"""Lease of an attempt, longer than any admin request takes. After the lease ends, the attempt is considered failed."""
 MOST_RECORDS = 1000
 """Limit on the records of one tenant. The tenant's keys share this limit; the operator's records have their own."""
 LARGEST_RESPONSE = 1024 * 1024
@@ -45,7 +45,7 @@ _REQUEST, _ANSWER = "request", "answer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRequest:
-    """A request with its `Idempotency-Key`. `parts` identify the request: a repetition has the same parts."""
+    """A request with its `Idempotency-Key`. `parts` identify the request: a retry has the same parts."""
 
     caller: Caller
     key: str
@@ -67,10 +67,10 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
     # guard: idempotency-of-the-principal
     attempt = Attempt(record=_digest([request.caller.name.encode(), request.key.encode()]).hex(), id=mint("att"))
     async with catalog.store.transaction(tenant) as db:
-        await _forget_expired(tenant, db, now)
+        await idempotency.remove_expired(tenant, db, now=now)
         record = await idempotency.get(tenant, db, attempt.record)
         if record is None:
-            await _check_room(tenant, db, request.caller)
+            await _check_record_limit(tenant, db, request.caller)
             if await idempotency.insert(tenant, db, _new_record(tenant, catalog, request, attempt, now)):
                 await jobs.schedule(tenant, db, _clean_up(tenant, now + RECORD_LIFETIME))
                 return attempt
@@ -85,7 +85,10 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
 
 
 async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answer: KeptAnswer) -> None:
-    """Seal and store the response, unless a later attempt has the record. A body that exceeds a limit is left out."""
+    """Seal and store the response, unless a later attempt has taken over the record.
+
+    A body that exceeds a limit is left out.
+    """
     packed = None if answer.body is None else zlib.compress(answer.body)
     async with catalog.store.transaction(tenant) as db:
         record = await idempotency.get(tenant, db, attempt.record)
@@ -101,7 +104,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
 
 
 async def release(tenant: TenantId, catalog: CatalogContext, attempt: Attempt) -> None:
-    """Delete the record of a request that changed nothing, so that a repetition runs.
+    """Delete the record of a request that changed nothing, so that a retry is executed.
 
     The record of a committed request stays, and its lease ends.
     """
@@ -122,11 +125,7 @@ async def clean_up(catalog: CatalogContext, due: Job) -> None:
             await jobs.schedule(due.tenant, db, _clean_up(due.tenant, next_at))
 
 
-async def _forget_expired(tenant: TenantId, db: Db, now: datetime) -> None:
-    await idempotency.remove_expired(tenant, db, now=now)
-
-
-async def _check_room(tenant: TenantId, db: Db, caller: Caller) -> None:
+async def _check_record_limit(tenant: TenantId, db: Db, caller: Caller) -> None:
     count, _ = await idempotency.usage(tenant, db, is_operators=isinstance(caller, Operator))
     if count >= MOST_RECORDS:  # guard: idempotency-capped
         message = f"too many requests with an Idempotency-Key (limit {MOST_RECORDS} per tenant in 24 hours)"
@@ -156,7 +155,8 @@ def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest
         seen = catalog.sealer.open(tenant, record.wrapped, record.request, KIND, record.id, _REQUEST)
     except SecretUnreadable:
         raise AnswerNotKept(
-            "the stored response for this Idempotency-Key cannot be decrypted; read the object, then use another key"
+            "the stored response for this Idempotency-Key cannot be decrypted; "
+            "fetch the object to see whether the request took effect, then retry with a new key"
         ) from None
     if seen != _digest(request.parts):  # guard: idempotency-of-the-request
         raise IdempotencyKeyReused(
@@ -167,15 +167,16 @@ def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest
 def _open_answer(tenant: TenantId, catalog: CatalogContext, record: IdempotencyRecord) -> KeptAnswer:
     if record.answer is None:
         raise AnswerNotKept(
-            "the request was completed, but its replica ended before the answer was stored; read the object"
+            "the request was completed, but its replica stopped before the response was stored; "
+            "fetch the object to see the result"
         )
     plain = catalog.sealer.open(tenant, record.wrapped, record.answer, KIND, record.id, _ANSWER)
     status, headers, packed = msgspec.msgpack.decode(plain, type=tuple[int, dict[str, str], bytes | None])
     if packed is None:
         location = headers.get("location")
-        message = f"the request was completed (status {status}), but its answer was too large to store"
+        message = f"the request was completed (status {status}), but its response was too large to store"
         raise AnswerNotKept(
-            f"{message}; read {location}" if location else f"{message}; list the objects to find the result"
+            f"{message}; fetch {location}" if location else f"{message}; list the objects to find the result"
         )
     return KeptAnswer(status=status, headers=headers, body=zlib.decompress(packed))
 
@@ -192,7 +193,7 @@ def _in_progress() -> RequestInProgress:
 
 def _digest(parts: Sequence[bytes]) -> bytes:
     """SHA-256 over the parts and their lengths, so that different lists of parts have different inputs."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
-        whole.update(len(part).to_bytes(8, "big") + part)
-    return whole.digest()
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.digest()

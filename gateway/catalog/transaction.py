@@ -48,12 +48,12 @@ class Author:
 
 
 async def _refuse_records(_: CallRecord) -> None:
-    raise AuditUnavailable("this process writes no audit entries of calls")
+    raise AuditUnavailable("this process does not write audit entries for calls")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogContext:
-    """Dependencies of reads and changes of the catalog, for one replica: database, keys, events, rules of names.
+    """Dependencies of reads and changes of the catalog, for one replica: database, encryption keys, event bus, limits.
 
     `upstream` and `workers` fetch and compile documents, for imports only.
     """
@@ -69,21 +69,21 @@ class CatalogContext:
     ceilings: Limits = DEFAULT_CEILINGS
     """Default ceilings, for limits whose ceiling the operator has not set."""
     audit: Callable[[CallRecord], Awaitable[None]] = _refuse_records
-    """Stores an audit entry that is not a change of the catalog, such as a decision; returns when it is stored."""
+    """Stores an audit entry that does not belong to a catalog change, such as a decision; returns once stored."""
     tenant_policy: Policy = PROTECTING
     """The policy of new tenants."""
     public_url: str | None = None
-    """Base of the URLs of pages."""
+    """The gateway's public base URL, for links to its web pages."""
     live_commands: bool = False
     """True if the operator may declare live sources of the kind `command`."""
     secret_stores: SecretStores = field(default_factory=SecretStores)
-    """Outside stores to which credentials may refer."""
+    """External secret stores that credentials may refer to."""
     reference_hosts: frozenset[str] = frozenset()
     """Hosts from which files that an imported document refers to are fetched."""
     retention_min_days: int = 30
     """Minimum retention of audit entries in days."""
     refresh_min_s: int = 300
-    """Minimum of seconds between two looks at a source's URL."""
+    """Minimum number of seconds between two checks of a source's URL."""
     versions_kept: int = 10
     """Number of versions of each source that are kept, the active one included."""
 
@@ -101,7 +101,7 @@ class CatalogChange:
 async def change(tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, by: Author) -> AsyncGenerator[Db]:
     """Run the block as one change. Its writes, the next revision and the audit entry commit together or not at all.
 
-    The event follows the commit.
+    The event is published after the commit.
 
     Raises:
         NotFound: the tenant does not exist.

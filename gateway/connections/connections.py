@@ -1,8 +1,8 @@
-"""Connections of clients to tenants, and the delivery of catalog changes to long-lived clients.
+"""Connections of clients to tenants; delivers catalog changes to long-lived clients, even after a missed event.
 
 A request uses one registry until its end. A long-lived client subscribes, and adopts each newer snapshot as a whole.
 Events announce new revisions. Because events can be lost, the followed revisions are compared with the database every
-`repair_s` seconds, and at once after a gap. The keys of subscribers are checked at each new revision, because every
+`recheck_s` seconds, and at once after a gap. The keys of subscribers are checked at each new revision, because every
 change of a key creates one. The timer checks the keys as well, and so finds expired ones.
 """
 
@@ -26,7 +26,8 @@ from gateway.registry.views import ViewCache
 
 log = structlog.get_logger(__name__)
 
-REPAIR_S = 8.0
+MISSED_EVENT_RECHECK_S = 8.0
+"""Seconds between two comparisons with the database: the longest delay of a change whose event was lost."""
 
 StillValid = Callable[[Principal], Awaitable[bool]]
 """Returns True if a principal's credential is valid and unchanged; raises Unavailable if it cannot be checked now."""
@@ -75,14 +76,14 @@ class Connections:
         views: ViewCache,
         cursors: Cursors,
         *,
-        repair_s: float = REPAIR_S,
+        recheck_s: float = MISSED_EVENT_RECHECK_S,
         still_valid: StillValid = _always,
         dismissed: Callable[[Principal], None] = _no_listener,
     ) -> None:
         self._snapshots = snapshots
         self._views = views
         self._cursors = cursors
-        self._repair_s = repair_s
+        self._recheck_s = recheck_s
         self._still_valid = still_valid
         self._subscribers = SubscriberIndex()
         self.open_count = 0
@@ -92,7 +93,7 @@ class Connections:
         self._dismissed = dismissed
 
     async def __aenter__(self) -> Self:
-        self._tasks.open(self._repair)
+        self._tasks.open(self._recheck_periodically)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -184,7 +185,7 @@ class Connections:
                 wanted, code = subscribers.wanted, subscribers.code
                 snapshot = await self._snapshots.latest(tenant)
                 subscribers.show(self._views.of(snapshot))
-                # the database is unavailable and an older snapshot remains in use; the repair retries
+                # the database is unavailable and an older snapshot remains in use; the recheck retries
                 is_stuck = snapshot.revision < wanted or snapshot.code < code
                 await self._examine(tenant, subscribers)
                 if is_stuck:
@@ -212,17 +213,17 @@ class Connections:
                 self._dismissed(principal)
         self._subscribers.remove_if_empty(tenant, subscribers)
 
-    async def _repair(self) -> None:
+    async def _recheck_periodically(self) -> None:
         while True:
-            with anyio.move_on_after(self._repair_s):
+            with anyio.move_on_after(self._recheck_s):
                 await self._comparison_due.wait()
             self._comparison_due = anyio.Event()
             try:
                 await self._compare()
             except Unavailable as error:
-                log.warning("repair_failed", reason=str(error))
+                log.warning("recheck_failed", reason=str(error))
             except Exception:
-                log.exception("repair_failed")
+                log.exception("recheck_failed")
 
     async def _compare(self) -> None:
         """Compare every followed tenant with the database, and check the credentials of its subscribers."""

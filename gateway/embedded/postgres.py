@@ -1,4 +1,4 @@
-"""Embedded PostgreSQL: creates the data folder once, runs the server, and creates roles and database."""
+"""Embedded PostgreSQL: creates the data directory once, runs the server, and creates roles and database."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ DATABASE = "gateway"
 _STOP = (signal.SIGINT, signal.SIGQUIT)
 """SIGINT: fast shutdown, which disconnects clients and writes all data. SIGQUIT: immediate; the next start recovers."""
 
-_PATIENCE_S = 60.0
+_CONNECT_TIMEOUT_S = 60.0
 _MAJOR = "18"
 _SETTINGS = {
     "listen_addresses": "",
@@ -47,21 +47,21 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
     """Run PostgreSQL with the gateway's roles and database for as long as the block runs.
 
     Raises:
-        EmbeddedServerFailed: PostgreSQL is not installed or did not start, its data is of another version, or a stale
-            server cannot be stopped.
+        EmbeddedServerFailed: PostgreSQL is not installed or did not start, its data was written by another major
+            version, or a stale server cannot be stopped.
     """
     programs = await to_thread.run_sync(postgres_programs, folders.account, folders.root.parent / "programs")
     if not folders.postgres.exists():
         await _create(programs, folders)
     _check_version(folders.postgres)
-    with _reachable(folders.postgres, folders) as data, _reachable(folders.sockets, folders) as sockets:
+    with _path_for_account(folders.postgres, folders) as data, _path_for_account(folders.sockets, folders) as sockets:
         command: list[str | Path] = [programs / "postgres", "-D", data.path, "-k", sockets.path]
         command += [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         server = _child("postgres", command, folders)
         server.inherited = (*data.descriptors, *sockets.descriptors)
 
         async def start() -> None:
-            await _end_leftovers(folders.postgres)  # also child processes of a server that was killed
+            await _stop_stale_server(folders.postgres)  # also child processes of a server that was killed
             server.start()
             await _prepare(server, folders.sockets)
 
@@ -73,13 +73,13 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
 
 
 async def _create(programs: Path, folders: StateDirectory) -> None:
-    """Create the data folder under another name and rename it when it is complete."""
+    """Create the data directory under another name and rename it when it is complete."""
     fresh = folders.root / "postgres.new"
     if fresh.exists():
-        await _end_leftovers(fresh)
+        await _stop_stale_server(fresh)
         await to_thread.run_sync(shutil.rmtree, fresh)
     make_folder(fresh, folders.account)
-    with _reachable(fresh, folders) as data:
+    with _path_for_account(fresh, folders) as data:
         command: list[str | Path] = [programs / "initdb", "-D", data.path, "-U", "postgres", "--auth=trust"]
         command += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         child = _child("initdb", [*command, "--no-instructions"], folders)
@@ -92,7 +92,7 @@ async def _create(programs: Path, folders: StateDirectory) -> None:
     fresh.rename(folders.postgres)
 
 
-async def _end_leftovers(data: Path) -> None:
+async def _stop_stale_server(data: Path) -> None:
     await end_stale_processes("postgres", data, data / "postmaster.pid", _STOP)
 
 
@@ -103,7 +103,7 @@ def _check_version(data: Path) -> None:
         raise EmbeddedServerFailed(f"{data} contains no readable PostgreSQL data: {error}") from error
     if found != _MAJOR:
         raise EmbeddedServerFailed(
-            f"{data} was written by PostgreSQL {found}; the embedded PostgreSQL has version {_MAJOR}."
+            f"{data} was written by PostgreSQL {found}; the embedded PostgreSQL is version {_MAJOR}"
         )
 
 
@@ -116,7 +116,7 @@ class _ReachableFolder:
 
 
 @contextmanager
-def _reachable(folder: Path, folders: StateDirectory) -> Generator[_ReachableFolder]:
+def _path_for_account(folder: Path, folders: StateDirectory) -> Generator[_ReachableFolder]:
     """Yield the folder's own path; on Linux, for another account, a path through an inherited descriptor."""
     if folders.account is None or sys.platform != "linux":
         yield _ReachableFolder(folder)
@@ -144,7 +144,7 @@ class _Connect(Protocol):
     async def __call__(self, *, host: str, port: int, user: str, database: str, password: str) -> _DriverConnection: ...
 
 
-_dial: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
+_connect_driver: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
 
 
 async def _prepare(server: Child, sockets: Path) -> None:
@@ -158,17 +158,19 @@ async def _prepare(server: Child, sockets: Path) -> None:
         if not await connection.fetchval("select 1 from pg_database where datname = $1", DATABASE):
             await connection.execute(f"create database {DATABASE} owner {OWNER}")
     except asyncpg.PostgresError as error:
-        raise EmbeddedServerFailed(f"PostgreSQL refused to create the gateway's roles or database: {error}") from error
+        raise EmbeddedServerFailed(f"PostgreSQL cannot create the gateway's roles or database: {error}") from error
     finally:
         await connection.close()
 
 
 async def _connect(server: Child, sockets: Path) -> _DriverConnection:
-    with anyio.move_on_after(_PATIENCE_S):
+    with anyio.move_on_after(_CONNECT_TIMEOUT_S):
         while server.is_running:
             try:
-                return await _dial(host=str(sockets), port=5432, user="postgres", database="postgres", password="")
+                return await _connect_driver(
+                    host=str(sockets), port=5432, user="postgres", database="postgres", password=""
+                )
             except (OSError, asyncpg.CannotConnectNowError):
                 await anyio.sleep(0.01)
         raise server.failed()
-    raise EmbeddedServerFailed(f"PostgreSQL did not respond within {_PATIENCE_S:.0f} seconds: {server.tail()}")
+    raise EmbeddedServerFailed(f"PostgreSQL did not respond within {_CONNECT_TIMEOUT_S:.0f} seconds: {server.tail()}")

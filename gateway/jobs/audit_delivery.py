@@ -1,6 +1,6 @@
 """Delivery of audit entries to the sinks of tenants: at least once, in batches, one replica at a time for each sink.
 
-A batch is stored as delivered after its receiver has accepted it. A failed delivery is repeated after a pause that
+A batch is marked as delivered only after its receiver has accepted it. A failed delivery is repeated after a pause that
 doubles up to five minutes; later entries wait in the database, not in memory.
 """
 
@@ -65,7 +65,7 @@ class AuditDelivery:
     upstream: UpstreamClient
     named: Named
     folder: Path | None = None
-    """The folder of sinks that are files; without it, this replica writes none."""
+    """The folder of sinks that are files; if None, this replica does not write them."""
     delivered: int = 0
     failures: int = 0
     lags: BoundedCache[AuditSinkId, float] = field(default_factory=lambda: BoundedCache(10_000))
@@ -77,7 +77,7 @@ class AuditDelivery:
         return max(self.lags.values(), default=0.0)
 
     async def perform(self, due: Job) -> None:
-        """Deliver the waiting entries of one sink, unless another replica does.
+        """Deliver the waiting entries of one sink, unless another replica is delivering them.
 
         Raises:
             Unavailable: a part of the gateway is unavailable; the job is due again when the lease ends.
@@ -124,7 +124,7 @@ class AuditDelivery:
             case SinkKind.HTTPS:
                 await self._post(delivery, b"".join(line + b"\n" for line in lines))
             case SinkKind.SYSLOG:
-                await self._log(delivery, b"".join(map(_framed, links, lines)))
+                await self._send_syslog(delivery, b"".join(map(_framed, links, lines)))
             case SinkKind.FILE:
                 await self._append(delivery, b"".join(line + b"\n" for line in lines))
 
@@ -152,11 +152,11 @@ class AuditDelivery:
         if not 200 <= answer.status < 300:
             raise OSError(f"the endpoint responded with status {answer.status}")
 
-    async def _log(self, delivery: SinkDelivery, messages: bytes) -> None:
+    async def _send_syslog(self, delivery: SinkDelivery, messages: bytes) -> None:
         """Send messages over one connection, and wait until the receiver has closed it, for at most 5 s."""
         target = audit_sinks.read_syslog_target(delivery.sink.target)
         if target is None:
-            raise OSError("the target cannot be read")
+            raise OSError("the syslog target is invalid")
         reader, writer = await self.upstream.open_stream(target[0], tenant=delivery.tenant, is_tls=target[1])
         try:
             writer.write(messages)
@@ -175,7 +175,7 @@ class AuditDelivery:
 
     async def _append(self, delivery: SinkDelivery, lines: bytes) -> None:
         if self.folder is None:
-            raise OSError("GATEWAY_AUDIT_FOLDER is not set at this replica")
+            raise OSError("GATEWAY_AUDIT_FOLDER is not set on this replica")
         path = self.folder / f"{delivery.tenant}.{delivery.sink.target}.jsonl"
         await anyio.to_thread.run_sync(append_lines, path, lines, abandon_on_cancel=True)
 
@@ -198,7 +198,7 @@ def _framed(link: Link, line: bytes) -> bytes:
 
 
 def append_lines(path: Path, lines: bytes) -> None:
-    """Append lines durably. A line that a failed or killed write left unfinished is ended first."""
+    """Append lines durably. If an interrupted write left an incomplete last line, that line is terminated first."""
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "ab") as file:  # unbuffered, a write to a full disk may end early without an error
         size = os.fstat(handle).st_size

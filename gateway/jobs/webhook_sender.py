@@ -15,9 +15,9 @@ import structlog
 from gateway.catalog.notifications.deliveries import (
     AttemptOutcome,
     LeasedDeliveries,
-    begin_deliveries,
-    end_delivery,
-    leave_deliveries,
+    lease_deliveries,
+    record_outcome,
+    release_deliveries,
 )
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.signatures import sign
@@ -53,18 +53,18 @@ class WebhookSender:
         Raises:
             Unavailable: a part of the gateway is unavailable; the deliveries are attempted again.
         """
-        leased = await begin_deliveries(self.catalog, due)
+        leased = await lease_deliveries(self.catalog, due)
         if leased is None:
             return
         for position, delivery in enumerate(leased.items):
             lag = self.metrics.webhook_lag.parts["later" if delivery.attempts else "first"]
             lag.observe((datetime.now(UTC) - delivery.due_at).total_seconds())
             outcome = await self._attempt(leased, delivery)
-            state = await end_delivery(self.catalog, leased, delivery, outcome)
+            state = await record_outcome(self.catalog, leased, delivery, outcome)
             self.metrics.webhook_attempts.add("retried" if state is DeliveryState.PENDING else state.value)
             if outcome.error is not None:
                 log.info("webhook_attempt_failed", tenant_id=leased.tenant, delivery=delivery.id, status=outcome.status)
-                await leave_deliveries(self.catalog, leased, leased.items[position + 1 :])
+                await release_deliveries(self.catalog, leased, leased.items[position + 1 :])
                 return
 
     async def _attempt(self, leased: LeasedDeliveries, delivery: OutboundDelivery) -> AttemptOutcome:

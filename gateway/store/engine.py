@@ -21,7 +21,7 @@ from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.dialect import URL
-from gateway.store.database.errors import RETRY_S, see_our_errors
+from gateway.store.database.errors import RETRY_S, translate_engine_errors
 
 Db = AsyncConnection
 """One open transaction, as the functions of the store's modules receive it."""
@@ -70,7 +70,7 @@ class Store:
             pool_use_lifo=True,
             hide_parameters=True,
         )
-        see_our_errors(engine)
+        translate_engine_errors(engine)
         self._stack.push_async_callback(engine.dispose)
         self._engine = engine
         return self

@@ -1,4 +1,4 @@
-"""Response models of audit trail verification."""
+"""Response models of the audit trail: verification, exports, sinks and retention."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,9 +28,8 @@ class ChainFaultShown(CopiedModel):
     number: Annotated[
         int,
         Field(
-            description=""
-            "The number of the changed entry, of the first missing entry, of the expected last entry, or of the "
-            "record of a break."
+            description="The number of the changed entry, of the first missing entry, of the expected last entry, or "
+            "of the record of a break."
         ),
     ]
     entry: Annotated[
@@ -80,13 +79,13 @@ class AnchorShown(CopiedModel):
     state: Annotated[
         AnchorState,
         Field(
-            description="`created`: made with the tenant. `adopted`: made at the first signature of a tenant that is "
-            "older than anchors; its earlier entries are trusted. `pending`: not made yet. `missing`, `changed` "
+            description="`created`: made with the tenant. `adopted`: created with the first signature of a tenant that "
+            "is older than anchors; its earlier entries are trusted. `pending`: not made yet. `missing`, `changed` "
             "and `broken` are faults."
         ),
     ]
     number: Annotated[int, Field(description="The number of the newest signature in the anchor.")]
-    at: Annotated[datetime | None, Field(description="The time of its creation; null without a readable anchor.")]
+    at: Annotated[datetime | None, Field(description="The time of its creation; null if the anchor cannot be read.")]
     ok: Annotated[bool, Field(validation_alias="is_whole", description="True if the anchor has no fault.")]
 
 
@@ -183,17 +182,17 @@ class SinkShown(ResponseModel):
         str | None, Field(description="The name of the stored credential that is sent; null if none.")
     ]
     enabled: Annotated[bool, Field(description="True while entries are delivered.")]
-    delivered: Annotated[int, Field(description="The number of delivered entries, without repetitions.")]
+    delivered: Annotated[int, Field(description="The number of delivered entries, without duplicates.")]
     delivered_at: Annotated[datetime | None, Field(description="The time of the last delivery.")]
     waiting_since: Annotated[
         datetime | None,
-        Field(description="The time of the oldest undelivered entry; null if there is none, and in lists."),
+        Field(description="The time of the oldest undelivered entry; null in lists, and if every entry is delivered."),
     ]
     failures: Annotated[
         int,
         Field(description="The number of consecutive failed deliveries; each one doubles the pause, up to a limit."),
     ]
-    fault: Annotated[str | None, Field(description="The reason of the last failure.")]
+    fault: Annotated[str | None, Field(description="The reason for the last failure.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -221,7 +220,7 @@ class RemovableShown(CopiedModel):
     """Entries that a cut would remove now."""
 
     entries: Annotated[int, Field(description="The number of entries, counted up to about 100,000.")]
-    chains: Annotated[int, Field(description="The number of their writers.")]
+    chains: Annotated[int, Field(description="The number of writers (chains) with such entries.")]
     oldest: Annotated[datetime | None, Field(description="The time of the oldest entry; null if there is none.")]
     newest: Annotated[datetime | None, Field(description="The time of the newest entry.")]
     is_partial: Annotated[bool, Field(description="True if there are more entries than were counted.")]

@@ -139,7 +139,7 @@ class LiveSourceDetails(LiveSourceShown):
         """Build the response from a described live source."""
 
         def waiting(state: LivePrimitiveState) -> Sequence[LivePrimitiveShown]:
-            found = [one for one in overview.waiting if one.state is state]
+            found = [one for one in overview.needs_attention if one.state is state]
             return [LivePrimitiveShown.of(one, overview.source) for one in found[:_MOST_WAITING]]
 
         return cls(**_facts(overview), held=waiting(LivePrimitiveState.HELD), hidden=waiting(LivePrimitiveState.HIDDEN))

@@ -1,4 +1,4 @@
-"""Response models of issuers and of the people whom they name."""
+"""Response models of issuers and of the people who sign in with their tokens."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +14,11 @@ from gateway.domain.tenancy.keys import Key
 
 
 class AdmissionRuleShown(CopiedModel):
-    """A rule that admits people who match every condition except null ones."""
+    """A rule that admits people who match all of its non-null conditions."""
 
     group: Annotated[str | None, Field(description="A group of the person.")]
     scope: Annotated[str | None, Field(description="A scope of the token.")]
-    subject: Annotated[str | None, Field(description="The person, as the issuer names it.")]
+    subject: Annotated[str | None, Field(description="The person's subject at the issuer.")]
     profiles: Annotated[
         Sequence[str] | None, Field(description="The profiles at which they are admitted; null means all.")
     ]
@@ -51,7 +51,7 @@ class IssuerShown(CopiedModel):
     subject_claim: Annotated[str, Field(description="The claim that names the person.")]
     groups_claim: Annotated[str, Field(description="The claim with the person's groups.")]
     rules: Annotated[Sequence[AdmissionRuleShown], Field(description="The rules that admit users.")]
-    max_lifetime_s: Annotated[int, Field(description="Seconds for which a token is accepted, from its `iat`.")]
+    max_lifetime_s: Annotated[int, Field(description="Seconds after its `iat` until which a token is accepted.")]
     enabled: Annotated[bool, Field(description="False: the gateway refuses its tokens.")]
     sign_in: Annotated[SignInClientShown | None, Field(description="The gateway's own client at the issuer.")]
     created_at: CreatedAt
@@ -59,7 +59,7 @@ class IssuerShown(CopiedModel):
 
     @classmethod
     def at(cls, issuer: Issuer, slug: str, public_url: str | None) -> Self:
-        """Build the response from an issuer of the tenant of this slug."""
+        """Build the response from an issuer of the tenant with this slug."""
         client, copied = issuer.sign_in, cls.of(replace(issuer, sign_in=None))
         if client is None:
             return copied
@@ -82,7 +82,7 @@ class PersonShown(ResponseModel):
     """A person who signed in with an access token."""
 
     id: Id
-    name: Annotated[str, Field(description="The person, as the issuer names it.")]
+    name: Annotated[str, Field(description="The person's subject at the issuer.")]
     subject: Annotated[str, Field(description="The person's subject in the tenant: the issuer's name and `name`.")]
     issuer: Annotated[str, Field(description="The id of the issuer.")]
     created_at: Annotated[datetime, Field(description="The time of the first sign-in.")]
@@ -90,7 +90,7 @@ class PersonShown(ResponseModel):
         datetime | None, Field(description="The time until which tasks of the person continue without a token.")
     ]
     denied_at: Annotated[
-        datetime | None, Field(description="The time at which the person was denied; null if allowed.")
+        datetime | None, Field(description="The time at which access was denied; null if access is allowed.")
     ]
 
     @classmethod

@@ -17,7 +17,9 @@ class DependentKeyShown(ResponseModel):
     tenant: Annotated[str, Field(description="The slug of its tenant.")]
     id: Annotated[str, Field(description="The id of the key.")]
     name: Annotated[str, Field(description="The name of the key.")]
-    last_used_at: Annotated[datetime | None, Field(description="The hour of its last use; null if none is known.")]
+    last_used_at: Annotated[
+        datetime | None, Field(description="The time of its last use, to the hour; null if unknown.")
+    ]
 
     @classmethod
     def of(cls, key: DependentKey) -> Self:
@@ -26,14 +28,16 @@ class DependentKeyShown(ResponseModel):
 
 
 class SecretKeyShown(ResponseModel):
-    """One secret key by its name, which is derived from it and does not show it."""
+    """A secret key, identified by a name that is derived from the key and does not reveal it."""
 
     name: Annotated[str, Field(description="The name of the secret key, 16 hexadecimal digits.")]
-    is_current: Annotated[bool, Field(description="True for the first key of `GATEWAY_SECRET_KEYS`, which seals.")]
+    is_current: Annotated[
+        bool, Field(description="True for the first key of `GATEWAY_SECRET_KEYS`, which encrypts new values.")
+    ]
     is_configured: Annotated[bool, Field(description="True if this replica has the key.")]
     known_since: Annotated[datetime, Field(description="The first start of a replica with the key.")]
     forgotten_at: Annotated[
-        datetime | None, Field(description="The time at which it was given up; null if it was not.")
+        datetime | None, Field(description="The time of `gateway secrets forget` for this key; null otherwise.")
     ]
     needed_by: Annotated[dict[str, int], Field(description="The number of values that need it, by kind.")]
     api_keys: Annotated[Sequence[DependentKeyShown], Field(description="The first 20 API keys that need it.")]
@@ -62,15 +66,15 @@ class SecretKeyShown(ResponseModel):
 class SecretRotationShown(ResponseModel):
     """The last re-encryption."""
 
-    key_name: Annotated[str, Field(description="The secret key under which everything is sealed.")]
+    key_name: Annotated[str, Field(description="The name of the secret key that re-encrypts all values.")]
     started_at: Annotated[datetime, Field(description="The time of its start.")]
     finished_at: Annotated[datetime | None, Field(description="The time of its end; null while it is running.")]
     tenants_done: Annotated[int, Field(description="The number of finished tenants.")]
     values_done: Annotated[int, Field(description="The number of re-encrypted values.")]
     unreadable: Annotated[
-        int, Field(description="The number of values that no configured secret key opens; they stay as they are.")
+        int, Field(description="The number of values that no configured secret key decrypts; they are left unchanged.")
     ]
-    fault: Annotated[str | None, Field(description="The reason for a delay; null without one.")]
+    fault: Annotated[str | None, Field(description="The reason for a delay; null if there is none.")]
 
     @classmethod
     def of(cls, state: RotationState) -> Self:
@@ -79,7 +83,7 @@ class SecretRotationShown(ResponseModel):
 
 
 class ReplicaShown(ResponseModel):
-    """A running replica and the names of its secret keys, the first of which seals."""
+    """A running replica and the names of its secret keys, the first of which encrypts new values."""
 
     replica: Annotated[str, Field(description="The random id of the process.")]
     secret_keys: Annotated[
@@ -92,7 +96,11 @@ class SecretKeysShown(ResponseModel):
 
     keys: Annotated[Sequence[SecretKeyShown], Field(description="All secret keys that were ever configured.")]
     unmarked_api_keys: Annotated[
-        int, Field(description="API keys not used since an earlier release, each of which may need any older key.")
+        int,
+        Field(
+            description="The number of API keys that were not used since an earlier release made their digest; each "
+            "may need any older secret key."
+        ),
     ]
     unmarked: Annotated[Sequence[DependentKeyShown], Field(description="The first 20 of those API keys.")]
     rotation: Annotated[SecretRotationShown | None, Field(description="The last re-encryption; null: there was none.")]

@@ -16,7 +16,7 @@ class WebhookShown(ResponseModel):
 
     id: Id
     name: Name
-    path: Annotated[str, Field(description="The path of deliveries, relative to the gateway's URL.")]
+    path: Annotated[str, Field(description="The path to which deliveries are sent, relative to the gateway's URL.")]
     old_secret_until: Annotated[
         datetime | None, Field(description="The time until which the previous secret is valid; null if there is none.")
     ]
@@ -69,7 +69,7 @@ class WatchShown(ResponseModel):
         int,
         Field(description="The number of consecutive failed polls; each one lengthens the interval, up to a limit."),
     ]
-    fault: Annotated[str | None, Field(description="The reason of the last failed poll.")]
+    fault: Annotated[str | None, Field(description="The reason for the last failed poll.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 

@@ -1,7 +1,7 @@
 """Primitives named in the configuration as `module:attribute`: imported, checked and registered before serving starts.
 
-An attribute is one extra, an iterable of extras, or a `ToolRegistry` whose tools have functions. Any error prevents the
-start; its message names the setting and the object.
+An attribute is one extra, an iterable of extras, or a `ToolRegistry` whose tools have functions. Any error prevents
+startup; its message names the setting and the object.
 """
 
 import importlib
@@ -26,7 +26,7 @@ from gateway.settings import PREFIX, Settings
 
 log = structlog.get_logger(__name__)
 
-_WANTED: Final[Mapping[str, tuple[type, ...]]] = {
+_TYPES_BY_SETTING: Final[Mapping[str, tuple[type, ...]]] = {
     "extra_tools": (ExtraTool,),
     "extra_resources": (ExtraResource, ExtraResourceTemplate),
     "extra_prompts": (ExtraPrompt,),
@@ -37,10 +37,10 @@ def load_extras(settings: Settings) -> Registrations:
     """Load the Python objects that the settings name.
 
     Raises:
-        BrokenSetting: an object cannot be imported, is not an extra, breaks the contract, or has a name that is taken.
+        BrokenSetting: an object cannot be imported, is not an extra or violates the contract, or its name is taken.
     """
     registrations = Registrations()
-    for setting, wanted in _WANTED.items():
+    for setting, wanted in _TYPES_BY_SETTING.items():
         for path in cast(tuple[str, ...], getattr(settings, setting)):
             location = f"{PREFIX}{setting.upper()}: {path}"
             for label, extra in _extras_in(_import(path, location), location, wanted):
@@ -75,7 +75,7 @@ def _import(path: str, location: str) -> object:
     except AttributeError as error:
         raise BrokenSetting(f"{location}: {error}") from error
     except Exception as error:  # the operator's module can raise any exception on import
-        log.exception("extra_not_imported", path=path)
+        log.exception("extra_import_failed", path=path)
         raise BrokenSetting(f"{location}: cannot be imported: {type(error).__name__}: {error}") from error
     return cast(object, found)
 
@@ -85,13 +85,13 @@ def _extras_in(found: object, location: str, wanted: tuple[type, ...]) -> Iterat
     if isinstance(found, wanted):
         yield location, cast(Extra, found)
         return
-    for number, each in enumerate(_several(found, location, wanted)):
+    for number, each in enumerate(_iterate(found, location, wanted)):
         if not isinstance(each, wanted):
-            raise BrokenSetting(f"{location}[{number}]: is a {type(each).__name__}, not {_names(wanted)}")
+            raise BrokenSetting(f"{location}[{number}]: is a {type(each).__name__}, not {_describe_types(wanted)}")
         yield f"{location}[{number}]", cast(Extra, each)
 
 
-def _several(found: object, location: str, wanted: tuple[type, ...]) -> Iterable[object]:
+def _iterate(found: object, location: str, wanted: tuple[type, ...]) -> Iterable[object]:
     if isinstance(found, ToolRegistry):
         try:
             return tuple(extras_of(found))
@@ -99,11 +99,11 @@ def _several(found: object, location: str, wanted: tuple[type, ...]) -> Iterable
             raise BrokenSetting(f"{location}: {error.message}") from error
     kind = type(found).__name__
     if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
-        raise BrokenSetting(f"{location}: is a {kind}, not {_names(wanted)} or an iterable of them")
+        raise BrokenSetting(f"{location}: is a {kind}, not {_describe_types(wanted)} or an iterable of them")
     return cast(Iterable[object], found)
 
 
-def _names(kinds: tuple[type, ...]) -> str:
+def _describe_types(kinds: tuple[type, ...]) -> str:
     return " or ".join(f"an {kind.__name__}" for kind in kinds)
 
 

@@ -17,7 +17,6 @@ from gateway.catalog.doctor.environment_checks import (
     judge_disk,
     judge_egress,
     judge_keys,
-    judge_versions,
 )
 from gateway.catalog.doctor.handler_checks import judge_handlers
 from gateway.catalog.doctor.live_source_checks import judge_live_sources
@@ -25,7 +24,7 @@ from gateway.catalog.doctor.policy_checks import judge_policies
 from gateway.catalog.doctor.reference_checks import judge_references
 from gateway.catalog.doctor.secret_key_checks import judge_secret_keys
 from gateway.catalog.doctor.source_checks import judge_sources
-from gateway.catalog.doctor.store_checks import judge_database, judge_redis
+from gateway.catalog.doctor.store_checks import judge_database, judge_redis, judge_versions
 from gateway.catalog.identity.secret_keys.status import read_state
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
 from gateway.domain.findings import Finding, failure, fine, listed, warning

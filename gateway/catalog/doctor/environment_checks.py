@@ -1,10 +1,8 @@
-"""Doctor checks of the configuration and the machine: keys, egress, clock, disk, versions, policy."""
+"""Doctor checks of the configuration and the machine: keys, egress, clock, disk, policy."""
 
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
@@ -24,7 +22,6 @@ _WARN_FREE_FOR_KEYS, _FAIL_FREE_FOR_KEYS = 16 * _MIB, _MIB
 _SMALL_SKEW_S = 1.0
 _LARGE_SKEW_S = 5.0
 _SHORTEST_KEY = 32
-_OLDEST_POSTGRES = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +116,6 @@ def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
     return judge("disk", message, "free disk space, or move GATEWAY_DATA_DIR")
 
 
-def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
-    """Finding with the versions in use; a warning if PostgreSQL is too old."""
-    python = ".".join(str(part) for part in sys.version_info[:3])
-    parts = [f"gateway {_version('gateway')}", f"Python {python}", f"mcp {_version('mcp')}"]
-    parts += [f"PostgreSQL {database.version}"] if database is not None else []
-    parts += [f"Redis {redis.version}"] if redis is not None else []
-    if database is not None and database.major < _OLDEST_POSTGRES:
-        return warning("versions", ", ".join(parts), f"upgrade PostgreSQL to {_OLDEST_POSTGRES} or newer")
-    return fine("versions", ", ".join(parts))
-
-
 def judge_default_policy(policy: Policy) -> Finding:
     """Finding on the decisions that new tenants get."""
     decisions = ", ".join(f"{level} {policy.decision_for(level)}" for level in Safety)
@@ -157,10 +143,3 @@ def _is_public(entry: str) -> bool:
     """True if the entry is a public IP address. A host name counts as private: it may resolve to any address."""
     address = read_address(entry.rpartition(":")[0].strip("[]"))
     return address is not None and is_public(address)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "from a source folder"

@@ -1,7 +1,9 @@
-"""Doctor checks of PostgreSQL and Redis: convert the facts of each server into findings."""
+"""Doctor checks of PostgreSQL and Redis, their oldest supported versions included."""
 
+import sys
 from collections.abc import Iterable
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 
 from gateway.domain.findings import Finding, failure, fine, listed, warning
 from gateway.errors import GatewayError
@@ -9,7 +11,9 @@ from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
 from gateway.store.engine import SCHEMA
 
+OLDEST_POSTGRES = 14
 OLDEST_REDIS = (6, 2)
+"""The oldest supported versions."""
 
 _MIGRATE = "run `gateway migrate`"
 _list_some = partial(listed, most=6)
@@ -29,6 +33,17 @@ def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
         remedy = "start Redis and check GATEWAY_REDIS_URL; the other Redis checks run once it responds"
         return [failure("redis", found.message, remedy)]
     return [_redis(found), _persistence(found), _memory(found)]
+
+
+def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
+    """Finding with the versions in use; a warning if PostgreSQL is too old."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    parts = [f"gateway {_version('gateway')}", f"Python {python}", f"mcp {_version('mcp')}"]
+    parts += [f"PostgreSQL {database.version}"] if database is not None else []
+    parts += [f"Redis {redis.version}"] if redis is not None else []
+    if database is not None and database.major < OLDEST_POSTGRES:
+        return warning("versions", ", ".join(parts), f"upgrade PostgreSQL to {OLDEST_POSTGRES} or newer")
+    return fine("versions", ", ".join(parts))
 
 
 def _reached(facts: DatabaseFacts) -> Finding:
@@ -115,7 +130,9 @@ def _revocation(role: RoleFacts) -> str:
 
 def _redis(facts: RedisFacts) -> Finding:
     if facts.number < OLDEST_REDIS:
-        return failure("redis", f"version {facts.version}", "install Redis 6.2 or newer")
+        return failure(
+            "redis", f"version {facts.version}", f"install Redis {'.'.join(map(str, OLDEST_REDIS))} or newer"
+        )
     if facts.is_replica:
         return failure("redis", "the server is a read-only replica", "point GATEWAY_REDIS_URL at the primary")
     return fine("redis", f"reached, version {facts.version}")
@@ -141,3 +158,10 @@ def _memory(facts: RedisFacts) -> Finding:
     if facts.max_bytes:
         return failure(check, detail, remedy)
     return warning(check, f"{detail}; no memory limit is set yet", remedy)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "from a source folder"

@@ -1,4 +1,4 @@
-"""People whom the issuers of a tenant name: read, denied, and admitted again."""
+"""People who sign in through an issuer of the tenant: read, denied, and readmitted."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,12 +15,12 @@ from gateway.store.identity import keys, people
 
 MOST_PEOPLE = 10_000
 """Limit on the people of one tenant, denied ones included."""
-_KEPT = timedelta(days=30)
-_SPARE = timedelta(hours=12)
+_RETENTION = timedelta(days=30)
+_EXPIRY_TOLERANCE = timedelta(hours=12)
 
 
-async def enter_person(store: Store, person: Key) -> Key:
-    """Return the stored person. A new person, or one whose end moves by half a day, is stored first.
+async def store_person(store: Store, person: Key) -> Key:
+    """Return the stored person. A new person, or one whose expiry moved by at least 12 hours, is stored first.
 
     Raises:
         LimitExceeded: the tenant has reached its limit of people.
@@ -33,16 +33,16 @@ async def enter_person(store: Store, person: Key) -> Key:
     async with store.transaction(person.tenant) as db:
         if found is None and await people.count(person.tenant, db) >= MOST_PEOPLE:  # guard: people-bounded
             now = datetime.now(UTC)
-            if not await people.forget_ended(person.tenant, db, now=now, kept=_KEPT):
-                raise LimitExceeded(f"the tenant has {MOST_PEOPLE} people (the limit)", retry_after_s=60.0)
+            if not await people.forget_ended(person.tenant, db, now=now, kept=_RETENTION):
+                raise LimitExceeded(f"the tenant has reached its limit of {MOST_PEOPLE} people", retry_after_s=60.0)
         return await people.enter(person.tenant, db, person)
 
 
 async def get_person(tenant: TenantId, catalog: CatalogContext, person: str) -> Key:
-    """The person of this id.
+    """Return the person with this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such person.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _get(tenant, db, person)
@@ -51,7 +51,7 @@ async def get_person(tenant: TenantId, catalog: CatalogContext, person: str) -> 
 async def page_people(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Key]:
-    """One page of the tenant's people, by default in order of ids."""
+    """One page of the tenant's people, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
         return await people.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -106,4 +106,4 @@ async def _get(tenant: TenantId, db: Db, person: str) -> Key:
 def _is_recent(stored: Key, person: Key) -> bool:
     if stored.expires_at is None or person.expires_at is None:
         return False
-    return stored.expires_at > person.expires_at - _SPARE
+    return stored.expires_at > person.expires_at - _EXPIRY_TOLERANCE

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from gateway.catalog.identity.people import enter_person
+from gateway.catalog.identity.people import store_person
 from gateway.catalog.identity.person_records import record_act
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import SIGN_IN
@@ -42,7 +42,7 @@ async def enter_sign_in(
         NotFound: the issuer was deleted meanwhile.
         AuditUnavailable: the sign-in could not be recorded.
     """
-    stored = await enter_person(catalog.store, person)
+    stored = await store_person(catalog.store, person)
     if stored.revoked_at is not None:  # guard: sign-in-denied
         raise SignInRefused(DENIED)
     async with catalog.store.transaction(tenant) as db:

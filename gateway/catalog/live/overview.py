@@ -26,7 +26,7 @@ class LivePrimitiveState(StrEnum):
     """State of a primitive of a live source."""
 
     VISIBLE = "visible"
-    """Clients have it."""
+    """Clients can see and use it."""
     HELD = "held"
     """Its definition differs from the accepted one, or it is new; an admin has to accept it."""
     HIDDEN = "hidden"
@@ -45,27 +45,27 @@ class LivePrimitiveView:
 
     @property
     def family(self) -> Family:
-        """Its family."""
+        """The family of the primitive."""
         return self.remembered.primitive.family
 
     @property
     def place(self) -> str:
-        """Position in lists of the source's primitives."""
+        """Sort key in lists of the source's primitives: family, then remote name."""
         return f"{self.family}:{self.remembered.primitive.remote}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOverview:
-    """A live source, the number of its visible primitives by family, and those that wait for an admin."""
+    """A live source, the number of its visible primitives by family, and its held and hidden primitives."""
 
     source: LiveSource
     counts: Mapping[Family, int]
-    waiting: Sequence[LivePrimitiveView] = ()
+    needs_attention: Sequence[LivePrimitiveView] = ()
     """Held and hidden primitives."""
 
     def count(self, state: LivePrimitiveState) -> int:
-        """Return the number of waiting primitives in this state."""
-        return sum(one.state is state for one in self.waiting)
+        """Return the number of held, or of hidden, primitives."""
+        return sum(one.state is state for one in self.needs_attention)
 
 
 async def describe_live_sources(
@@ -79,7 +79,7 @@ async def describe_live_sources(
         LiveOverview(
             source=source,
             counts={family: seen[source.name, family] for family in Family},
-            waiting=[
+            needs_attention=[
                 one
                 for one in _states(source, view.offer.found.get(source.id, ()), view)
                 if one.state in {LivePrimitiveState.HELD, LivePrimitiveState.HIDDEN}
@@ -92,7 +92,7 @@ async def describe_live_sources(
 async def page_live_primitives(
     tenant: TenantId, catalog: CatalogContext, name: str, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LivePrimitiveView]:
-    """One page of the remembered primitives of a live source, in order of families and remote names.
+    """One page of the stored primitives of a live source, sorted by family, then by remote name.
 
     Raises:
         NotFound: the tenant has no such live source.
@@ -111,9 +111,9 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
     if accepted is None:
         return []
     found: list[str] = []
-    waiting: list[tuple[str, object, object]] = [("", _decode(accepted), _decode(held))]
-    while waiting and len(found) < _MOST_DIFFERENCES:
-        pointer, old, new = waiting.pop()
+    pending: list[tuple[str, object, object]] = [("", _decode(accepted), _decode(held))]
+    while pending and len(found) < _MOST_DIFFERENCES:
+        pointer, old, new = pending.pop()
         before, after = as_object(old), as_object(new)
         if before is None or after is None:
             found += [pointer] if old != new else []
@@ -121,7 +121,7 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
         for name in sorted({*before, *after}, reverse=True):
             place = pointer + point(name)
             if name in before and name in after:
-                waiting.append((place, before[name], after[name]))
+                pending.append((place, before[name], after[name]))
             else:
                 found.append(place)
     return sorted(found)[:_MOST_DIFFERENCES]

@@ -1,8 +1,8 @@
 """Deliveries of outbound webhooks: the log, replays and tests, and the state of an endpoint between attempts.
 
-`gateway.jobs` makes the attempts. It leases deliveries with `begin_deliveries`, reports each outcome to `end_delivery`,
-and returns the rest to `leave_deliveries`. A lease that its replica does not end expires, and another replica repeats
-the attempt, so a delivery is made at least once.
+`gateway.jobs` makes the attempts. It leases deliveries with `lease_deliveries`, stores each outcome with
+`record_outcome`, and releases the rest with `release_deliveries`. A lease that its replica does not release expires,
+and another replica repeats the attempt, so a delivery is made at least once.
 
 After a failure, an endpoint is held: no attempt is made for a pause that doubles up to 5 minutes. A failure also ends
 its batch. So an endpoint that is down costs few attempts, however many deliveries wait. Each delivery has its own
@@ -101,7 +101,7 @@ async def replay_delivery(
     """
     entry = CatalogChange(action="webhook_endpoint.replay", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
-        endpoint = await _ready(tenant, db, name)
+        endpoint = await _prepare_endpoint(tenant, db, name)
         found = await _find(tenant, db, endpoint, delivery)
         now = datetime.now(UTC)
         again = replace(
@@ -125,13 +125,13 @@ async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *,
     Raises:
         NotFound: the tenant has no such endpoint.
         Conflict: the endpoint is disabled.
-        LimitExceeded: too many deliveries of the endpoint wait.
+        LimitExceeded: too many deliveries of the endpoint are queued.
     """
     entry = CatalogChange(action="webhook_endpoint.test", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
-        endpoint = await _ready(tenant, db, name)
+        endpoint = await _prepare_endpoint(tenant, db, name)
         if await deliveries.is_full(tenant, db, endpoint.id):
-            raise LimitExceeded(f"too many deliveries of this endpoint wait (limit {deliveries.MOST_QUEUED})")
+            raise LimitExceeded(f"too many deliveries of this endpoint are queued (limit {deliveries.MOST_QUEUED})")
         payload = {"endpoint": endpoint.id, "name": endpoint.name}
         made = deliveries.new_delivery(endpoint.id, TEST_KIND, payload, now=datetime.now(UTC))
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": made.id}
@@ -139,7 +139,7 @@ async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *,
     return made
 
 
-async def begin_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliveries | None:
+async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliveries | None:
     """Lease deliveries of the endpoint of a job, and reschedule the job; None if there is nothing to send now.
 
     Deliveries that ended long ago are deleted, and those that waited too long fail.
@@ -147,7 +147,7 @@ async def begin_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliverie
     now, tenant = datetime.now(UTC), due.tenant
     until = now + LEASE
     async with catalog.store.transaction(tenant) as db:
-        # The update locks the job: a delivery that is enqueued meanwhile makes it due again after this transaction.
+        # The update locks the job: a delivery enqueued at the same time makes it due again after this transaction.
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
             return None
         endpoint = await webhook_endpoints.get(tenant, db, due.id, locked=True)
@@ -169,12 +169,12 @@ async def begin_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliverie
         return LeasedDeliveries(tenant=tenant, endpoint=endpoint, signing=signing, items=items, refusal=refusal)
 
 
-async def end_delivery(
+async def record_outcome(
     catalog: CatalogContext, leased: LeasedDeliveries, seen: OutboundDelivery, outcome: AttemptOutcome
 ) -> DeliveryState:
     """Store the outcome of an attempt at `seen`; return the state of the delivery afterwards."""
     now, tenant = datetime.now(UTC), leased.tenant
-    ended = _after(seen, outcome, now=now)
+    ended = _delivery_after(seen, outcome, now=now)
     async with catalog.store.transaction(tenant) as db:
         endpoint = await webhook_endpoints.get(tenant, db, leased.endpoint.id, locked=True)
         if endpoint is None or not await deliveries.settle(tenant, db, ended, seen=seen):
@@ -182,7 +182,7 @@ async def end_delivery(
         await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
         if endpoint.version != leased.endpoint.version:  # guard: webhook-outcome-of-this-version
             return ended.state
-        judged = _judge(endpoint, outcome, now=now)
+        judged = _endpoint_after(endpoint, outcome, now=now)
         if judged != endpoint:
             await webhook_endpoints.save(tenant, db, judged)
     if (reason := _reason_to_disable(judged, outcome, now=now)) is not None:
@@ -190,13 +190,15 @@ async def end_delivery(
     return ended.state
 
 
-async def leave_deliveries(catalog: CatalogContext, leased: LeasedDeliveries, left: Sequence[OutboundDelivery]) -> None:
+async def release_deliveries(
+    catalog: CatalogContext, leased: LeasedDeliveries, left: Sequence[OutboundDelivery]
+) -> None:
     """End the lease of deliveries that were not attempted."""
     async with catalog.store.transaction(leased.tenant) as db:
         await deliveries.release(leased.tenant, db, leased.endpoint.id, left)
 
 
-def _after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: datetime) -> OutboundDelivery:
+def _delivery_after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: datetime) -> OutboundDelivery:
     """The delivery after an attempt: ended, or due again after its back-off."""
     tried = replace(
         seen,
@@ -206,15 +208,15 @@ def _after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: datetime) ->
         attempted_at=now,
     )
     pause_s = _BACKOFF_S[min(seen.attempts, len(_BACKOFF_S) - 1)]
-    again_at = now + timedelta(seconds=_spread(pause_s))
+    again_at = now + timedelta(seconds=_with_jitter(pause_s))
     if outcome.error is not None and outcome.status != _GONE and again_at < seen.expires_at:
         return replace(tried, due_at=again_at)
     state = DeliveryState.DELIVERED if outcome.error is None else DeliveryState.FAILED
     return replace(tried, state=state, ended_at=now, due_at=now + deliveries.RETENTION)
 
 
-def _judge(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> OutboundWebhook:
-    """The endpoint after an attempt: held after a failure; a success ends the hold and clears the notice."""
+def _endpoint_after(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> OutboundWebhook:
+    """The endpoint after an attempt: held after a failure; after a success, not held, and without a notice."""
     if outcome.error is None:
         return replace(endpoint, failures=0, failing_since=None, held_until=None, notice=None)
     pause_s = min(_LONGEST_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.failures, _MOST_DOUBLINGS))
@@ -222,7 +224,7 @@ def _judge(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime)
         endpoint,
         failures=endpoint.failures + 1,
         failing_since=endpoint.failing_since or now,
-        held_until=now + timedelta(seconds=_spread(pause_s)),
+        held_until=now + timedelta(seconds=_with_jitter(pause_s)),
     )
 
 
@@ -243,9 +245,9 @@ async def _disable(catalog: CatalogContext, leased: LeasedDeliveries, seen: Outb
     async with change(leased.tenant, catalog, entry, by=by) as db:
         endpoint = await find_endpoint(leased.tenant, db, leased.endpoint.id, locked=True)
         now = datetime.now(UTC)
-        gone = replace(endpoint, enabled=False, notice=reason, version=endpoint.version + 1, updated_at=now)
+        disabled = replace(endpoint, enabled=False, notice=reason, version=endpoint.version + 1, updated_at=now)
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "reason": reason}
-        await webhook_endpoints.save(leased.tenant, db, gone)
+        await webhook_endpoints.save(leased.tenant, db, disabled)
     log.warning("webhook_endpoint_disabled", tenant_id=leased.tenant, endpoint=leased.endpoint.id, reason=reason)
 
 
@@ -275,7 +277,7 @@ async def _reschedule(tenant: TenantId, db: Db, endpoint: OutboundWebhook, *, ea
         await jobs.remove(tenant, db, endpoint.id)
 
 
-async def _ready(tenant: TenantId, db: Db, name: str) -> OutboundWebhook:
+async def _prepare_endpoint(tenant: TenantId, db: Db, name: str) -> OutboundWebhook:
     """The endpoint, if it is enabled; its hold ends, so that the next attempt is made at once."""
     endpoint = await find_endpoint(tenant, db, name, locked=True)
     if not endpoint.enabled:
@@ -292,5 +294,5 @@ async def _find(tenant: TenantId, db: Db, endpoint: OutboundWebhook, delivery: s
     return found
 
 
-def _spread(seconds: float) -> float:
+def _with_jitter(seconds: float) -> float:
     return seconds * uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  # only spreads the load

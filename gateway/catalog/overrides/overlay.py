@@ -1,7 +1,7 @@
-"""Applies overrides to imported tools: members of an override replace those of the document's definition.
+"""Overrides of imported tools: the members of an override replace those of the generated definition.
 
-This happens when a catalog is composed or listed, and when levels are computed, never in a call. A tool without an
-override keeps the bytes of its definition.
+This happens when a catalog is composed or listed, and when safety levels are computed, never in a call. A tool without
+an override keeps the bytes of its definition.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ import msgspec
 from gateway.domain.overrides import LoadedOperation, OverrideFields
 from gateway.domain.tools import Tool
 
-_SHARED = "#/$defs/"
+_DEFS_PREFIX = "#/$defs/"
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.encode
 
 
-def settle_operations(operations: Sequence[LoadedOperation]) -> Sequence[LoadedOperation]:
+def apply_overrides(operations: Sequence[LoadedOperation]) -> Sequence[LoadedOperation]:
     """The enabled operations, each with its effective tool."""
     return [
         one if one.override is None else replace(one, tool=overlay(one.tool, one.override.changes))
@@ -66,7 +66,7 @@ def arguments_of(definition: bytes) -> frozenset[str]:
 
 
 def without_pinned(schema: bytes, pinned: bytes) -> bytes:
-    """A full input schema without the arguments that an override fixes, as the listed one is."""
+    """The full input schema without the pinned arguments, which the listed schema omits as well."""
     if not pinned:
         return schema
     names = frozenset(msgspec.json.decode(pinned, type=dict[str, msgspec.Raw]))
@@ -74,7 +74,7 @@ def without_pinned(schema: bytes, pinned: bytes) -> bytes:
 
 
 def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> bytes:
-    """The listed definition. Members that no override concerns stay byte for byte."""
+    """The listed definition. Members that the override does not set keep their exact bytes."""
     stored = _decode(tool.definition)
     members: dict[str, object] = {"name": tool.name}
     if "title" in stored or changes.title is not None:
@@ -102,34 +102,34 @@ def _without(schema: dict[str, Any], pinned: frozenset[str]) -> dict[str, Any]:
             del left["required"]
     shared: dict[str, object] | None = left.pop("$defs", None)
     if shared is not None:
-        needed = _reached(left, shared)
+        needed = _referenced_names(left, shared)
         if kept := {name: value for name, value in shared.items() if name in needed}:
             left["$defs"] = kept
     return left
 
 
-def _reached(schema: object, shared: Mapping[str, object]) -> frozenset[str]:
+def _referenced_names(schema: object, shared: Mapping[str, object]) -> frozenset[str]:
     """Names of the `$defs` that this schema references, directly or through others; all if a name is unknown."""
     found: set[str] = set()
-    waiting = list(_references(schema))
-    while waiting:
-        name = waiting.pop()
+    pending = list(_references(schema))
+    while pending:
+        name = pending.pop()
         if name not in shared:
             return frozenset(shared)
         if name not in found:
             found.add(name)
-            waiting += _references(shared[name])
+            pending += _references(shared[name])
     return frozenset(found)
 
 
 def _references(value: object) -> Iterator[str]:
     """The `$defs` names in all strings that may be references."""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
+    pending = [value]
+    while pending:
+        part = pending.pop()
         if isinstance(part, dict):
-            waiting += cast("dict[str, object]", part).values()
+            pending += cast("dict[str, object]", part).values()
         elif isinstance(part, list):
-            waiting += cast("list[object]", part)
-        elif isinstance(part, str) and part.startswith(_SHARED):
-            yield part.removeprefix(_SHARED).partition("/")[0].replace("~1", "/").replace("~0", "~")
+            pending += cast("list[object]", part)
+        elif isinstance(part, str) and part.startswith(_DEFS_PREFIX):
+            yield part.removeprefix(_DEFS_PREFIX).partition("/")[0].replace("~1", "/").replace("~0", "~")

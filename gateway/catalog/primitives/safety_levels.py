@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from gateway.catalog.overrides.overlay import settle_operations
+from gateway.catalog.overrides.overlay import apply_overrides
 from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
 from gateway.catalog.snapshots.composition import index_operations, levels_of
 from gateway.domain.identifiers import TenantId
@@ -61,5 +61,5 @@ async def _imported(tenant: TenantId, db: Db, references: Iterable[str]) -> Leve
         found.update({f"{TOOL}{name}": level for name, level in levels.items()})
     if pairs:
         pinned = await operations.find(tenant, db, {pair[0] for pair in pairs}, {pair[2] for pair in pairs})
-        found.update(levels_of(wanted, {}, index_operations(settle_operations(pinned))))
+        found.update(levels_of(wanted, {}, index_operations(apply_overrides(pinned))))
     return found

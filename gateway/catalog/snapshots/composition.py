@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from gateway.catalog.overrides.overlay import is_hidden, is_shown, settle_operations
+from gateway.catalog.overrides.overlay import apply_overrides, is_hidden, is_shown
 from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
 from gateway.catalog.snapshots.live_primitives import NO_OFFER, HiddenLivePrimitive, LiveOffer, split_taken
 from gateway.catalog.snapshots.python_primitives import split_hidden
@@ -74,7 +74,7 @@ def compose(
     taken += [(Family.TOOL, operation.tool.name) for operation in operations]
     seen, hidden = split_hidden(code, taken)
     taken += [(primitive.family, primitive.name) for primitive in seen]
-    settled = settle_operations(operations)
+    settled = apply_overrides(operations)
     renamed = _renamed(aliases, settled, {name for family, name in taken if family is Family.TOOL})
     taken += [(Family.TOOL, alias.name) for alias in aliases]
     live, hidden_live = split_taken(offer, taken)

@@ -8,8 +8,6 @@ from gateway.cli.commands.primitives import PROMPTS, find_place, make_group, ren
 from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.output.tables import drop_controls
 
-_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
-
 prompt = make_group(PROMPTS)
 
 
@@ -19,16 +17,16 @@ prompt = make_group(PROMPTS)
 @with_tenant
 def try_prompt(context: AdminContext, name: str, arguments: tuple[str, ...]) -> None:
     """Get prompt NAME as an admin, and show its messages."""
-    place = find_place(context, PROMPTS, name)
-    declared = as_objects(pick(context.admin.get(place), "definition", "arguments"))
+    path = find_place(context, PROMPTS, name)
+    declared = as_objects(pick(context.admin.get(path), "definition", "arguments"))
     schema = {"properties": {text_at(one, "name"): {"type": "string"} for one in declared}}
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=None, schema=schema)}
-    answer = context.admin.send("POST", f"{place}/try", given)
-    context.show(answer, lambda: render_trial(answer, _render(answer)))
+    response = context.admin.send("POST", f"{path}/try", given)
+    context.show(response, lambda: render_trial(response, _render(response)))
 
 
-def _render(answer: JsonObject) -> str:
-    messages = as_objects(pick(answer, "result", "messages"))
+def _render(response: JsonObject) -> str:
+    messages = as_objects(pick(response, "result", "messages"))
     return drop_controls("\n".join(f"{text_at(one, 'role')}: {_content(one)}" for one in messages))
 
 

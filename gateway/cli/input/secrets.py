@@ -7,16 +7,16 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
 
-_NAMED = "credential:"
+_STORED_PREFIX = "credential:"
 
 
 def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> JsonObject:
-    """Parse the credentials by scheme: a text, user name and password, or the name of a stored credential.
+    """Parse credentials by security scheme: a string, user name and password, or the name of a stored credential.
 
     Files and variables are read.
 
     Raises:
-        Failure: a credential has another form, or its file or variable cannot be read.
+        Failure: a credential is malformed, or its file or variable cannot be read.
     """
     credentials: JsonObject = {}
     for option, texts in (("--credential", given), ("--login", logins)):
@@ -24,8 +24,9 @@ def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> Jso
             scheme, value = _parse_secret(option, text)
             if scheme in credentials:
                 raise Failure(f"{option} {scheme}: given twice", ExitCode.USAGE)
-            if option == "--credential" and value.startswith(_NAMED):  # do not print the content of a file or variable
-                credentials[scheme] = {"credential": value.removeprefix(_NAMED)}
+            # Checked before a file or variable is read, so that no content of it is taken for a name and printed.
+            if option == "--credential" and value.startswith(_STORED_PREFIX):
+                credentials[scheme] = {"credential": value.removeprefix(_STORED_PREFIX)}
                 continue
             secret = read_secret(f"{option} {scheme}", value)
             credentials[scheme] = secret if option == "--credential" else _split_login(scheme, secret)
@@ -48,20 +49,20 @@ def _split_login(scheme: str, secret: str) -> list[str]:
     return [username, password]
 
 
-def read_secret(place: str, value: str) -> str:
+def read_secret(label: str, value: str) -> str:
     """Return the secret of an option: the text itself, or the content of `@FILE` or `env:NAME`.
 
     Raises:
-        Failure: the file cannot be read, or the variable is not set.
+        Failure: the file cannot be read, or the variable is not set or is empty.
     """
     if value.startswith("@"):
         try:
             return Path(value[1:]).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise Failure(f"{place}: cannot read {value[1:]}: {error}", ExitCode.USAGE) from None
+            raise Failure(f"{label}: cannot read {value[1:]}: {error}", ExitCode.USAGE) from None
     if value.startswith("env:"):
         found = os.environ.get(value[4:])
         if not found:
-            raise Failure(f"{place}: the variable {value[4:]} is not set", ExitCode.USAGE)
+            raise Failure(f"{label}: the variable {value[4:]} is not set or is empty", ExitCode.USAGE)
         return found
     return value

@@ -6,14 +6,14 @@ import time
 from types import TracebackType
 from typing import Self, TextIO
 
-_SIGNS = "|/-\\"
-_BEAT_S = 0.1
+_FRAMES = "|/-\\"
+_FRAME_S = 0.1
 
 
 class Progress:
     """Shows one stage after another: a spinner with the elapsed time on a terminal, one line per stage elsewhere.
 
-    There is no percentage, because the amount of work is unknown. A silent progress writes nothing.
+    There is no percentage, because the amount of work is unknown. With `is_silent`, nothing is written.
     """
 
     def __init__(self, stream: TextIO | None = None, *, is_silent: bool = False) -> None:
@@ -23,7 +23,7 @@ class Progress:
         self._stage = ""
         self._since = time.monotonic()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._turn, daemon=True)
+        self._thread = threading.Thread(target=self._spin, daemon=True)
 
     def __enter__(self) -> Self:
         if self._is_terminal and not self._is_silent:
@@ -55,12 +55,12 @@ class Progress:
             self._write(f"\r\x1b[K{self._stage} ({self._elapsed()})\n")
         self._stage = ""
 
-    def _turn(self) -> None:
-        beat = 0
-        while not self._ended.wait(_BEAT_S):
-            beat += 1
+    def _spin(self) -> None:
+        frame = 0
+        while not self._ended.wait(_FRAME_S):
+            frame += 1
             if self._stage:
-                self._write(f"\r\x1b[K{_SIGNS[beat % len(_SIGNS)]} {self._stage} ({self._elapsed()})")
+                self._write(f"\r\x1b[K{_FRAMES[frame % len(_FRAMES)]} {self._stage} ({self._elapsed()})")
 
     def _elapsed(self) -> str:
         return f"{time.monotonic() - self._since:.1f} s"

@@ -43,7 +43,7 @@ MOST_TOKENS = 100_000
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ASK_FIELDS = ("message", "schema", "url", "key")
 SAMPLE_FIELDS = ("messages", "maxTokens", "systemPrompt", "temperature", "key")
-KEEPING = ("ask", "sample", "roots", "call", "http")
+VERBS_WITH_RESULT = ("ask", "sample", "roots", "call", "http")
 """Verbs whose result can be stored with `as`."""
 QUESTIONS = ("ask", "sample", "roots")
 
@@ -63,7 +63,7 @@ class StepsReader:
     def read(self, form: FieldReader, name: str, depth: int = 1) -> tuple[Step, ...]:
         """Read the steps under a field."""
         if depth > MAX_DEPTH:
-            form.refuse(name, f"is nested more than {MAX_DEPTH} deep")
+            form.refuse(name, f"is nested more than {MAX_DEPTH} levels deep")
             return ()
         steps: list[Step] = []
         for index, raw in enumerate(form.items(name, most=MOST_STEPS, least=1, required=True)):
@@ -87,9 +87,9 @@ class StepsReader:
         given = [verb for verb in verbs if form.has(verb)]
         if len(given) != 1:
             if form.is_object:
-                self._faults.add(where, f"has to have exactly one verb of {', '.join(verbs)}")
+                self._faults.add(where, f"must have exactly one of these verbs: {', '.join(verbs)}")
             return form, None
-        if form.has("as") and given[0] not in KEEPING:
+        if form.has("as") and given[0] not in VERBS_WITH_RESULT:
             form.refuse("as", f"cannot be combined with '{given[0]}', which has no result")
         return form, given[0]
 
@@ -110,7 +110,7 @@ class StepsReader:
         if as_object(form.raw("log")) is None:
             text = read_tree(form, "log")
             if text is not None and not isinstance(text.source, str):
-                form.refuse("log", "has to be text, or an object with data")
+                form.refuse("log", "must be text, or an object with data")
             return None if text is None else LogStep(level="info", text=text)
         detail = FieldReader(form.raw("log"), ("level", "data", "logger"), where=form.at("log"), faults=self._faults)
         level = detail.choice("level", LEVELS) or "info"
@@ -183,7 +183,7 @@ class StepsReader:
         tool = called.text("tool", longest=LONGEST_NAME, required=True)
         arguments = read_tree(called, "arguments") or Tree.parse({})
         if not isinstance(arguments.source, dict):
-            called.refuse("arguments", "has to be an object")
+            called.refuse("arguments", "must be an object")
         keep_as = read_kept_name(form)
         return None if tool is None else CallStep(tool=tool, arguments=arguments, keep_as=keep_as)
 
@@ -216,19 +216,19 @@ class StepsReader:
         if key is None:
             key = kept if isinstance(kept, str) and kept not in self._keys else f"{verb}-{len(self._keys) + 1}"
         if key in self._keys:
-            reader.refuse("key", "is the key of another question")
+            reader.refuse("key", "is already used by another question")
         self._keys.add(key)
         return key
 
 
 def _number(form: FieldReader, name: str, *, required: bool = False) -> Tree | None:
-    """Read a number, or a text with placeholders."""
+    """Read a number, or a string template that yields one."""
     tree = read_tree(form, name, required=required)
     if tree is None:
         return None
     is_number = isinstance(tree.source, int | float) and not isinstance(tree.source, bool)
     if not is_number and not (isinstance(tree.source, str) and not tree.is_constant):
-        form.refuse(name, "has to be a number, or a template that yields one")
+        form.refuse(name, "must be a number, or a template that yields one")
         return None
     return tree
 
@@ -240,12 +240,12 @@ def _messages(form: FieldReader) -> Tree | None:
     if not isinstance(raw, str):
         tree = read_tree(form, "messages")
         if tree is not None and not isinstance(tree.source, list):
-            form.refuse("messages", "has to be text or a list of messages")
+            form.refuse("messages", "must be text or a list of messages")
         return tree
     try:
         Template.parse(raw)
-    except TemplateInvalid as wrong:
-        form.faults.take(wrong, form.at("messages"))
+    except TemplateInvalid as error:
+        form.faults.take(error, form.at("messages"))
         return None
     return Tree.parse([{"role": "user", "content": {"type": "text", "text": raw}}])
 

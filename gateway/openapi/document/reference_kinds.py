@@ -10,7 +10,7 @@ from gateway.openapi.schema.keywords import CHILD, IN_PLACE, IN_PLACE_LISTS
 ANY = "any"
 """A value of unknown kind. A `$ref` in it is a reference."""
 LITERAL = "literal"
-"""Plain data, such as an example. A `$ref` in it is no reference."""
+"""Plain data, such as an example. A `$ref` in it is not a reference."""
 
 SECTIONS: Mapping[str, Sequence[str]] = {
     kind: ("components", kind)

@@ -1,4 +1,7 @@
-"""The outermost middleware of the SDK server: every exception leaves it as an MCP error without details."""
+"""The outermost middleware of the SDK server: it raises every exception as an MCP error.
+
+Unexpected exceptions lose their details; gateway and validation errors keep theirs.
+"""
 
 from typing import Any
 

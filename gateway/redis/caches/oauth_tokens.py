@@ -27,14 +27,14 @@ log = structlog.get_logger(__name__)
 _NONCE_BYTES = 12
 _LOCK_MS = 15_000
 """Lifetime of the lock; longer than nearly every token request. A slower request only causes a second one."""
-_PATIENCE_S = 5.0
+_LOCK_TIMEOUT_S = 5.0
 _POLL_S = (0.02, 0.25)
 
 _GET = "return redis.call('GET', KEYS[1])"
 _PUT = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])"
 _DROP = "return redis.call('DEL', KEYS[1])"
-_TAKE = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"
-_GIVE_BACK = """
+_ACQUIRE = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"
+_RELEASE = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
@@ -48,12 +48,12 @@ class SharedTokens:
     def __init__(self, bus: EventBus, *, secret: bytes) -> None:
         self._namespace = bus.namespace
         self._secret = secret
-        self._sealing = AESGCM(secret)
-        self._get = bus.script(_GET)
-        self._put = bus.script(_PUT)
-        self._drop = bus.script(_DROP)
-        self._take = bus.script(_TAKE)
-        self._give_back = bus.script(_GIVE_BACK)
+        self._cipher = AESGCM(secret)
+        self._get_script = bus.script(_GET)
+        self._put_script = bus.script(_PUT)
+        self._drop_script = bus.script(_DROP)
+        self._acquire_script = bus.script(_ACQUIRE)
+        self._release_script = bus.script(_RELEASE)
 
     async def get(self, tenant: TenantId, name: str) -> AccessToken | None:
         """Return the token cached under this name; None if there is none or it cannot be decrypted.
@@ -62,7 +62,7 @@ class SharedTokens:
             RedisUnavailable: the cache cannot be read.
         """
         key = self._key(tenant, name, "token")
-        sealed: bytes | None = await self._get((key,))
+        sealed: bytes | None = await self._get_script((key,))
         return None if sealed is None else self._open(key, sealed)
 
     async def put(self, tenant: TenantId, name: str, token: AccessToken) -> None:
@@ -76,8 +76,8 @@ class SharedTokens:
             return
         key = self._key(tenant, name, "token")
         nonce = os.urandom(_NONCE_BYTES)
-        sealed = nonce + self._sealing.encrypt(nonce, _encode(token), key.encode())
-        await self._put((key,), sealed, left_ms)
+        sealed = nonce + self._cipher.encrypt(nonce, _encode(token), key.encode())
+        await self._put_script((key,), sealed, left_ms)
 
     async def drop(self, tenant: TenantId, name: str) -> None:
         """Delete a token.
@@ -85,14 +85,14 @@ class SharedTokens:
         Raises:
             RedisUnavailable: the token may still be cached.
         """
-        await self._drop((self._key(tenant, name, "token"),))
+        await self._drop_script((self._key(tenant, name, "token"),))
 
     @asynccontextmanager
     async def lock(self, tenant: TenantId, name: str) -> AsyncGenerator[None]:
         """Acquire the lock for fetching this token; after five seconds of waiting, continue without it.
 
         Raises:
-            RedisUnavailable: another holder of the lock cannot be excluded.
+            RedisUnavailable: it is unknown whether another replica holds the lock.
         """
         key, owner = self._key(tenant, name, "token-lock"), secrets.token_hex(16)
         is_ours = await self._wait(key, owner)
@@ -105,8 +105,8 @@ class SharedTokens:
 
     async def _wait(self, key: str, owner: str) -> bool:
         pause = _POLL_S[0]
-        with anyio.move_on_after(_PATIENCE_S):
-            while not await self._take((key,), owner, _LOCK_MS):
+        with anyio.move_on_after(_LOCK_TIMEOUT_S):
+            while not await self._acquire_script((key,), owner, _LOCK_MS):
                 await anyio.sleep(pause)
                 pause = min(pause * 2, _POLL_S[1])
             return True
@@ -114,18 +114,18 @@ class SharedTokens:
 
     async def _release(self, key: str, owner: str) -> None:
         try:
-            await self._give_back((key,), owner)
+            await self._release_script((key,), owner)
         except RedisUnavailable:
-            log.warning("token_lock_left_behind")  # the lock expires
+            log.warning("token_lock_not_released")  # the lock expires
 
     def _key(self, tenant: TenantId, name: str, kind: str) -> str:
-        """`name` is derived from client secrets, so Redis receives only a keyed digest of it."""
+        """Return the Redis key. `name` is derived from client secrets, so Redis receives only a keyed digest of it."""
         named = hmac.digest(self._secret, name.encode(), "sha256").hex()
         return f"{self._namespace}:t:{tenant}:{kind}:{named}"
 
     def _open(self, key: str, sealed: bytes) -> AccessToken | None:
         try:
-            return _decode(self._sealing.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], key.encode()))
+            return _decode(self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], key.encode()))
         except (InvalidTag, ValueError, msgspec.MsgspecError):
             log.error("token_unreadable")
             return None

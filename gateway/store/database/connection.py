@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 import asyncpg
 
 from gateway.errors import DatabaseUnavailable
-from gateway.store.database.errors import translate_connecting
+from gateway.store.database.errors import translate_connect_error
 
 APP_ROLE = "gateway_app"
 
@@ -129,5 +129,5 @@ async def _connect(url: str, settings: Mapping[str, str], **more: object) -> Pos
         connection = await _dial(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
     except (OSError, TimeoutError, ValueError, TypeError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         # `from None`: the driver's error may quote the URL and its password.
-        raise translate_connecting(error) from None
+        raise translate_connect_error(error) from None
     return connection

@@ -1,4 +1,4 @@
-"""Translates errors of PostgreSQL and of its driver into the gateway's errors, by SQLSTATE."""
+"""Translation of PostgreSQL and driver errors into gateway errors, by SQLSTATE."""
 
 import ssl
 
@@ -24,14 +24,14 @@ _RETRY_CLASSES = frozenset({"08", "40", "55", "57", "58"})
 """Connection, serialisation and deadlock, lock, operator intervention, system error."""
 
 CONNECTION_ERRORS = (OSError, TimeoutError, asyncpg.InternalClientError)
-"""Errors without SQLSTATE for a lost server; `InternalClientError` if the connection breaks during a command."""
+"""Errors without a SQLSTATE for a lost connection; `InternalClientError` if it is lost during a command."""
 
 RETRY_S = 2.0
 """Seconds after which to retry a database that did not respond."""
 
 
 def translate(error: Exception) -> GatewayError | None:
-    """The gateway's error for a driver's error; None for others, which are bugs and must not be hidden."""
+    """Return the gateway error for a driver error, or None for an unexpected error, which must not be hidden."""
     state = _state(error)
     if state == _UNIQUE:
         return NameTaken("The name is already in use.")
@@ -46,12 +46,12 @@ def translate(error: Exception) -> GatewayError | None:
     if state == _UNDEFINED_TABLE:
         return DatabaseUnavailable("The database is not migrated: run `gateway migrate`.")
     if state[:2] in _RETRY_CLASSES if state else isinstance(error, CONNECTION_ERRORS):
-        return _away()
+        return _unavailable()
     return None
 
 
-def translate_connecting(error: Exception) -> GatewayError:
-    """The gateway's error for any failure to connect; it never repeats the URL."""
+def translate_connect_error(error: Exception) -> GatewayError:
+    """Return the gateway error for any failure to connect; it never repeats the URL."""
     state = _state(error)
     if state == _NO_ROLE and isinstance(error, asyncpg.InvalidParameterValueError):
         return DatabaseUnavailable(f"The database is not migrated ({error}): run `gateway migrate`.")
@@ -60,13 +60,15 @@ def translate_connecting(error: Exception) -> GatewayError:
     if isinstance(
         error, ssl.SSLError
     ):  # checked before ValueError, because the error for an untrusted certificate is a ValueError
-        return DatabaseUnavailable(f"PostgreSQL's certificate is not trusted, or TLS failed otherwise: {error}.")
+        return DatabaseUnavailable(
+            f"The TLS connection to PostgreSQL failed, for example because its certificate is not trusted: {error}."
+        )
     if isinstance(error, (asyncpg.ClientConfigurationError, ValueError, TypeError)):
-        return BrokenSetting("The database URL cannot be read: postgresql://user:password@host:port/database.")
+        return BrokenSetting("The database URL is invalid; expected postgresql://user:password@host:port/database.")
     return DatabaseUnavailable(f"PostgreSQL cannot be reached: {type(error).__name__}.")
 
 
-def see_our_errors(engine: AsyncEngine) -> None:
+def translate_engine_errors(engine: AsyncEngine) -> None:
     """Make the engine raise the gateway's errors in place of the driver's errors that `translate` knows."""
     event.listen(engine.sync_engine, "handle_error", _replace, retval=True)
 
@@ -75,7 +77,7 @@ def _replace(context: ExceptionContext) -> GatewayError | None:
     error = context.original_exception
     if context.is_pre_ping or not isinstance(error, Exception):
         return None  # the pool handles errors of its own pings, and a cancellation is not translated
-    return translate(error) or (_away() if context.is_disconnect else None)
+    return translate(error) or (_unavailable() if context.is_disconnect else None)
 
 
 def _state(error: Exception) -> str | None:
@@ -89,5 +91,5 @@ def _state(error: Exception) -> str | None:
     return None
 
 
-def _away() -> DatabaseUnavailable:
+def _unavailable() -> DatabaseUnavailable:
     return DatabaseUnavailable("PostgreSQL does not respond.", retry_after_s=RETRY_S)

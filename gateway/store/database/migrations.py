@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from gateway.errors import BrokenSetting
 from gateway.store.database.connection import APP_ROLE, PostgresConnection, connect_owner
-from gateway.store.database.errors import see_our_errors
+from gateway.store.database.errors import translate_engine_errors
 
 DEFINER_ROLE = "gateway_definer"
 
@@ -42,7 +42,7 @@ async def migrate(url: str) -> Sequence[str]:
     engine = create_async_engine(
         "postgresql+asyncpg://", connect_args={"async_creator_fn": connect}, poolclass=NullPool
     )
-    see_our_errors(engine)
+    translate_engine_errors(engine)
     applied: list[str] = []
     async with engine.connect() as connection:
         await connection.execute(text("select pg_advisory_lock(:lock)"), {"lock": _LOCK})

@@ -1,4 +1,4 @@
-"""One response during its arrival: its head, and the part of its body that was not read yet.
+"""A response while it is being received: its head, and the part of the body that has not been read.
 
 The connection serves no other request until the caller releases the response.
 """
@@ -23,7 +23,7 @@ class ResponseSource(Protocol):
         """Resume reading, because the arrived bytes were taken."""
 
     def release(self, answer: "Response") -> None:
-        """Accept the connection back after the caller has finished with the response."""
+        """Take the connection back once the caller has finished with the response."""
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -36,9 +36,9 @@ class Response:
     """
 
     __slots__ = (
+        "_chunks",
+        "_connection",
         "_fields",
-        "_line",
-        "_pieces",
         "_size",
         "_waiter",
         "fault",
@@ -50,11 +50,11 @@ class Response:
         "until_close",
     )
 
-    def __init__(self, line: ResponseSource, waiter: "asyncio.Future[None]", *, has_no_body: bool) -> None:
-        self._line: ResponseSource | None = line
+    def __init__(self, connection: ResponseSource, waiter: "asyncio.Future[None]", *, has_no_body: bool) -> None:
+        self._connection: ResponseSource | None = connection
         self._waiter = waiter
         self._fields: dict[bytes, bytes] = {}
-        self._pieces: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._size = 0
         self.pairs: Sequence[Pair] = ()
         self.status = 0
@@ -77,7 +77,7 @@ class Response:
         """Store the head.
 
         Raises:
-            Malformed: a transfer coding that was not offered, or several (RFC 9112 section 6.1).
+            Malformed: the transfer coding was not offered, or there are several (RFC 9112 section 6.1).
         """
         fields = self._fields
         for name, value in pairs:
@@ -96,10 +96,10 @@ class Response:
         self.has_no_body = self.has_no_body or status in _BODILESS
         self.until_close = coding is None and b"content-length" not in fields
 
-    def add(self, piece: bytes) -> None:
+    def add(self, chunk: bytes) -> None:
         """Append the next bytes of the body."""
-        self._pieces.append(piece)
-        self._size += len(piece)
+        self._chunks.append(chunk)
+        self._size += len(chunk)
 
     def fail(self, fault: Exception) -> None:
         """End an unfinished response with a fault."""
@@ -113,7 +113,10 @@ class Response:
             self._waiter.set_result(None)
 
     def field(self, name: bytes) -> str | None:
-        """Return the header with this lower-case name as ASCII; the first of several, but encodings joined."""
+        """Return the header with this lower-case name as ASCII.
+
+        If the header is repeated, this is the first value, except that content and transfer codings are joined.
+        """
         value = self._fields.get(name)
         return None if value is None else value.decode() if value.isascii() else _ascii(value)
 
@@ -123,44 +126,44 @@ class Response:
 
     def at_eof(self) -> bool:
         """True if the response has ended and its whole body was taken."""
-        return self.has_ended and not self._pieces
+        return self.has_ended and not self._chunks
 
     def take(self) -> bytes:
         """Return the bytes that have arrived since the last call.
 
         Raises:
-            TransportFault: the response broke off or is malformed, even if bytes have arrived.
+            TransportFault: the response was cut short or is malformed, even if some bytes have arrived.
         """
         if self.fault is not None:
             raise self.fault
-        pieces = self._pieces
-        self._pieces, self._size = [], 0
-        if self._line is not None:
-            self._line.resume()
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        chunks = self._chunks
+        self._chunks, self._size = [], 0
+        if self._connection is not None:
+            self._connection.resume()
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def readany(self) -> bytes:
         """Return the bytes that have arrived, or else the next ones; empty at the end.
 
         Raises:
-            TransportFault: the response broke off or is malformed.
+            TransportFault: the response was cut short or is malformed.
         """
-        while not self._pieces and not self.has_ended and self.fault is None:
+        while not self._chunks and not self.has_ended and self.fault is None:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
         return self.take()
 
     def release(self) -> None:
-        """Give the connection back; it is closed unless the response leaves it reusable."""
-        line, self._line = self._line, None
-        if line is not None:
-            line.release(self)
+        """Give the connection back; it is closed unless it can be reused."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.release(self)
 
     def close(self) -> None:
         """Close the connection, even if the response is incomplete."""
-        line, self._line = self._line, None
-        if line is not None:
-            line.abort()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
 
 
 def _ascii(value: bytes) -> str:

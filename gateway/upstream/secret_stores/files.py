@@ -1,4 +1,8 @@
-"""Secrets in files: regular files below the tenant's folder, wherever symbolic links lead, read in a thread."""
+"""Secrets in files: regular files in the tenant's folder.
+
+Symbolic links are resolved first, and a target outside of the folder is refused. The functions block, so callers run
+them in a thread.
+"""
 
 import os
 import stat
@@ -8,14 +12,14 @@ LARGEST_FILE = 64 * 1024
 
 
 class FileRefused(Exception):
-    """The file cannot be read; the text is for administrators and contains nothing of the file."""
+    """The file cannot be read; the message is for administrators and never contains the content of the file."""
 
 
 def read_secret_file(folder: Path, path: str) -> bytes:
     """The content of a file below a folder. Symbolic links are followed, but not out of the folder.
 
     Raises:
-        FileRefused: there is no such file, or it is outside of the folder, no regular file, or too large.
+        FileRefused: there is no such file, or it is outside of the folder, not a regular file, or too large.
     """
     try:
         root = folder.resolve(strict=True)
@@ -34,11 +38,11 @@ def read_secret_file(folder: Path, path: str) -> bytes:
 
 
 def _read(handle: int, root: Path) -> bytes:
-    facts = os.fstat(handle)
-    if not stat.S_ISREG(facts.st_mode):
-        raise FileRefused("it is no regular file")
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefused("the file is not a regular file")
     opened = Path(f"/proc/self/fd/{handle}")
-    if opened.exists() and not opened.resolve().is_relative_to(root):  # the path was replaced meanwhile
+    if opened.exists() and not opened.resolve().is_relative_to(root):  # the path was replaced after it was resolved
         raise FileRefused("the file is outside of the tenant's folder")
     content = os.read(handle, LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:

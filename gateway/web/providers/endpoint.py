@@ -145,7 +145,7 @@ class ProvideEndpoint:
             async with self._turns.setdefault(place, asyncio.Lock()):
                 return await self._attach(connection, principal, hello)
         except GatewayError as error:
-            connection.send(jsonrpc.refusal(message.id, error))
+            connection.send(jsonrpc.error_response(message.id, error))
             connection.refuse(_code_of(error), error.message)
 
     async def _attach(self, connection: ProviderConnection, principal: Principal, hello: AgentHello) -> OpenAttachment:

@@ -61,26 +61,26 @@ async def test_people_are_bounded_and_old_ones_make_room(
     store = changes.catalog.store
     old = datetime.now(UTC) - timedelta(days=31)
     for name in ("ada", "bob"):
-        await people.enter_person(store, _person(changes, issuer, name, ends=old))
+        await people.store_person(store, _person(changes, issuer, name, ends=old))
     ada = _person(changes, issuer, "ada")
     await people.deny_person(changes.tenant.id, changes.catalog, ada.id, by=BY)
 
-    await people.enter_person(store, _person(changes, issuer, "cid"))
+    await people.store_person(store, _person(changes, issuer, "cid"))
     with pytest.raises(LimitExceeded):
-        await people.enter_person(store, _person(changes, issuer, "dan"))
+        await people.store_person(store, _person(changes, issuer, "dan"))
 
     found = await people.page_people(changes.tenant.id, changes.catalog, after=None, limit=10)
     assert {person.name for person in found} == {"ada", "cid"}
-    assert (await people.enter_person(store, ada)).revoked_at is not None
+    assert (await people.store_person(store, ada)).revoked_at is not None
 
 
 async def test_a_person_is_stored_once_and_again_only_for_a_later_end(changes: Changes, issuer: Issuer) -> None:
     """Ours: a person who calls all day costs no write per call, and keeps version and first sign-in (TEN-2)."""
     store, ada = changes.catalog.store, _person(changes, issuer, "ada")
     assert ada.expires_at is not None
-    first = await people.enter_person(store, ada)
-    soon = await people.enter_person(store, replace(ada, expires_at=ada.expires_at + timedelta(hours=1)))
-    later = await people.enter_person(
+    first = await people.store_person(store, ada)
+    soon = await people.store_person(store, replace(ada, expires_at=ada.expires_at + timedelta(hours=1)))
+    later = await people.store_person(
         store, replace(ada, expires_at=ada.expires_at + timedelta(hours=13), secret=OTHER)
     )
 
@@ -108,7 +108,7 @@ async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer
 async def test_a_change_of_an_issuer_ends_what_its_people_opened(changes: Changes, issuer: Issuer) -> None:
     """Ours: each person has another version then, which streams and cached callers are compared with (TEN-2)."""
     tenant, ada = changes.tenant.id, _person(changes, issuer, "ada")
-    await people.enter_person(changes.catalog.store, ada)
+    await people.store_person(changes.catalog.store, ada)
     changes.events.clear()
 
     await issuers.update_issuer(tenant, changes.catalog, "corp", lambda draft: replace(draft, max_lifetime_s=60), by=BY)

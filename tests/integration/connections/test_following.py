@@ -118,7 +118,7 @@ class Code:
 
 
 def _parts(
-    store: Store, repair_s: float, still_valid: StillValid | None = None, code: PythonPrimitives | None = None
+    store: Store, recheck_s: float, still_valid: StillValid | None = None, code: PythonPrimitives | None = None
 ) -> Replica:
     sealer = EnvelopeCipher(("secret-key-of-the-tests-0123456789abc",))
     snapshots = Snapshots(store, code=code)
@@ -127,7 +127,7 @@ def _parts(
         snapshots,
         views,
         Cursors(sealer.derive("cursors")),
-        repair_s=repair_s,
+        recheck_s=recheck_s,
         still_valid=still_valid or Doors(),
     )
     return Replica(store, snapshots, connections)

@@ -13,9 +13,9 @@ async def show_secret_keys(admin: AdminDependencies, _: Plain) -> AdminResponse:
 
 
 async def rotate_secrets(admin: AdminDependencies, call: AdminRequest[SecretRotate, NoQuery]) -> AdminResponse:
-    """Seal everything again that an older secret key sealed, in the background; with `dry_run`, only show what.
+    """Re-encrypt, in the background, all values that an older secret key encrypted; with `dry_run`, only report them.
 
-    It is refused while a running replica lacks the current secret key. While it is running, its progress is shown.
+    The request is refused while a running replica lacks the current secret key. The response shows the progress.
     """
     if not call.body.dry_run:
         await admin.secret_keys.start()

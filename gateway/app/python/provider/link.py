@@ -260,7 +260,7 @@ class ProviderLink:
             text = await self._response(call_id, message)
         except Exception:
             log.exception("call_failed: %s", message.method)
-            text = jsonrpc.refusal(call_id, BadInput("the call failed; the log of the program has the reason"))
+            text = jsonrpc.error_response(call_id, BadInput("the call failed; the log of the program has the reason"))
         finally:
             del self._calls[call_id]
         await self._finish(call_id, text)
@@ -270,7 +270,7 @@ class ProviderLink:
             result = await self._serve(message.method, message.params, call_id, self)
             return self._checked(jsonrpc.result(call_id, result))
         except GatewayError as error:
-            return self._checked(jsonrpc.refusal(call_id, error))
+            return self._checked(jsonrpc.error_response(call_id, error))
 
     def _checked(self, text: str) -> str:
         """Return a message if the gateway will accept it, because a refused message would end the connection

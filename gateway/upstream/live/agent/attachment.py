@@ -109,7 +109,7 @@ class _Call:
                 try:
                     answer = jsonrpc.result(message.id, await client.ask(message.method, params))
                 except GatewayError as error:
-                    answer = jsonrpc.refusal(message.id, error)
+                    answer = jsonrpc.error_response(message.id, error)
                 self.wire.send(answer)
         finally:
             self._asking = None
@@ -245,7 +245,7 @@ class AgentAttachment:
                 try:
                     candidates = await read_candidates(message.params, self._check)
                 except GatewayError as error:  # the offer is unchanged
-                    wire.send(jsonrpc.refusal(message.id, error))
+                    wire.send(jsonrpc.error_response(message.id, error))
                     return
                 if message.method == "provider/register":
                     self._offer.clear()
@@ -254,7 +254,7 @@ class AgentAttachment:
                 notices = self._offer.remove(message.params)
             case _:
                 unknown = BadInput(f"unknown method {message.method[:80]!a}")
-                wire.send(jsonrpc.refusal(message.id, unknown, code=jsonrpc.METHOD_NOT_FOUND))
+                wire.send(jsonrpc.error_response(message.id, unknown, code=jsonrpc.METHOD_NOT_FOUND))
                 return
         wire.send(jsonrpc.result(message.id, {"primitives": len(self._offer), "notices": notices}))
         self._listener.changed()
@@ -282,9 +282,11 @@ class AgentAttachment:
         call = self._calls.get(token) if isinstance(token, str) else None
         if call is None:
             refused = BadInput("_meta.progressToken does not name a running call")
-            wire.send(jsonrpc.refusal(message.id, refused, code=jsonrpc.INVALID_PARAMS))
+            wire.send(jsonrpc.error_response(message.id, refused, code=jsonrpc.INVALID_PARAMS))
         elif call.questions >= MOST_QUESTIONS:  # guard: agent-questions-bounded
-            wire.send(jsonrpc.refusal(message.id, BadInput(f"more than {MOST_QUESTIONS} open questions of one call")))
+            wire.send(
+                jsonrpc.error_response(message.id, BadInput(f"more than {MOST_QUESTIONS} open questions of one call"))
+            )
         else:
             call.questions += 1
             call.add(message)

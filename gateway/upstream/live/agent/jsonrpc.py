@@ -12,7 +12,7 @@ from gateway.errors import BadInput, GatewayError
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 REFUSED: Final = 40900
-"""Code of a refusal by the gateway; `data.code` names it."""
+"""Default JSON-RPC code of a gateway error; `data.code` has the specific code."""
 
 MessageId = str | int
 _MOST_VALUES: Final = 100_000
@@ -63,14 +63,14 @@ def parse(text: str) -> AgentRequest | AgentResponse:
     if not isinstance(value, dict):
         raise BadInput("a message must be one JSON object; batches are refused")
     message = cast("dict[str, Any]", value)
-    found, method, params = message.get("id"), message.get("method"), message.get("params", {})
-    if message.get("jsonrpc") != "2.0" or not _is_id(found):
-        raise BadInput('a message needs "jsonrpc": "2.0", and an id that is a string or an integer')
+    message_id, method, params = message.get("id"), message.get("method"), message.get("params", {})
+    if message.get("jsonrpc") != "2.0" or not _is_id(message_id):
+        raise BadInput('a message must have "jsonrpc": "2.0"; its id, if any, must be a string or an integer')
     if method is None:
-        return AgentResponse(id=found, result=message.get("result"), error=_error_of(message))
+        return AgentResponse(id=message_id, result=message.get("result"), error=_error_of(message))
     if not isinstance(method, str) or not isinstance(params, dict):
         raise BadInput("method must be a string and params an object")
-    return AgentRequest(id=found, method=method, params=cast("dict[str, Any]", params), size=len(raw))
+    return AgentRequest(id=message_id, method=method, params=cast("dict[str, Any]", params), size=len(raw))
 
 
 def request(method: str, params: Mapping[str, object], *, message_id: MessageId | None = None) -> str:
@@ -84,7 +84,7 @@ def result(message_id: MessageId | None, value: Mapping[str, object]) -> str:
     return _encode({"jsonrpc": "2.0", "id": message_id, "result": value})
 
 
-def refusal(message_id: MessageId | None, error: GatewayError, *, code: int = REFUSED) -> str:
+def error_response(message_id: MessageId | None, error: GatewayError, *, code: int = REFUSED) -> str:
     """Encode an error response for a gateway error."""
     body = {"code": code, "message": error.message, "data": {"code": error.code}}
     return _encode({"jsonrpc": "2.0", "id": message_id, "error": body})
@@ -99,7 +99,7 @@ def _is_id(value: object) -> bool:
 
 
 def _error_of(message: Mapping[str, Any]) -> tuple[int, str] | None:
-    """Return code and message of an error response; a response without result and error is an error, too."""
+    """Return code and message of an error response, or of a response with neither result nor error."""
     error = message.get("error")
     if error is None:
         return None if "result" in message else (0, "a response without a result")

@@ -16,9 +16,8 @@ from gateway.catalog.doctor.environment_checks import (
     judge_disk,
     judge_egress,
     judge_keys,
-    judge_versions,
 )
-from gateway.catalog.doctor.store_checks import judge_database, judge_redis
+from gateway.catalog.doctor.store_checks import judge_database, judge_redis, judge_versions
 from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.policy import PROTECTING, read_decisions
 from gateway.errors import DatabaseUnavailable, RedisUnavailable

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.catalog.overrides.overlay import overlay, settle_operations
+from gateway.catalog.overrides.overlay import apply_overrides, overlay
 from gateway.domain.identifiers import OperationId, OverrideId, SourceId
 from gateway.domain.overrides import NOTHING, LoadedOperation, Override, OverrideFields
 from gateway.domain.tenancy.policy import Safety
@@ -157,7 +157,7 @@ def test_a_cut_result_has_no_declared_schema() -> None:
 def test_a_tool_without_an_override_stays_the_bytes_it_is() -> None:
     """Ours: composing costs nothing for what nobody wants otherwise; what is switched off is not there (OAS-6)."""
     plain = _operation("plain")
-    settled = settle_operations(
+    settled = apply_overrides(
         [plain, _operation("off", OverrideFields(enabled=False)), _operation("t", OverrideFields(title="T"))]
     )
 
