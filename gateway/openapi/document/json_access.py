@@ -45,6 +45,8 @@ def is_true_at(node: Object, key: str) -> bool:
 
 def clean_text(text: str) -> str:
     """Remove control, zero-width and bidirectional characters and outer white space. Line ends become line feeds."""
+    if text.isascii() and text.isprintable():  # most names: nothing to remove
+        return text.strip()
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()  # guard: hidden-text
 
 

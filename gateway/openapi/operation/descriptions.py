@@ -19,10 +19,12 @@ LONGEST_DESCRIPTION = 2_000
 _LONGEST_TITLE = 200
 _LONGEST_RETURNS = 200
 _MOST_NAMED = 8
+_LONGEST_NAME = 40
 _MOST_MERGED = 20
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MEDIA_TYPES = re.compile(
-    r"\n*[^\n]*\bmedia types?\b[^\n]*\n+((?:[ \t]*[-*][ \t]+[*_`]*[\w.+-]+/[\w.+*-]+[^\n]*(?:\n|$))+)", re.IGNORECASE
+    r"^[^\n]*\bmedia types?\b[^\n]*\n+((?:[ \t]*[-*][ \t]+[*_`]*[\w.+-]+/[\w.+*-]+[^\n]*(?:\n|$))+)\n*",
+    re.IGNORECASE | re.MULTILINE,
 )
 _MEDIA_TYPE = re.compile(r"[-*][ \t]+[*_`]*([\w.+-]+/[\w.+*-]+)")
 
@@ -86,7 +88,7 @@ def _sentence(operation: Operation, arguments: Sequence[Argument]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
+    shown = ", ".join(plain_text(name)[:_LONGEST_NAME] for name in names[:_MOST_NAMED])
     return f"{shown} and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else shown
 
 
@@ -95,7 +97,7 @@ def _without_media_types(text: str, chosen: Sequence[str]) -> str:
 
     def keep(found: re.Match[str]) -> str:
         is_chosen = not set(chosen).isdisjoint(_MEDIA_TYPE.findall(found[1]))
-        return found[0] if is_chosen else "\n"
+        return found[0] if is_chosen else ""
 
     return _MEDIA_TYPES.sub(keep, text).strip() if "edia type" in text else text
 
@@ -124,7 +126,7 @@ def _properties(target: Object, references: References) -> Iterator[str]:
     waiting, seen = [target], 0
     while waiting and seen < _MOST_MERGED:
         node, seen = waiting.pop(0), seen + 1
-        yield from (plain_text(name)[:40] for name in object_at(node, "properties"))
+        yield from object_at(node, "properties")
         for part in as_list(node.get("allOf")) or ():
             try:
                 waiting.append(references.follow(part, "a schema"))
