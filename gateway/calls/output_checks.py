@@ -90,7 +90,7 @@ class ResultChecks:
         except OutputInvalid as error:
             detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
             content = [{"type": "text", "text": detail}, *result["content"]]
-            meta = _json({"gateway/error": {"code": error.code}})
+            meta = _json({**result.get("_meta", {}), "gateway/error": {"code": error.code}})
             return b'"content":' + _with_spaced_members(_json(content)) + b',"isError":true,"_meta":' + meta
         return members
 

@@ -17,6 +17,7 @@ import structlog
 from gateway.calls.duplicate_members import has_repeated_names
 from gateway.calls.truncation import Truncated, cut_json, cut_text, describe
 from gateway.calls.upstream_errors import FIRST_ERROR, error_result, quote
+from gateway.calls.upstream_head import add_head, describe_head
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ApprovalRequired
@@ -39,7 +40,6 @@ CRASHED = "the call failed inside the gateway"
 
 _INLINE = 1024 * 1024
 _MAX_TYPE = 256
-_NOTHING = b'"content":[],"isError":false'
 _TEXT_START = b'"content":[{"type":"text","text":'
 _END = b'],"isError":false'
 _REPEATED = (
@@ -97,21 +97,8 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
     """
     if answer.status >= FIRST_ERROR:
         return error_result(answer)
-    if not answer.body:
-        return _NOTHING
-    kind, parameters = kind_of(answer)
-    if not is_json(kind):
-        return _by_kind(kind, parameters, answer, link)
-    compact = _compacted(answer.body, parameters)
-    if compact is None:
-        return _text(decode_text(answer.body, parameters), answer, link)
-    if len(compact) > LARGEST_TEXT:
-        return _cut_structure(cut_json(compact, LARGEST_TEXT), answer, link)
-    if has_repeated_names(compact):  # guard: repeated-names
-        return _blocks(compact.decode(), _REPEATED)
-    if compact == b"null":  # the SDK drops a member that is null, so there is no structured content
-        return _TEXT_START + b'"null"}],"isError":false'
-    return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
+    members = _rendered(answer, link) if answer.body else _blocks(describe_head(answer))
+    return add_head(members, answer)
 
 
 def failure(error: GatewayError, correlation_id: str) -> bytes:
@@ -157,6 +144,23 @@ def _hidden_faults(error: GatewayError) -> Sequence[Fault]:
         part in error.message for part in (error.faults[0].pointer, error.faults[0].reason)
     )
     return () if is_explained else error.faults
+
+
+def _rendered(answer: UpstreamAnswer, link: str | None) -> bytes:
+    """The members of the result for this body."""
+    kind, parameters = kind_of(answer)
+    if not is_json(kind):
+        return _by_kind(kind, parameters, answer, link)
+    compact = _compacted(answer.body, parameters)
+    if compact is None:
+        return _text(decode_text(answer.body, parameters), answer, link)
+    if len(compact) > LARGEST_TEXT:
+        return _cut_structure(cut_json(compact, LARGEST_TEXT), answer, link)
+    if has_repeated_names(compact):  # guard: repeated-names
+        return _blocks(compact.decode(), _REPEATED)
+    if compact == b"null":  # the SDK drops a member that is null, so there is no structured content
+        return _TEXT_START + b'"null"}],"isError":false'
+    return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
 
 
 def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | None) -> bytes:

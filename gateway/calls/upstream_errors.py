@@ -1,10 +1,10 @@
 """Error results for upstream responses with a status of 300 or above: status, hints, and the beginning of the body."""
 
-from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import orjson
 
+from gateway.calls.upstream_head import META, head_meta, shown_headers, status_line
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.handlers.response_body.charsets import decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
@@ -14,13 +14,12 @@ FIRST_ERROR = 300
 _FIRST_REFUSAL = 400
 _MAX_ERROR_BODY = 2048
 _MAX_HINT = 64
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def error_result(answer: UpstreamAnswer) -> bytes:
     """Return the members of an error result; a redirect is an error, because redirects are not followed."""
-    lines = [f"HTTP {answer.status} {_PHRASES.get(answer.status, '')}".rstrip()]
-    meta: dict[str, object] = {"status": answer.status}
+    lines = [status_line(answer.status)]
+    meta = head_meta(answer.status, shown_headers(answer))
     if answer.location is not None and answer.status < _FIRST_REFUSAL:
         host = _host_of(answer.location)
         lines.append(f"The upstream redirects to {host}; redirects are not followed.")
@@ -35,9 +34,8 @@ def error_result(answer: UpstreamAnswer) -> bytes:
         (
             b'"content":[{"type":"text","text":',
             quote(text),
-            b'}],"isError":true,"_meta":{"gateway/upstream":',
-            orjson.dumps(meta),
-            b"}",
+            b'}],"isError":true,"_meta":',
+            orjson.dumps({META: meta}),
         )
     )
 

@@ -35,6 +35,7 @@ from gateway.upstream.http.exchange import WireClient, WireRequest, write_reques
 from gateway.upstream.http.response import Response
 from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.retries import FIRST_RETRIABLE, after_answer, after_fault, is_failure
+from gateway.upstream.shown_headers import read_shown_headers
 from gateway.upstream.tracing import Carried, Carry, run_traced
 
 _MIB = 1 << 20
@@ -366,6 +367,7 @@ def _answer(carried: Carried) -> UpstreamAnswer:
         body=body,
         retry_after=answer.field(b"retry-after"),
         location=answer.field(b"location") if is_redirect else None,
+        headers=read_shown_headers(answer, has_body=bool(body)),
         cut=cut,
     )
 

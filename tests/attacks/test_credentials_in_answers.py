@@ -123,8 +123,13 @@ async def test_no_header_shows_a_credential(echo: Echo, encoding: Encoding, secr
     echo.keeps(secret)
     encoded = encoding.encode(secret)
     echo.api.content_type, echo.api.body = f"application/x-{encoded}", b"\x00\xff"
-    echo.api.headers = (("Retry-After", f"3 {encoded}"[:60]), ("Location", f"https://{encoded}.example/{encoded}"))
-    for status in (200, 302, 503):
+    echo.api.headers = (
+        ("Retry-After", f"3 {encoded}"[:60]),
+        ("Location", f"https://{encoded}.example/{encoded}"),
+        ("Link", f"<https://api.example/?page={'0' * 900}{encoded}>; rel=next"),
+        ("ETag", f'"{encoded}"'),
+    )
+    for status in (200, 201, 302, 503):
         echo.api.status = status
 
         assert not _reveals(await echo.shown(), encoding, secret)

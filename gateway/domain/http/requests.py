@@ -39,6 +39,8 @@ class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: str | None = None
     location: str | None = None
     """Target of a redirect; the upstream client does not follow it."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The headers that results show, with lower-case names; not those of a complete response."""
     cut: str | None = None
     """Reason why the body of a stream is incomplete; None if it is complete."""
 

@@ -77,7 +77,8 @@ class Redactor:
         """Return the response without the credentials, in body and in all exposed headers."""
         if not self._squeezed and not self._exact:
             return answer
-        if answer.content_type not in _HARMLESS or answer.retry_after is not None or answer.location is not None:
+        has_values = answer.retry_after is not None or answer.location is not None or answer.headers
+        if answer.content_type not in _HARMLESS or has_values:
             answer = self._with_headers(answer)  # guard: redaction-of-headers
         return self._with_body(answer) if len(answer.body) >= self._shortest else answer
 
@@ -94,6 +95,7 @@ class Redactor:
             content_type=self._header(answer.content_type),
             retry_after=None if after is None else self._header(after),
             location=None if where is None else self._header(where),
+            headers=tuple((name, self._header(value)) for name, value in answer.headers),
         )
 
     def _with_body(self, answer: UpstreamAnswer) -> UpstreamAnswer:

@@ -4,14 +4,14 @@ The connection serves no other request until the caller releases the response.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 from typing import Protocol
 
 from gateway.upstream.http.errors import Malformed
 
 Pair = tuple[bytes, bytes]
 
-_LISTS = frozenset({b"content-encoding", b"transfer-encoding"})
+_LISTS = frozenset({b"content-encoding", b"transfer-encoding", b"link"})
 _BLANK = b" \t"
 _BODILESS = frozenset({204, 304})
 
@@ -119,6 +119,11 @@ class Response:
         """
         value = self._fields.get(name)
         return None if value is None else value.decode() if value.isascii() else _ascii(value)
+
+    @property
+    def names(self) -> KeysView[bytes]:
+        """The lower-case names of the headers."""
+        return self._fields.keys()
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """All headers as they arrived, as ASCII."""

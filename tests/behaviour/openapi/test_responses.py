@@ -45,8 +45,27 @@ async def test_structure_has_the_form_of_its_era(one: Desk, mode: Mode) -> None:
     ]
 
 
+@pytest.mark.parametrize("mode", ERAS)
+async def test_status_and_headers_arrive_in_both_eras(one: Desk, mode: Mode) -> None:
+    """Ours: a created resource says where it is, with its body and without one (OAS-10)."""
+    one.upstream.status = 201
+    one.upstream.headers = (("Location", "https://user:pw@api.example/pets/7"), ("Set-Cookie", "s=1"))
+    async with one.gateway.client(SLUG, one.key, mode) as client:
+        full = await client.call_tool("op_0000", {})
+        one.upstream.body, one.upstream.content_type = b"", ""
+        bare = await client.call_tool("op_0000", {})
+
+    said = "HTTP 201 Created\nLocation: https://api.example/pets/7"
+    assert [block.model_dump()["text"] for block in full.content] == ['{"ok":true}', said]
+    assert [block.model_dump()["text"] for block in bare.content] == [said]
+    for answer in (full, bare):
+        assert answer.meta is not None
+        shown = answer.meta["gateway/upstream"]
+        assert shown == {"status": 201, "headers": {"location": "https://api.example/pets/7"}}
+
+
 async def test_every_kind_of_answer_has_its_block(one: Desk) -> None:
-    """MCP: text, image, audio, embedded bytes; an answer without a body has none (CAL-1)."""
+    """MCP: text, image, audio, embedded bytes; an answer without a body has its status (CAL-1)."""
     big = await result(one, 200, "application/hal+json", b'{"n":12345678901234567890123,"f":1.10}')
     text = await result(one, 200, "text/plain; charset=latin-1", b"caf\xe9")
     stream = await result(one, 200, "text/event-stream", b"data: 1\n\ndata: 2\n\n")
@@ -62,7 +81,7 @@ async def test_every_kind_of_answer_has_its_block(one: Desk) -> None:
     assert lie["content"] == [{"type": "text", "text": "<html>"}]
     assert (image["content"][0]["type"], b64decode(image["content"][0]["data"])) == ("image", b"\x89PNG\xff")
     assert b64decode(pdf["content"][0]["resource"]["blob"]) == b"%PDF\xff\x00"
-    assert nothing["content"] == []
+    assert nothing["content"] == [{"type": "text", "text": "HTTP 204 No Content"}]
     assert not any(item["isError"] for item in (big, text, stream, lie, image, pdf, nothing))
 
 

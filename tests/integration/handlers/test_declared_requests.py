@@ -214,7 +214,9 @@ async def test_an_answer_without_a_body_is_not_cut(place: Place) -> None:
     place.api.status, place.api.body = 204, b""
     place.house.has_tool("removes", place.handler("DELETE", result={"pointer": "/items"}))
 
-    assert await place.house.call("removes") == {"content": [], "isError": False}
+    done = await place.house.call("removes")
+    assert done["content"] == [{"type": "text", "text": "HTTP 204 No Content"}]
+    assert done["isError"] is False
 
 
 async def test_json_behind_a_byte_order_mark_is_cut_too(place: Place) -> None:

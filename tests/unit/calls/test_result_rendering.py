@@ -96,9 +96,13 @@ def test_other_bytes_are_an_embedded_blob() -> None:
     assert b64decode(item["resource"]["blob"]) == b"%PDF\xff\x00"
 
 
-def test_no_body_is_no_content() -> None:
-    """RFC 9110: 204 has no body; the result has no block."""
-    assert _result(204, "", b"") == {"content": [], "isError": False}
+def test_a_response_without_a_body_has_its_status_as_text() -> None:
+    """Ours: the result of a 204 says that the call was made (OAS-10)."""
+    assert _result(204, "", b"") == {
+        "content": [{"type": "text", "text": "HTTP 204 No Content"}],
+        "isError": False,
+        "_meta": {"gateway/upstream": {"status": 204}},
+    }
 
 
 def test_an_error_status_is_an_error_result_with_status_body_and_retry_hint() -> None:

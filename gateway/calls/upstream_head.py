@@ -1,0 +1,72 @@
+"""Status and shown headers of an upstream's response in its result (decision 53).
+
+They are `_meta["gateway/upstream"]`, for programs, and a text where a response has no body. A response of status 200
+without such headers adds nothing, so most results stay as they are.
+"""
+
+from http import HTTPStatus
+
+import orjson
+
+from gateway.domain.http.requests import UpstreamAnswer
+
+META = "gateway/upstream"
+
+_OK, _CREATED, _ACCEPTED = 200, 201, 202
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_LONGEST_VALUE = 1024
+_LONGEST_HEAD = 8 * 1024
+_LOCATION = "location"
+_BODY_END = b'],"structuredContent":'
+_CONTENT_END = b'],"isError":'
+
+
+def status_line(status: int) -> str:
+    """Return the status with its phrase."""
+    return f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
+
+
+def shown_headers(answer: UpstreamAnswer) -> dict[str, str]:
+    """Return the shown headers, each cut to 1,024 characters, all together to about 8 kB."""
+    room = _LONGEST_HEAD
+    found: dict[str, str] = {}
+    for name, value in answer.headers:
+        found[name] = value[: min(_LONGEST_VALUE, room)]  # guard: shown-headers-bounded
+        room -= len(found[name])
+    return found
+
+
+def describe_head(answer: UpstreamAnswer) -> str:
+    """Return status and headers as text, for a result without a body."""
+    lines = [f"{_title(name)}: {value}" for name, value in shown_headers(answer).items()]
+    return "\n".join([status_line(answer.status), *lines])
+
+
+def add_head(members: bytes, answer: UpstreamAnswer) -> bytes:
+    """Add status and headers to the members of a result without `_meta`; they are unchanged for a plain 200.
+
+    After 201 and 202, a text block has the location, because models do not read `_meta`.
+    """
+    if answer.status == _OK and not answer.headers:
+        return members
+    headers = shown_headers(answer)
+    if answer.body and answer.status in {_CREATED, _ACCEPTED} and _LOCATION in headers:
+        members = _with_block(members, f"{status_line(answer.status)}\nLocation: {headers[_LOCATION]}")
+    return b"".join((members, b',"_meta":', orjson.dumps({META: head_meta(answer.status, headers)})))
+
+
+def head_meta(status: int, headers: dict[str, str]) -> dict[str, object]:
+    """Return the member of `_meta`."""
+    return {"status": status} | ({"headers": headers} if headers else {})
+
+
+def _with_block(members: bytes, text: str) -> bytes:
+    """Append a text block. Quotes inside texts are escaped, so the first match is the end of the blocks."""
+    at = members.find(_BODY_END)
+    at = members.rfind(_CONTENT_END) if at < 0 else at
+    block = b',{"type":"text","text":' + orjson.dumps(text) + b"}"
+    return members[:at] + block + members[at:]
+
+
+def _title(name: str) -> str:
+    return "ETag" if name == "etag" else name.title()
