@@ -20,6 +20,7 @@ from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
+from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
@@ -164,6 +165,15 @@ PEOPLE: ListRules[Key] = ListRules(
     keyed="id",
     texts=lambda one: (one.name, one.subject),
     facts={"denied": lambda one: one.revoked_at is not None, "issuer": lambda one: one.subject.partition(":")[0]},
+)
+CLIENTS: ListRules[OAuthClient] = ListRules(
+    name="clients", keyed="id", texts=lambda one: (one.name, one.id, *one.redirect_uris)
+)
+CONSENTS: ListRules[Consent] = ListRules(
+    name="consents", keyed="id", texts=lambda one: (one.subject, one.client_name, one.client, one.redirect_host)
+)
+GRANTS: ListRules[Grant] = ListRules(
+    name="grants", keyed="id", texts=lambda one: (one.subject, one.client_name, one.client, one.resource)
 )
 SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
 LIVE_SOURCES: ListRules[LiveSource] = ListRules(

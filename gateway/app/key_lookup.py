@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from gateway.catalog.identity.people import store_person
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import KeyId, TenantId, is_grant_id
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
-from gateway.store.identity import issuers, keys
+from gateway.store.identity import grants, issuers, keys
 
 
 class KeyLookup:
@@ -18,9 +18,12 @@ class KeyLookup:
         self._store = store
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return the wanted keys that exist, each with the slug of its tenant."""
+        """Return the wanted keys and grants that exist, each with the slug of its tenant."""
+        granted = [one for one in wanted if is_grant_id(one)]
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
-            return await keys.find(db, wanted)
+            if not granted:
+                return await keys.find(db, wanted)
+            return {**await keys.find(db, set(wanted) - set(granted)), **await grants.find(db, granted)}
 
     async def note_uses(self, tenant: TenantId, uses: Sequence[KeyUse]) -> None:
         """Store the uses of a tenant's keys, and the digests of their texts under the current secret key."""

@@ -1,4 +1,4 @@
-"""The pages for people: built from the catalog, the runtime, and the keys of their cookies and forms."""
+"""The pages for people and the authorization server behind them, with the keys of cookies, forms and requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,21 @@ from gateway.app.runtime import Runtime
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
+from gateway.identity.oauth.client_documents import ClientDocuments
+from gateway.identity.oauth.clients import ClientDirectory
+from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
+from gateway.identity.oauth.requests import REQUEST_PURPOSE, SealedRequests
 from gateway.identity.oauth.sign_in import SignInFlow
+from gateway.identity.oauth.tokens import ROTATION_PURPOSE, TokenIssue
+from gateway.protocol.authorization.endpoints import AuthorizationEndpoints
+from gateway.protocol.authorization.request_grants import AuthorizationParts
 from gateway.settings import Settings
 from gateway.web.console import sessions as console_sessions
 from gateway.web.console.endpoint import ApprovalPages
 from gateway.web.html.documents import style_route
 from gateway.web.people import sessions as people_sessions
+from gateway.web.people.consent import ConsentPages
 from gateway.web.people.sessions import PersonSessions
 from gateway.web.people.sign_in import PENDING_PURPOSE, SignInPages
 from gateway.web.people.tenants import TenantLookup
@@ -24,7 +32,7 @@ from gateway.web.people.tenants import TenantLookup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicPages:
-    """The routes of all pages for people, and the pools that bound their requests."""
+    """The routes of all pages for people and of the authorization server, and the pools that bound their requests."""
 
     routes: Sequence[BaseRoute]
     pools: tuple[FairSlotPool, ...]
@@ -33,23 +41,39 @@ class PublicPages:
 def build_pages(
     infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime, settings: Settings
 ) -> PublicPages:
-    """Build the pages of approvals, and of sign-in at the tenants' providers."""
-    console_keys = catalog.sealer.derive_all(console_sessions.SESSION_PURPOSE)
+    """Build the pages of approvals and of sign-in, the consent page, and the endpoints of the authorization server."""
+    cipher, people = infrastructure.cipher, runtime.people
+    console_keys = cipher.derive_all(console_sessions.SESSION_PURPOSE)
     approvals = ApprovalPages(catalog, runtime.credentials, runtime.stores.nonces, keys=console_keys)
-    people = _build_sign_in(infrastructure, catalog, runtime, settings)
-    routes = (style_route(), *approvals.routes, *people.routes)
-    return PublicPages(routes=routes, pools=(approvals.places, people.places))
+    provider = RelyingParty(infrastructure.upstream, people.keys)
+    checks = ProviderChecks(catalog, provider)
+    pages = _build_sign_in(infrastructure, catalog, runtime, settings, provider)
+    documents = ClientDocuments(infrastructure.upstream)
+    clients = ClientDirectory(catalog, documents)
+    requests = SealedRequests(cipher.derive_all(REQUEST_PURPOSE))
+    consent = ConsentPages(catalog, pages, clients, checks, requests)
+    rotation_keys = cipher.derive_all(ROTATION_PURPOSE)
+    tokens = TokenIssue(catalog, checks, people.issued, infrastructure.refusals, rotation_keys=rotation_keys)
+    parts = AuthorizationParts(catalog=catalog, people=people, requests=requests, tokens=tokens, issued=people.issued)
+    server = AuthorizationEndpoints(runtime.credentials, pages, clients, parts)
+    return PublicPages(
+        routes=(style_route(), *approvals.routes, *pages.routes, *consent.routes, *server.routes),
+        pools=(approvals.places, pages.places, documents.places, server.places),
+    )
 
 
 def _build_sign_in(
-    infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime, settings: Settings
+    infrastructure: Infrastructure,
+    catalog: CatalogContext,
+    runtime: Runtime,
+    settings: Settings,
+    provider: RelyingParty,
 ) -> SignInPages:
     nonces, cipher = runtime.stores.nonces, infrastructure.cipher
 
     async def use_once(tenant: TenantId, named: str, for_s: int) -> bool:
         return await nonces.use(tenant, named, for_s=for_s)
 
-    provider = RelyingParty(infrastructure.upstream, runtime.people.keys)
     flow = SignInFlow(catalog, provider, use_once, infrastructure.refusals)
     tenants = TenantLookup(
         runtime.credentials, runtime.people.directory, public_url=settings.public_url, rate=settings.auth_failure_rate

@@ -29,6 +29,7 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
+from gateway.identity.issued_tokens import TOKEN_PURPOSE, IssuedTokens
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.key_uses import KeyUseLog
 from gateway.identity.people import IssuerDirectory, People
@@ -44,6 +45,7 @@ from gateway.upstream.auth.assertions import AssertionSigner
 from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.upstream.auth.signing_keys import SigningKeys
 from gateway.web.providers.open_providers import OpenProviders
 
 
@@ -136,6 +138,7 @@ def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
         IssuerDirectory(lookup.find_issuers, interval_s=INTERVAL_S),
         KeySets(infrastructure.upstream),
         lookup,
+        IssuedTokens(SigningKeys(infrastructure.cipher.derive_all(TOKEN_PURPOSE))),
         public_url=settings.public_url,
         refusals=infrastructure.refusals,
     )

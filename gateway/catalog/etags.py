@@ -11,6 +11,7 @@ from gateway.domain.sources import Source
 from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import BoundedPolicy, Ceilings
 from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
@@ -31,6 +32,9 @@ Versioned = (
     Tenant
     | Key
     | Issuer
+    | OAuthClient
+    | Consent
+    | Grant
     | Source
     | BoundedPolicy
     | Ceilings

@@ -36,6 +36,9 @@ _COMMANDS = {
         "gateway.cli.commands.identity.access:access",
         "Set and check which keys and people may use which primitives.",
     ),
+    "client": ("gateway.cli.commands.identity.oauth_clients:client", "Register clients of the authorization server."),
+    "consent": ("gateway.cli.commands.identity.grants:consent", "List and revoke the consents of people to clients."),
+    "grant": ("gateway.cli.commands.identity.grants:grant", "List and revoke the grants of people to clients."),
     "source": ("gateway.cli.commands.sources:source", "Import OpenAPI documents and read their reports."),
     "live-source": (
         "gateway.cli.commands.live_sources:live_source",

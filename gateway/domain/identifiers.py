@@ -24,6 +24,7 @@ DeliveryId = NewType("DeliveryId", str)
 AuditSinkId = NewType("AuditSinkId", str)
 IssuerId = NewType("IssuerId", str)
 SignInId = NewType("SignInId", str)
+ConsentId = NewType("ConsentId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
@@ -46,6 +47,24 @@ def new_issuer_id() -> IssuerId:
 
 def new_sign_in_id() -> SignInId:
     return SignInId(mint("sgn"))
+
+
+def new_grant_id() -> KeyId:
+    """Return the id of a new grant, which is the credential of the access tokens issued under it."""
+    return KeyId(mint("gnt"))
+
+
+def is_grant_id(credential: str) -> bool:
+    """True for the id of a grant, as opposed to that of a key or a person."""
+    return credential.startswith("gnt_")
+
+
+def new_consent_id() -> ConsentId:
+    return ConsentId(mint("cns"))
+
+
+def new_client_id() -> str:
+    return mint("cli")
 
 
 def new_tenant_id() -> TenantId:

@@ -2,6 +2,7 @@
 
 BadInput
 ├── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
+├── ClientRefused           an application that the authorization server does not know, or cannot serve
 └── SignInExpired           a sign-in that this browser did not begin, or that has ended or was used
 Conflict
 ├── RequestInProgress       the request with this Idempotency-Key is running
@@ -77,6 +78,12 @@ class ResultBlocked(PolicyDenied):
     """A guardrail of the tenant withholds the result; the call itself has run."""
 
     code = "policy.result_blocked"
+
+
+class ClientRefused(BadInput):
+    """The application is not known to the tenant's authorization server, or its metadata cannot be used."""
+
+    code = "sign_in.client_refused"
 
 
 class SignInExpired(BadInput):

@@ -4,21 +4,22 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
 from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import ScopeMissing
-from gateway.domain.tenancy.issuers import TenantIssuers, new_person
+from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, TenantIssuers, new_person
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
-from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, verify
+from gateway.identity.access_tokens import KeySource, TokenRejected, verify
 from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
+from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
 from gateway.identity.single_flight import SingleFlight
 
 _FRESH_S = 1.5
@@ -48,6 +49,13 @@ class Resource:
     url: str
     slug: str
     profile: str
+    origin: str
+    """The URL of the gateway as the client sees it."""
+
+    @property
+    def issuer(self) -> str:
+        """The identifier of the tenant's own authorization server."""
+        return f"{self.origin}/t/{self.slug}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +66,21 @@ class SignedIn:
     person: Key
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A person as a token describes them, and the token's end."""
+
+    issuer: Issuer
+    person: IdentityClaims
+    expires_at: datetime
+
+
 class PersonStore(Protocol):
-    """The stored people."""
+    """The stored people and grants."""
+
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
+        """Return the wanted grants that exist as credentials of their people, each with the slug of its tenant."""
+        ...
 
     async def enter(self, person: Key) -> Key:
         """Return the stored person. A new person, or one whose end has moved, is stored first.
@@ -124,6 +145,7 @@ class People:
         directory: IssuerDirectory,
         keys: KeySource,
         store: PersonStore,
+        issued: IssuedTokens,
         *,
         public_url: str | None,
         refusals: RefusalCounter | None = None,
@@ -131,6 +153,7 @@ class People:
         self.directory = directory
         self.keys = keys
         self._store = store
+        self.issued = issued
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._refusals = refusals
 
@@ -140,8 +163,9 @@ class People:
         if named is None:
             return None
         place, slug, profile, door = named["place"], named["slug"], named["profile"], named["door"]
-        url = f"{self._public_url or target.base}{place}/{'sse' if door == 'messages' else door}"
-        return Resource(url, slug, profile or DEFAULT_PROFILE)
+        origin = self._public_url or target.base
+        url = f"{origin}{place}/{'sse' if door == 'messages' else door}"
+        return Resource(url, slug, profile or DEFAULT_PROFILE, origin)
 
     def metadata_url(self, target: Target) -> str | None:
         """Return the URL of the metadata (RFC 9728 section 3.1) of the resource at a URL."""
@@ -152,7 +176,7 @@ class People:
         return f"{base}/.well-known/oauth-protected-resource{resource.url.removeprefix(base)}"
 
     async def sign_in(self, text: str, resource: Resource, suspect: str | None) -> SignedIn:
-        """Return the person whom a token names.
+        """Return the person whom a token names, a token of an issuer or one that the gateway issued itself.
 
         Raises:
             Unauthenticated: the token is not valid for this resource, or the person is denied.
@@ -164,20 +188,44 @@ class People:
         if found is None:
             raise Unauthenticated("")
         try:
+            if issuer_claim(text) == resource.issuer:
+                return await self._accept_issued(text, found, resource)
             token = await verify(text, found, self.keys, audience=resource.url)
         except TokenRejected as refused:
             if refused.issuer is not None:
                 self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
             raise Unauthenticated("") from None
-        _check_rules(token, resource.profile)
+        _check_rules(token.issuer, token.person, resource.profile)
+        entered = new_person(found.tenant, token.issuer, token.person.subject, ends_at=token.expires_at + KEPT)
         try:
-            person = await self._store.enter(
-                new_person(found.tenant, token.issuer, token.person.subject, ends_at=token.expires_at + KEPT)
-            )
+            person = await self._store.enter(entered)
         except NotFound:  # the issuer was deleted while it was cached
             raise Unauthenticated("") from None
+        described = Described(token.issuer, token.person, token.expires_at)
+        return self._admit(resource, person, described, InboundToken(token.issuer.id, text))
+
+    async def _accept_issued(self, text: str, found: TenantIssuers, resource: Resource) -> SignedIn:
+        """Return the person of a token that the gateway issued; its grant is looked up like a key."""
+        token = self.issued.verify(text, issuer=resource.issuer, audience=resource.url)
+        issuer = next((each for each in found.issuers if each.id == token.provider), None)
+        if issuer is None or issuer.sign_in is None:  # guard: issued-token-provider
+            raise TokenRejected("issuer")
+        _check_rules(issuer, token.person, resource.profile)
+        grant = (await self._store.find([token.grant])).get(token.grant)
+        if grant is None or grant[0].tenant != found.tenant:  # guard: issued-token-grant
+            raise TokenRejected("grant", issuer)
+        return self._admit(resource, grant[0], Described(issuer, token.person, token.expires_at))
+
+    def _admit(
+        self, resource: Resource, person: Key, described: Described, inbound: InboundToken | None = None
+    ) -> SignedIn:
+        """Return the principal of a stored person, or of a person's grant.
+
+        Raises:
+            Unauthenticated: the person is denied, or the grant is revoked.
+        """
         if person.revoked_at is not None:  # guard: person-denied
-            self._count(found.tenant, f"user:{person.subject}", "denied")
+            self._count(person.tenant, f"user:{person.subject}", "denied")
             raise Unauthenticated("")
         principal = Principal(
             tenant=person.tenant,
@@ -188,9 +236,9 @@ class People:
             profile=resource.profile,
             version=person.version,
             is_person=True,
-            packed_groups=token.issuer.packed_groups(token.person),
-            expires_at=token.expires_at,
-            token=InboundToken(token.issuer.id, text),
+            packed_groups=described.issuer.packed_groups(described.person),
+            expires_at=described.expires_at,
+            token=inbound,
         )
         return SignedIn(principal, person)
 
@@ -199,11 +247,11 @@ class People:
             self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, f"{Unauthenticated.code}.{reason}"))
 
 
-def _check_rules(token: VerifiedToken, profile: str) -> None:
+def _check_rules(issuer: Issuer, person: IdentityClaims, profile: str) -> None:
     """Refuse a person whom no rule of the issuer admits. The error names scopes of the rules, so that clients can
     request them.
     """
-    if not token.issuer.admits(token.person, profile):
-        wanted = token.issuer.scopes_for(token.person, profile)
+    if not issuer.admits(person, profile):
+        wanted = issuer.scopes_for(person, profile)
         refused = "no rule of the issuer admits this person; ask the administrator of the tenant"
         raise ScopeMissing(refused, scopes=wanted)

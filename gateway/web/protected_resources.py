@@ -1,7 +1,8 @@
 """Protected resources: metadata (RFC 9728), the challenges that point clients to it (RFC 6750), and the gateway's
 public keys.
 
-The challenge is the same for existing and missing tenants. The metadata exists where a tenant has an enabled issuer.
+The challenge is the same for existing and missing tenants. The metadata exists where a tenant has an enabled issuer. It
+names the gateway itself in place of issuers at which the gateway signs people in.
 """
 
 from collections.abc import Mapping
@@ -36,9 +37,10 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
             credentials.count_failure(address)  # guard: metadata-failures-counted
             raise NotFound("not found")
         scopes = sorted({rule.scope for each in found.issuers for rule in each.rules if rule.scope is not None})
+        own = [resource.issuer] if any(each.sign_in is not None for each in found.issuers) else []
         content: dict[str, object] = {
             "resource": resource.url,
-            "authorization_servers": [each.url for each in found.issuers],
+            "authorization_servers": [*own, *(each.url for each in found.issuers if each.sign_in is None)],
             "bearer_methods_supported": ["header"],
             **({"scopes_supported": scopes} if scopes else {}),
         }

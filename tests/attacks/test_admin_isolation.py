@@ -10,9 +10,10 @@ import pytest
 
 from gateway.admin.routes.index import ENDPOINTS
 from gateway.domain.tenancy.keys import mint_key
+from tests.support.authorization import BACK, Application
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.issuer import LocalIssuer, add_issuer, new_issuer
+from tests.support.issuer import LocalIssuer, LocalProvider, add_issuer, add_provider, new_issuer
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource, tool
 from tests.support.servers import TestServers
 from tests.support.upstream import recording_upstream
@@ -21,6 +22,7 @@ URL = "https://pets.example"
 RULES = {"include": [{"names": ["x*"]}]}
 GUARDRAIL = {"check": "secrets", "phases": ["call"], "action": "log"}
 SINK = {"kind": "https", "target": URL, "enabled": False}
+CLIENT: dict[str, Any] = {"name": "Reports", "redirect_uris": [BACK]}
 ISSUER: dict[str, Any] = {"url": f"{URL}/new", "rules": [{}], "enabled": False}
 SECRET = {"place": "bearer", "value": "planted", "origins": [URL]}
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
@@ -30,6 +32,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/tenants/{t}/keys/{id}"): {"name": "k"},
     ("POST", "/tenants/{t}/issuers"): {"name": "new", **ISSUER},
     ("PATCH", "/tenants/{t}/issuers/{name}"): {"max_lifetime_s": 60},
+    ("POST", "/tenants/{t}/clients"): CLIENT,
+    ("PATCH", "/tenants/{t}/clients/{id}"): {"name": "Taken over"},
     ("POST", "/tenants/{t}/sources"): {"name": "new", "document": pets(URL), "prefix": "new"},
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
     ("PUT", "/tenants/{t}/sources/{name}/document"): pets(URL),
@@ -162,7 +166,9 @@ async def _running_two(servers: TestServers) -> AsyncGenerator[Two]:
         ):
             two = await _furnished(gateway)
             for slug in two.tenants:
-                two.ids["people", slug] = await _sign_in(gateway, slug, new_issuer(upstream))
+                issuer = new_issuer(upstream)
+                two.ids["people", slug] = await _sign_in(gateway, slug, issuer)
+                two.ids.update(await _permit(gateway, slug, LocalProvider(issuer)))
             yield two
 
 
@@ -187,6 +193,19 @@ async def _sign_in(gateway: RunningGateway, slug: str, issuer: LocalIssuer) -> s
     assert answer.status_code == 200, answer.text
     found: str = (await gateway.admin.get(f"/tenants/{slug}/people")).json()["items"][0]["id"]
     return found
+
+
+async def _permit(gateway: RunningGateway, slug: str, provider: LocalProvider) -> dict[tuple[str, str], str]:
+    """The ids of a client, and of what a person permitted another one."""
+    await gateway.admin.delete(f"/tenants/{slug}/issuers/{slug}-login")
+    await add_provider(gateway, slug, provider, name=f"{slug}-login")
+    client = await add(gateway, slug, "clients", {**CLIENT, "confidential": True})
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+        await Application(gateway, provider, client["id"], http, slug=slug, secret=client["secret"]).tokens()
+    ids = {("clients", slug): str((await add(gateway, slug, "clients", CLIENT | {"confidential": True}))["id"])}
+    for noun in ("consents", "grants", "people"):
+        ids[noun, slug] = (await gateway.admin.get(f"/tenants/{slug}/{noun}")).json()["items"][0]["id"]
+    return ids
 
 
 async def _furnished(gateway: RunningGateway) -> Two:

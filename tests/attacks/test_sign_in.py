@@ -85,6 +85,7 @@ FORGED: dict[str, dict[str, Any]] = {
     "for several clients": {"audience": ["gateway", "another-client"]},
     "for several clients, another presents it": {"audience": ["gateway", "other"], "azp": "other"},
     "another party": {"azp": "another-client"},
+    "for another client, of this party": {"audience": "another-client", "azp": "gateway"},
     "of another issuer": {"iss": "https://evil.example"},
     "expired": {"exp": 1},
     "without a subject": {"sub": None},

@@ -1,16 +1,19 @@
 // The SDK's client for TypeScript signs in with nothing but the URL: prints where its user has to go, reads the URL to which the
-// user was sent back, and prints what a tool answered. Arguments: URL, era (`legacy` or a revision), redirect URI.
+// user was sent back, and prints what a tool answered. Arguments: URL, era (`legacy` or a revision), redirect URI, and what the
+// client knows: the URL of its metadata document, and its registration, if it has them.
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
 const require = createRequire(pathToFileURL(`${process.env.EXAM_PACKAGES}/package.json`));
 const { Client, StreamableHTTPClientTransport, UnauthorizedError } = require('@modelcontextprotocol/client');
-const [url, era, redirectUrl] = process.argv.slice(2);
+const [url, era, redirectUrl, given] = process.argv.slice(2);
+const { document, client: registered } = JSON.parse(given);
 
-const kept = {};
+const kept = { client: registered ?? undefined };
 const authProvider = {
   redirectUrl,
+  clientMetadataUrl: document ?? undefined,
   clientMetadata: { client_name: 'a client', redirect_uris: [redirectUrl], token_endpoint_auth_method: 'none' },
   clientInformation: () => kept.client,
   saveClientInformation: (client) => { kept.client = client; },

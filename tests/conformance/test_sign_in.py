@@ -4,11 +4,12 @@ import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import httpx2
+import orjson
 import pytest
 from anyio.streams.text import TextReceiveStream
 from mcp import Client
@@ -18,15 +19,21 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from pydantic import AnyUrl
 
 from tests.conformance.node import clean_environment, find_packages
+from tests.support.certificates import self_signed
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.provider import Visitor, running_provider
+from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 HERE = Path(__file__).parent
 NAMES = ("ada", "bob")
 Mode = Literal["legacy", "2026-07-28"]
+Known = Literal["issuer", "document", "registration", "administrator"]
+"""Who knows the client: the tenant's own issuer, or the gateway, by a metadata document or a registration."""
+MODES: tuple[Mode, ...] = ("legacy", "2026-07-28")
+KNOWN: tuple[Known, ...] = ("issuer", "document", "registration", "administrator")
+CALLBACK = "/t/acme/sign-in/corp/callback"
 BACK = "http://127.0.0.1:9/callback"
 """Where the client is sent with its code; no server is there, the person of the test reads the code from the URL."""
 
@@ -56,6 +63,8 @@ class Person:
     """Somebody with a browser and a client."""
 
     name: str
+    document: str | None = None
+    """The URL of the client's metadata document."""
     storage: Storage = field(default_factory=Storage)
     came_back: str = ""
 
@@ -72,7 +81,7 @@ class Person:
     def provider(self, url: str) -> OAuthClientProvider:
         """The SDK's flow for this person."""
         metadata = OAuthClientMetadata(client_name="a client", redirect_uris=[AnyUrl(BACK)])
-        return OAuthClientProvider(url, metadata, self.storage, self.go, self.read_code)
+        return OAuthClientProvider(url, metadata, self.storage, self.go, self.read_code, self.document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +90,18 @@ class Place:
 
     gateway: RunningGateway
     upstream: RecordingUpstream
+    document: str | None
+    client: OAuthClientInformationFull | None
+    """What the administrator gave to the client."""
 
     @property
     def url(self) -> str:
         """All that a client is given."""
         return f"{self.gateway.url}/t/acme/mcp"
+
+    def person(self, name: str) -> Person:
+        """Somebody of this name, whose client knows what it is to know."""
+        return Person(name, self.document, Storage(client=self.client))
 
     async def check(self, token: str, *names: str) -> None:
         """The calls are those of these people, and the token went nowhere."""
@@ -94,30 +110,56 @@ class Place:
         assert not [seen for seen in self.upstream.seen if token in repr(seen)]
 
 
-@pytest.fixture
-async def place(servers: TestServers) -> AsyncGenerator[Place]:
-    """A provider, and a gateway that accepts its tokens."""
+@pytest.fixture(params=KNOWN)
+async def place(
+    servers: TestServers, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Place]:
+    """A provider, and a gateway that accepts its tokens, or is the issuer in front of it."""
+    known: Known = request.param
+    certificate = self_signed(tmp_path, "client.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))  # the gateway reads it when it starts
     with servers.database() as database:
         async with (
-            running_provider() as provider,
             recording_upstream() as upstream,
+            recording_upstream(certificate) as documents,
             running_gateway(
-                database.app_url, servers.empty_redis(), egress_allow=[upstream.authority, provider.authority]
+                database.app_url, servers.empty_redis(), egress_allow=[upstream.authority, documents.authority]
             ) as gateway,
+            running_provider(None if known == "issuer" else [f"{gateway.url}{CALLBACK}"]) as provider,
         ):
             await gateway.create_tenant("acme")
             await gateway.import_document("acme", pets(upstream.url))
-            body = {"name": "corp", "url": provider.url, "rules": [{"scope": "tools"}]}
+            await gateway.admin.put("/tenants/acme/egress", json={"allow": [provider.authority]})
+            sign_in = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "registration": known == "registration"}
+            body: dict[str, Any] = {"name": "corp", "url": provider.url, "rules": [{}], "sign_in": sign_in}
+            if known == "issuer":
+                body |= {"rules": [{"scope": "tools"}], "sign_in": None}
             made = await gateway.admin.post("/tenants/acme/issuers", json=body)
             assert made.status_code == 201, made.text
-            yield Place(gateway, upstream)
+            document = f"https://{documents.authority}/client.json" if known == "document" else None
+            documents.body = orjson.dumps({"client_id": document, "client_name": "a client", "redirect_uris": [BACK]})
+            client = await _register(gateway) if known == "administrator" else None
+            yield Place(gateway, upstream, document, client)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def _register(gateway: RunningGateway) -> OAuthClientInformationFull:
+    body = {"name": "a client", "redirect_uris": [BACK], "confidential": True}
+    made = await gateway.admin.post("/tenants/acme/clients", json=body)
+    assert made.status_code == 201, made.text
+    found = made.json()
+    return OAuthClientInformationFull(
+        client_id=found["id"],
+        client_secret=found["secret"],
+        token_endpoint_auth_method="client_secret_basic",
+        redirect_uris=[AnyUrl(BACK)],
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
 async def test_the_sdk_for_python_signs_in_with_nothing_but_the_url(place: Place, mode: Mode) -> None:
-    """MCP: discovery, registration, sign-in, token and calls of two people, each with an own subject (TEN-2)."""
+    """MCP: discovery, registration, sign-in, token and calls of two people, each with an own subject (TEN-2, IDN-2)."""
     for count, name in enumerate(NAMES, 1):
-        person = Person(name)
+        person = place.person(name)
         async with (
             httpx2.AsyncClient(auth=person.provider(place.url), timeout=30, trust_env=False) as http,
             Client(streamable_http_client(place.url, http_client=http), mode=mode) as client,
@@ -128,16 +170,18 @@ async def test_the_sdk_for_python_signs_in_with_nothing_but_the_url(place: Place
         await place.check(person.storage.tokens.access_token, *NAMES[:count])
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("mode", MODES)
 async def test_the_sdk_for_typescript_signs_in_with_nothing_but_the_url(place: Place, mode: Mode) -> None:
-    """MCP: the same with the other official SDK (TEN-2)."""
-    command = ["node", str(HERE / "sign_in.mjs"), place.url, mode, BACK]
+    """MCP: the same with the other official SDK (TEN-2, IDN-2)."""
+    person = place.person("ada")
+    known = None if place.client is None else place.client.model_dump(mode="json", exclude_none=True)
+    given = json.dumps({"document": place.document, "client": known})
+    command = ["node", str(HERE / "sign_in.mjs"), place.url, mode, BACK, given]
     environment = clean_environment() | {"EXAM_PACKAGES": str(find_packages("clients"))}
     async with await anyio.open_process(command, env=environment, stderr=None) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         lines = TextReceiveStream(process.stdout)
-        person = Person("ada")
         with anyio.fail_after(60):
             await person.go(json.loads(await lines.receive())["go"])
             await process.stdin.send(f"{person.came_back}\n".encode())

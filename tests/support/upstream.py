@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +61,12 @@ class RecordingUpstream:
 
 
 @asynccontextmanager
-async def recording_upstream() -> AsyncGenerator[RecordingUpstream]:
-    """One upstream on a free loopback port for as long as the block runs."""
+async def recording_upstream(certificate: Path | None = None) -> AsyncGenerator[RecordingUpstream]:
+    """One upstream on a free loopback port for as long as the block runs; with a certificate, it has TLS."""
     upstream = RecordingUpstream(port=0)
+    tls = None if certificate is None else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if tls is not None and certificate is not None:
+        tls.load_cert_chain(certificate)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -69,7 +74,7 @@ async def recording_upstream() -> AsyncGenerator[RecordingUpstream]:
                 await _exchange(upstream, reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     upstream.port = server.sockets[0].getsockname()[1]
     try:
         yield upstream

@@ -104,6 +104,8 @@ _BODIES: Mapping[str, Json] = {
     "AccessReportOf": _ACCESS,
     "ApprovalDecide": {"comment": "Checked with the owner of the account."},
     "CeilingsUpdate": {"calls_per_second": 1000, "burst": 2000, "streams": None},
+    "ClientCreate": {"name": "Reports", "redirect_uris": ["https://reports.example/callback"], "confidential": True},
+    "ClientUpdate": {"redirect_uris": ["https://reports.example/callback", "http://127.0.0.1/callback"]},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
     "DocumentSent": _DOCUMENT,

@@ -9,6 +9,7 @@ PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
 POINTER = r"^(?:/(?:[^~/]|~0|~1)*)*$"
 DIGEST = r"^[0-9a-f]{32}$"
 SCOPE = r"^[!#-\[\]-~]+$"
+HOST = r"^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$"
 PATH = r"^(?:/(?:[^~/]|~0|~1)*)+$"
 GROUP = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+$"
 CALLER = (
@@ -25,6 +26,7 @@ WORDS = {
     PRINTABLE: "must not be empty or hold control characters",
     POINTER: "must be a JSON Pointer (RFC 6901), such as /items/0",
     SCOPE: "must be a scope (RFC 6749 section 3.3): visible ASCII without quotes and backslashes",
+    HOST: "must be the name of a host, in small ASCII letters",
     DIGEST: "must have 32 hexadecimal digits, as the live source shows them",
     GROUP: "must be a group of an issuer, written ISSUER:GROUP",
     CALLER: "must be everyone, keys, people, key:ID, subject:SUBJECT, group:ISSUER:GROUP or issuer:ISSUER",

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.admin.openapi.formats import LABEL, NAME, PRINTABLE, SCOPE
+from gateway.admin.openapi.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.lists import ByNameOrTime, ListQuery
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SecretText, Url
-from gateway.domain.tenancy.issuers import ALGORITHMS
+from gateway.domain.tenancy.issuers import ALGORITHMS, MOST_GRANT_S
 
 Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Condition = Annotated[str | Absent, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -70,6 +70,21 @@ class SignInClientGiven(BodyModel):
         ],
         Field(max_length=10, description="Further parameters of authorization requests."),
     ] = Field(default_factory=dict[str, str])
+    registration: Annotated[bool, Field(description="True permits MCP clients to register themselves.")] = False
+    client_hosts: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=253, pattern=HOST)]] | None,
+        Field(max_length=100, description="The hosts whose client metadata documents count; null means all."),
+    ] = None
+    grant_idle_s: Annotated[
+        int, Field(ge=300, le=MOST_GRANT_S, description="Seconds after which the unused grant of a client ends.")
+    ] = 14 * 86_400
+    grant_max_s: Annotated[
+        int, Field(ge=300, le=MOST_GRANT_S, description="Seconds after which every grant of a client ends.")
+    ] = MOST_GRANT_S
+    max_unchecked_s: Annotated[
+        int,
+        Field(ge=300, le=MOST_GRANT_S, description="Seconds for which a sign-in counts without a refresh token."),
+    ] = 12 * 3600
 
 
 SignInOf = Annotated[

@@ -37,6 +37,13 @@ class SignInClientShown(ResponseModel):
         str, Field(description="The authorization endpoint; empty until the issuer is enabled.")
     ]
     token_url: Annotated[str, Field(description="The token endpoint; empty until the issuer is enabled.")]
+    registration: Annotated[bool, Field(description="True if MCP clients may register themselves.")]
+    client_hosts: Annotated[
+        Sequence[str] | None, Field(description="The hosts whose client metadata documents count; null means all.")
+    ]
+    grant_idle_s: Annotated[int, Field(description="Seconds after which the unused grant of a client ends.")]
+    grant_max_s: Annotated[int, Field(description="Seconds after which every grant of a client ends.")]
+    max_unchecked_s: Annotated[int, Field(description="Seconds for which a sign-in counts without a refresh token.")]
 
 
 class IssuerShown(CopiedModel):
@@ -70,6 +77,11 @@ class IssuerShown(CopiedModel):
             redirect_uri=f"{public_url or ''}{issuer.callback_path(slug)}",
             authorization_url=client.authorization_url,
             token_url=client.token_url,
+            registration=client.registration,
+            client_hosts=client.client_hosts,
+            grant_idle_s=client.grant_idle_s,
+            grant_max_s=client.grant_max_s,
+            max_unchecked_s=client.max_unchecked_s,
         )
         return copied.model_copy(update={"sign_in": shown})
 

@@ -34,7 +34,15 @@ from gateway.admin.routes import (
     webhook_endpoints,
     webhooks,
 )
-from gateway.admin.routes.identity import access_rules, issuers, keys, people, secret_keys
+from gateway.admin.routes.identity import (
+    access_rules,
+    grants,
+    issuers,
+    keys,
+    oauth_clients,
+    people,
+    secret_keys,
+)
 from gateway.admin.routes.sources import sources, versions
 
 ROOT = "/admin/v1"
@@ -44,6 +52,8 @@ ENDPOINTS: Sequence[Route] = (
     *issuers.ENDPOINTS,
     *people.ENDPOINTS,
     *access_rules.ENDPOINTS,
+    *oauth_clients.ENDPOINTS,
+    *grants.ENDPOINTS,
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
     *versions.ENDPOINTS,

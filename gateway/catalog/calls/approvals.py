@@ -18,7 +18,7 @@ from gateway.catalog.transaction import Author, CatalogContext, announce
 from gateway.domain.audit import CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown, is_same_subject
 from gateway.domain.events import ApprovalChanged
-from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval_id
+from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, is_grant_id, new_approval_id
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Forbidden, LimitExceeded
@@ -26,7 +26,7 @@ from gateway.store import idempotency, jobs, tenants
 from gateway.store.calls import approvals
 from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.engine import Db
-from gateway.store.identity import keys, people
+from gateway.store.identity import grants, keys, people
 from gateway.store.jobs import Job
 
 KIND = "approvals"
@@ -347,7 +347,8 @@ async def _may_call(tenant: TenantId, db: Db, key: KeyId) -> bool:
     """True for the operator, and for a valid key with `mcp`. Without this check, an owner could try calls with a new
     key.
     """
-    found = None if key == OPERATOR else await keys.get(tenant, db, key)
+    find = grants.credential if is_grant_id(key) else keys.get
+    found = None if key == OPERATOR else await find(tenant, db, key)
     if found is None or Scope.MCP not in found.scopes:  # guard: approval-key-calls
         return key == OPERATOR
     if await people.is_denied(tenant, db, found.subject):  # guard: approval-person-denied

@@ -4,7 +4,7 @@ The metadata is read when the client is stored, so a change of it later sends no
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.catalog.egress import refusal, require_tls
@@ -33,23 +33,21 @@ _RESERVED = frozenset(
     }
 )
 """Parameters of authorization requests that the gateway sets itself, and those that replace the others."""
+_FOUND = ("authorization_url", "token_url", "userinfo_url", "names_issuer")
+"""The members of a client that the metadata of its issuer determines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInDraft:
-    """A requested client; without a secret, the stored one stays."""
+    """A requested client, whose endpoints do not count; without a secret, the stored one stays."""
 
-    client_id: str
-    scopes: tuple[str, ...] = (_OPENID,)
-    parameters: tuple[tuple[str, str], ...] = ()
+    client: SignInClient
     secret: str | None = field(default=None, repr=False)
 
 
 def draft_of(client: SignInClient | None) -> SignInDraft | None:
     """The draft of a stored client, which keeps its secret."""
-    if client is None:
-        return None
-    return SignInDraft(client_id=client.client_id, scopes=client.scopes, parameters=client.parameters)
+    return None if client is None else SignInDraft(client=client)
 
 
 def check_draft(draft: SignInDraft, audiences: Sequence[str], before: SignInClient | None) -> None:
@@ -58,35 +56,32 @@ def check_draft(draft: SignInDraft, audiences: Sequence[str], before: SignInClie
     Raises:
         InvalidBody: a member of the draft is not possible.
     """
-    if _OPENID not in draft.scopes:
+    client = draft.client
+    if _OPENID not in client.scopes:
         raise refusal("/sign_in/scopes", "must have the scope openid; without it the issuer sends no ID token")
-    if reserved := sorted({name for name, _ in draft.parameters} & _RESERVED):  # guard: sign-in-parameters
+    if reserved := sorted({name for name, _ in client.parameters} & _RESERVED):  # guard: sign-in-parameters
         raise refusal("/sign_in/parameters", f"the gateway sets {', '.join(reserved)} itself")
-    if draft.client_id in audiences:  # guard: sign-in-client-no-audience
+    if client.client_id in audiences:  # guard: sign-in-client-no-audience
         reason = "must not be one of the audiences: ID tokens for the client would be accepted as access tokens"
         raise refusal("/sign_in/client_id", reason)
-    is_same = before is not None and before.client_id == draft.client_id
+    if client.grant_idle_s > client.grant_max_s:
+        raise refusal("/sign_in/grant_idle_s", "must not be more than grant_max_s, after which each grant ends")
+    is_same = before is not None and before.client_id == client.client_id
     if draft.secret is None and not is_same:  # guard: sign-in-secret-of-client
         raise refusal("/sign_in/client_secret", "is missing: a client needs the secret that the issuer gave it")
 
 
 def is_changed(draft: SignInDraft, before: Issuer | None) -> bool:
     """True if the endpoints of the client have to be read."""
-    return before is None or not before.enabled or draft != draft_of(before.sign_in)
+    if before is None or before.sign_in is None or not before.enabled or draft.secret is not None:
+        return True
+    return described(draft, before.sign_in) != before.sign_in
 
 
 def described(draft: SignInDraft, before: SignInClient | None) -> SignInClient:
     """The client of a draft without new endpoints: with those of before, if there are any."""
-    known = before or SignInClient(client_id=draft.client_id)
-    return SignInClient(
-        client_id=draft.client_id,
-        scopes=draft.scopes,
-        parameters=draft.parameters,
-        authorization_url=known.authorization_url,
-        token_url=known.token_url,
-        userinfo_url=known.userinfo_url,
-        names_issuer=known.names_issuer,
-    )
+    known = before or SignInClient(client_id=draft.client.client_id)
+    return replace(draft.client, **{name: getattr(known, name) for name in _FOUND})
 
 
 async def find_endpoints(
@@ -108,10 +103,8 @@ async def find_endpoints(
         raise
     except GatewayError as error:
         raise refusal("/sign_in", error.message) from None
-    return SignInClient(
-        client_id=draft.client_id,
-        scopes=draft.scopes,
-        parameters=draft.parameters,
+    return replace(
+        draft.client,
         authorization_url=authorization_url,
         token_url=token_url,
         userinfo_url=userinfo_url,

@@ -14,7 +14,7 @@ from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.errors import SecretUnreadable
 from gateway.store import jobs
 from gateway.store.engine import Db
-from gateway.store.identity import issuers, keys, sign_ins
+from gateway.store.identity import grants, issuers, keys, oauth_clients, sign_ins
 from gateway.store.jobs import Job
 
 KIND = "sign-ins"
@@ -23,6 +23,16 @@ MOST_SESSIONS = 20
 """Limit on the browser sessions of one person; a further one ends the oldest."""
 DENIED = "This person may not use the tenant; ask the tenant's administrator."
 _LEASE = timedelta(minutes=5)
+_PAUSE = timedelta(minutes=10)
+KEPT = timedelta(days=1)
+"""Time for which ended grants stay listed, and used codes are recognised."""
+CODE_KEPT = timedelta(minutes=10)
+UNUSED = timedelta(days=1)
+"""Time after which a client that registered itself and was never used is deleted."""
+IDLE = timedelta(days=90)
+"""Time after its last use after which a client that registered itself is deleted."""
+_REFRESH = timedelta(seconds=45)
+"""Lease of a refresh at the provider, longer than its request takes."""
 
 
 async def enter_sign_in(
@@ -49,7 +59,7 @@ async def enter_sign_in(
         await sign_ins.insert(tenant, db, catalog.sealer, sign_in, tokens)
         # guard: sign-in-sessions-bounded
         await sign_ins.end_oldest(tenant, db, stored.id, most=MOST_SESSIONS, at=sign_in.created_at)
-        await _schedule(tenant, db, sign_in.session_ends_at)
+        await schedule_clean_up(tenant, db, sign_in.session_ends_at)
         detail: dict[str, object] = {"sign_in": sign_in.id}
         await record_act(catalog, stored, SIGN_IN, correlation_id=correlation_id, detail=detail)
     return stored
@@ -90,18 +100,60 @@ async def open_client_secret(tenant: TenantId, catalog: CatalogContext, issuer: 
     return found
 
 
+async def open_provider_tokens(tenant: TenantId, catalog: CatalogContext, sign_in: SignIn) -> ProviderTokens | None:
+    """The tokens that the issuer gave for a sign-in; None if it is gone.
+
+    Raises:
+        SecretUnreadable: no configured key opens them.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await sign_ins.open_tokens(tenant, db, catalog.sealer, sign_in)
+
+
+async def take_lease(tenant: TenantId, catalog: CatalogContext, sign_in: SignInId, lease: str) -> bool:
+    """Let this request alone refresh the tokens of a sign-in for 45 seconds; False while another one may."""
+    now = datetime.now(UTC)
+    async with catalog.store.transaction(tenant) as db:
+        return await sign_ins.take_lease(tenant, db, sign_in, lease, now=now, until=now + _REFRESH)
+
+
+async def end_lease(tenant: TenantId, catalog: CatalogContext, sign_in: SignInId, lease: str) -> None:
+    """Let other requests refresh the tokens again."""
+    async with catalog.store.transaction(tenant) as db:
+        await sign_ins.end_lease(tenant, db, sign_in, lease)
+
+
+async def save_provider_tokens(
+    tenant: TenantId, catalog: CatalogContext, sign_in: SignIn, tokens: ProviderTokens, *, lease: str
+) -> bool:
+    """Store the claims and tokens of a refresh; False if its lease was past."""
+    async with catalog.store.transaction(tenant) as db:
+        return await sign_ins.save(tenant, db, catalog.sealer, sign_in, tokens, lease=lease)
+
+
 async def clean_up(catalog: CatalogContext, due: Job) -> None:
-    """Delete a tenant's ended sign-ins, and move the job to the time at which the next one ends."""
+    """Delete what has ended: sign-ins, grants, unused clients; move the job to the time at which the next one ends."""
     tenant, now = due.tenant, datetime.now(UTC)
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=now + _LEASE):
             return
-        next_at = await sign_ins.remove_ended(tenant, db, now=now)
+        grant_end = await grants.remove_ended(tenant, db, by=now - KEPT, codes_by=now - CODE_KEPT)
+        session_end = await sign_ins.remove_ended(tenant, db, now=now)
+        await oauth_clients.remove_unused(tenant, db, made_by=now - UNUSED, used_by=now - IDLE)
+        unused, used = await oauth_clients.oldest_dates(tenant, db)
+        ends = [session_end, _later(grant_end, KEPT), _later(unused, UNUSED), _later(used, IDLE)]
+        next_at = min((end for end in ends if end is not None), default=None)
         if next_at is None:
             await jobs.remove(tenant, db, due.id)
         else:
-            await jobs.schedule(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=next_at))
+            at = max(next_at, now + _PAUSE)
+            await jobs.schedule(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=at))
 
 
-async def _schedule(tenant: TenantId, db: Db, at: datetime) -> None:
+def _later(at: datetime | None, by: timedelta) -> datetime | None:
+    return None if at is None else at + by
+
+
+async def schedule_clean_up(tenant: TenantId, db: Db, at: datetime) -> None:
+    """Make the clean-up due at this time, unless it is due earlier."""
     await jobs.bring_forward(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=at))

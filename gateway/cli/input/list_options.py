@@ -11,6 +11,7 @@ from gateway.cli.input.options import limit_option
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.grants import ClientKind, GrantState
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
@@ -37,6 +38,10 @@ _PRIMITIVES = (
     _choice("safety", list(Safety), "Only items with this effective safety level."),
     click.option("--enabled/--disabled", default=None, help="Only items that are enabled or disabled."),
 )
+_OF_PEOPLE = (
+    click.option("--subject", help="Only those of the person with this subject, such as corp:ada."),
+    click.option("--client", help="Only those for the client with this id."),
+)
 _FILTERS: Mapping[str, Sequence[_Option]] = {
     "tenants": (),
     "keys": (
@@ -49,6 +54,9 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         click.option("--denied/--not-denied", default=None, help="Only people who are denied or allowed."),
         click.option("--issuer", help="Only people of the issuer of this name."),
     ),
+    "clients": (_choice("kind", [ClientKind.REGISTERED, ClientKind.DYNAMIC], "Only clients of this kind."),),
+    "consents": _OF_PEOPLE,
+    "grants": (*_OF_PEOPLE, _choice("state", list(GrantState), "Only grants in this state.")),
     "sources": (_choice("expose", list(Exposure), "Only sources that are exposed in this form."),),
     "live-sources": (
         _choice("kind", list(LiveKind), "Only live sources of this kind."),

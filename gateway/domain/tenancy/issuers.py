@@ -45,6 +45,10 @@ class AdmissionRule:
         )
 
 
+MOST_GRANT_S = 90 * 86_400
+"""The longest life of a grant; a client that registered itself is kept for as long after its last use."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInClient:
     """The gateway's own client at an issuer, with which it signs people in (OpenID Connect Core 1.0 section 3.1).
@@ -62,6 +66,16 @@ class SignInClient:
     userinfo_url: str | None = None
     names_issuer: bool = False
     """True if authorization responses have the parameter `iss` (RFC 9207)."""
+    registration: bool = False
+    """True if MCP clients may register themselves (RFC 7591)."""
+    client_hosts: tuple[str, ...] | None = None
+    """Hosts of the metadata documents of clients that people may use; None: all."""
+    grant_idle_s: int = 14 * 86_400
+    """Seconds after which an unused grant ends."""
+    grant_max_s: int = MOST_GRANT_S
+    """Seconds after which each grant ends."""
+    max_unchecked_s: int = 12 * 3600
+    """Seconds for which a sign-in counts that the gateway cannot check again, for lack of a refresh token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gateway.domain.identifiers import IssuerId, KeyId, SignInId
-from gateway.domain.tenancy.issuers import IdentityClaims
+from gateway.domain.tenancy.issuers import IdentityClaims, Issuer
+from gateway.domain.tenancy.keys import Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +31,12 @@ class SignIn:
     checked_at: datetime
     session_ends_at: datetime
     """The end of the browser session that began with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedInPerson:
+    """A person with the sign-in that counts for a browser session or a grant, and its issuer."""
+
+    issuer: Issuer
+    sign_in: SignIn
+    person: Key

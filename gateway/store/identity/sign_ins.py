@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import delete, exists, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import IssuerId, KeyId, SignInId, TenantId
@@ -13,7 +13,7 @@ from gateway.domain.tenancy.issuers import IdentityClaims
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
-from gateway.store.identity.tables import sign_ins
+from gateway.store.identity.tables import grants, sign_ins
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys
 
@@ -98,9 +98,12 @@ async def end_oldest(tenant: TenantId, db: Db, person: KeyId, *, most: int, at: 
 
 
 async def remove_ended(tenant: TenantId, db: Db, *, now: datetime) -> datetime | None:
-    """Delete the sign-ins whose session has ended; return the time at which the next one ends."""
-    await db.execute(delete(sign_ins).where(_columns.tenant_id == tenant, _columns.session_ends_at <= now))
-    wanted = select(func.min(_columns.session_ends_at)).where(_columns.tenant_id == tenant)
+    """Delete the sign-ins without a grant whose session has ended; return the time at which the next one ends."""
+    is_of = (grants.c.tenant_id == _columns.tenant_id) & (grants.c.sign_in_id == _columns.id)
+    is_over = (_columns.session_ends_at <= now, ~exists().where(is_of))  # guard: sign-in-with-grants-kept
+    await db.execute(delete(sign_ins).where(_columns.tenant_id == tenant, *is_over))
+    own = (_columns.tenant_id == tenant, _columns.session_ends_at > now)
+    wanted = select(func.min(_columns.session_ends_at)).where(*own)
     found: datetime | None = (await db.execute(wanted)).scalar_one()
     return found
 
@@ -112,6 +115,7 @@ async def _checked(
     return {
         "subject": sign_in.claims.subject,
         "groups": sorted(sign_in.claims.groups),
+        "has_all_groups": sign_in.claims.has_all_groups,
         "scopes": sorted(sign_in.claims.scopes),
         "checked_at": sign_in.checked_at,
         "data_key_id": key_id,
@@ -138,7 +142,12 @@ def _read(row: Mapping[Any, Any]) -> SignIn:
         id=SignInId(row["id"]),
         issuer=IssuerId(row["issuer_id"]),
         person=KeyId(row["person_id"]),
-        claims=IdentityClaims(subject=row["subject"], groups=frozenset(row["groups"]), scopes=frozenset(row["scopes"])),
+        claims=IdentityClaims(
+            subject=row["subject"],
+            groups=frozenset(row["groups"]),
+            scopes=frozenset(row["scopes"]),
+            has_all_groups=row["has_all_groups"],
+        ),
         requested_scopes=frozenset(row["requested_scopes"]),
         created_at=row["created_at"],
         checked_at=row["checked_at"],

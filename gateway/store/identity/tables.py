@@ -1,4 +1,4 @@
-"""The tables of keys, issuers and sign-ins as SQLAlchemy statements use them; the migrations define them."""
+"""The tables of credentials and people as SQLAlchemy statements use them; the migrations define them."""
 
 from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -63,6 +63,7 @@ sign_ins = Table(
     Column("person_id", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("groups", ARRAY(Text), nullable=False),
+    Column("has_all_groups", Boolean, nullable=False),
     Column("scopes", ARRAY(Text), nullable=False),
     Column("requested_scopes", ARRAY(Text), nullable=False),
     Column("data_key_id", Text, nullable=False),
@@ -82,4 +83,65 @@ access_rules = Table(
     Column("rules", JSONB, nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("updated_at", _timestamp, nullable=False),
+)
+
+oauth_clients = Table(
+    "oauth_clients",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("redirect_uris", ARRAY(Text), nullable=False),
+    Column("secret", LargeBinary),
+    Column("created_at", _timestamp, nullable=False),
+    Column("used_at", _timestamp),
+    Column("version", BigInteger, nullable=False),
+)
+
+consents = Table(
+    "consents",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("person_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("client", Text, nullable=False),
+    Column("client_name", Text, nullable=False),
+    Column("redirect_host", Text, nullable=False),
+    Column("resource", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("person_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("sign_in_id", Text, nullable=False),
+    Column("client", Text, nullable=False),
+    Column("client_name", Text, nullable=False),
+    Column("redirect_uri", Text, nullable=False),
+    Column("resource", Text, nullable=False),
+    Column("profile", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("code", LargeBinary, nullable=False),
+    Column("code_challenge", Text, nullable=False),
+    Column("code_ends_at", _timestamp, nullable=False),
+    Column("code_used_at", _timestamp),
+    Column("family", LargeBinary),
+    Column("refresh", LargeBinary),
+    Column("former_refresh", LargeBinary),
+    Column("rotated_at", _timestamp),
+    Column("created_at", _timestamp, nullable=False),
+    Column("used_at", _timestamp),
+    Column("idle_ends_at", _timestamp, nullable=False),
+    Column("ends_at", _timestamp, nullable=False),
+    Column("revoked_at", _timestamp),
+    Column("revoked_for", Text),
+    Column("version", BigInteger, nullable=False),
 )

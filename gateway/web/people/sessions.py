@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from gateway.catalog.identity.sign_ins import end_session, find_session
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import SignInId, TenantId
-from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
+from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key
-from gateway.domain.tenancy.sign_ins import SignIn
+from gateway.domain.tenancy.sign_ins import SignedInPerson, SignIn
 from gateway.errors import Forbidden
 from gateway.web.html.sealed_cookies import SealedCookies
 
@@ -24,14 +24,11 @@ IDLE_S = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonSession:
+class PersonSession(SignedInPerson):
     """A person in a browser; `slug` is the tenant's."""
 
     tenant: TenantId
     slug: str
-    issuer: Issuer
-    sign_in: SignIn
-    person: Key
     is_secure: bool
 
 

@@ -4,6 +4,7 @@ import orjson
 import pytest
 
 from tests.behaviour.admin.walk import Walk
+from tests.behaviour.admin.walk_authorization import walk_authorization
 from tests.behaviour.admin.walk_primitives import walk_primitives
 from tests.support.documents import pets, secured
 from tests.support.gateway import RunningGateway
@@ -22,7 +23,9 @@ async def walk(gateway: RunningGateway) -> Walk:
     return Walk(gateway.admin, document.json())
 
 
-async def test_every_route_answers_as_documented(walk: Walk, upstream: RecordingUpstream) -> None:
+async def test_every_route_answers_as_documented(
+    walk: Walk, gateway: RunningGateway, upstream: RecordingUpstream
+) -> None:
     """Ours: what each route answers, in success and in refusal, is in its own OpenAPI document (PRG-4, OAS-3)."""
     await _walk_tenants(walk)
     await _walk_keys(walk)
@@ -30,6 +33,7 @@ async def test_every_route_answers_as_documented(walk: Walk, upstream: Recording
     await _walk_tools_and_policy(walk)
     await _walk_approvals(walk)
     await walk_primitives(walk, upstream)
+    await walk_authorization(walk, gateway, upstream)
     await walk.ask("DELETE", "/tenants/acme", 412, headers={"if-match": '"ten_x.1"'})
     await walk.ask("DELETE", "/tenants/acme", 204)
     await walk.ask("GET", "/openapi.json", 200)

@@ -17,7 +17,10 @@ from gateway.domain.identifiers import (
     mint,
     new_approval_id,
     new_audit_sink_id,
+    new_client_id,
+    new_consent_id,
     new_credential_id,
+    new_grant_id,
     new_guardrail_id,
     new_issuer_id,
     new_live_source_id,
@@ -40,6 +43,7 @@ from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.grants import ClientKind, Consent, Grant, GrantSecrets, OAuthClient
 from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
@@ -84,7 +88,7 @@ from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
-from gateway.store.identity import access_rules, issuers, keys, people, sign_ins
+from gateway.store.identity import access_rules, consents, grants, issuers, keys, oauth_clients, people, sign_ins
 from gateway.store.jobs import Job
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
@@ -159,6 +163,63 @@ def make_sign_in(issuer: Issuer, person: Key, name: str) -> SignIn:
 
 def make_provider_tokens(name: str) -> ProviderTokens:
     return ProviderTokens(access_token=f"{name} access", access_ends_at=1.0, refresh_token=f"{name} refresh")
+
+
+def make_client(name: str, *, kind: ClientKind = ClientKind.DYNAMIC) -> OAuthClient:
+    return OAuthClient(
+        id=new_client_id(),
+        kind=kind,
+        name=f"{name} client",
+        redirect_uris=(f"https://{name}.example/callback",),
+        secret=b"\x00digest\xff",
+        created_at=NOW,
+    )
+
+
+def make_consent(person: Key, client: OAuthClient, name: str) -> Consent:
+    return Consent(
+        id=new_consent_id(),
+        person=person.id,
+        subject=person.subject,
+        client=client.id,
+        client_name=client.name,
+        redirect_host=f"{name}.example",
+        resource=f"https://gateway.example/t/{name}/mcp",
+        scopes=(f"{name}-scope",),
+        created_at=NOW,
+    )
+
+
+def make_grant(sign_in: SignIn, person: Key, client: OAuthClient, name: str) -> Grant:
+    return Grant(
+        id=new_grant_id(),
+        person=person.id,
+        subject=person.subject,
+        sign_in=sign_in.id,
+        client=client.id,
+        client_name=client.name,
+        redirect_uri=client.redirect_uris[0],
+        resource=f"https://gateway.example/t/{name}/mcp",
+        profile="default",
+        scopes=(f"{name}-scope",),
+        created_at=NOW,
+        used_at=NOW,
+        idle_ends_at=NOW + timedelta(days=14),
+        ends_at=NOW + timedelta(days=90),
+    )
+
+
+def make_grant_secrets(name: str) -> GrantSecrets:
+    return GrantSecrets(
+        code=f"{name} code".encode(),
+        code_challenge=f"{name} challenge",
+        code_ends_at=NOW + timedelta(minutes=1),
+        code_used_at=NOW,
+        family=f"{name} family".encode(),
+        refresh=f"{name} refresh".encode(),
+        former_refresh=f"{name} former".encode(),
+        rotated_at=NOW,
+    )
 
 
 def make_source(tenant: TenantId, *, name: str = "petstore", expose: Exposure = Exposure.TOOLS) -> Source:
@@ -443,6 +504,9 @@ class Stored:
     issuer: Issuer
     person: Key
     sign_in: SignIn
+    client: OAuthClient
+    consent: Consent
+    grant: Grant
     source: Source
     operation: OperationId
     override: Override
@@ -491,6 +555,17 @@ def make_access(slug: str) -> AccessRules:
     return AccessRules(rules=(AccessRule(effect=AccessEffect.DENY, who=(f"subject:{slug}",)),))
 
 
+async def _grant(
+    tenant: TenantId, db: Db, person: Key, sign_in: SignIn, name: str
+) -> tuple[OAuthClient, Consent, Grant]:
+    client = make_client(name)
+    await oauth_clients.insert(tenant, db, client)
+    consent = await consents.enter(tenant, db, make_consent(person, client, name))
+    grant = make_grant(sign_in, person, client, name)
+    await grants.insert(tenant, db, grant, make_grant_secrets(name))
+    return client, consent, grant
+
+
 async def store_everything(store: Store, slug: str) -> Stored:
     """A tenant with a row in every table."""
     tenant = make_tenant(slug)
@@ -501,9 +576,8 @@ async def store_everything(store: Store, slug: str) -> Stored:
     primitive = make_primitive(f"{slug}_own", refers=(f"credential:{credential.name}", f"tool:{slug}_tool"))
     profile = make_profile(f"{slug} profile")
     webhook, watch, sink = make_webhook(f"{slug} hook"), make_watch(slug), make_sink(slug)
-    record = make_idempotency_record(slug)
+    record, guardrail = make_idempotency_record(slug), make_guardrail(slug)
     live, discovered = make_live_source(tenant.id, slug), make_live_primitive(f"{slug}_live")
-    guardrail = make_guardrail(slug)
     endpoint = make_endpoint(f"{slug} endpoint")
     delivery = deliveries.new_delivery(endpoint.id, "approval.requested", {"tool": f"{slug} tool"}, now=NOW)
     due = Job(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
@@ -530,6 +604,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
         person, sign_in = await _sign_in(tenant.id, db, issuer, slug)
+        client, consent, grant = await _grant(tenant.id, db, person, sign_in, slug)
         await webhook_endpoints.insert(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
         await deliveries.insert(tenant.id, db, delivery)
         await jobs.remove(tenant.id, db, endpoint.id)
@@ -548,6 +623,9 @@ async def store_everything(store: Store, slug: str) -> Stored:
         issuer=issuer,
         person=person,
         sign_in=sign_in,
+        client=client,
+        consent=consent,
+        grant=grant,
         source=source,
         operation=operation.id,
         override=override,

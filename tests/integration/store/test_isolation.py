@@ -15,13 +15,23 @@ from gateway.domain.calls.approvals import ApprovalFilter
 from gateway.domain.calls.mcp_tasks import TaskState
 from gateway.domain.http.requests import Credential
 from gateway.domain.idempotency import Attempt
-from gateway.domain.identifiers import TenantId, new_delivery_id, new_issuer_id, new_sign_in_id, new_task_id
+from gateway.domain.identifiers import (
+    TenantId,
+    new_client_id,
+    new_consent_id,
+    new_delivery_id,
+    new_grant_id,
+    new_issuer_id,
+    new_sign_in_id,
+    new_task_id,
+)
 from gateway.domain.live_sources import LiveKind, LiveStatus
 from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.grants import ClientKind, GrantFilter
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Policy
@@ -50,7 +60,7 @@ from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
-from gateway.store.identity import access_rules, issuers, keys, people, sign_ins
+from gateway.store.identity import access_rules, consents, grants, issuers, keys, oauth_clients, people, sign_ins
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -68,6 +78,7 @@ from tests.integration.store.samples import (
     Stored,
     append_change,
     make_cut,
+    make_grant_secrets,
     make_operation,
     make_override,
     make_provider_tokens,
@@ -117,6 +128,9 @@ _MODULES = (
     issuers,
     people,
     sign_ins,
+    oauth_clients,
+    consents,
+    grants,
     sealed_values,
     export_keys,
 )
@@ -398,6 +412,39 @@ _CALLS: Mapping[str, _Call] = {
     "sign_ins.end_session": lambda t, db, v: sign_ins.end_session(t, db, v.sign_in.id, at=NOW),
     "sign_ins.end_oldest": lambda t, db, v: sign_ins.end_oldest(t, db, v.person.id, most=0, at=NOW),
     "sign_ins.remove_ended": lambda t, db, v: sign_ins.remove_ended(t, db, now=_LATER),
+    "oauth_clients.insert": lambda t, db, v: oauth_clients.insert(t, db, replace(v.client, id=new_client_id())),
+    "oauth_clients.get": lambda t, db, v: oauth_clients.get(t, db, v.client.id, locked=True),
+    "oauth_clients.page": lambda t, db, v: oauth_clients.page(t, db, after=None, limit=100),
+    "oauth_clients.count": lambda t, db, v: oauth_clients.count(t, db, ClientKind.DYNAMIC),
+    "oauth_clients.save": lambda t, db, v: oauth_clients.save(t, db, replace(v.client, name="planted")),
+    "oauth_clients.note_use": lambda t, db, v: oauth_clients.note_use(t, db, v.client.id, at=_LATER),
+    "oauth_clients.remove": lambda t, db, v: oauth_clients.remove(t, db, v.client.id),
+    "oauth_clients.remove_unused": lambda t, db, v: oauth_clients.remove_unused(t, db, made_by=_LATER, used_by=_LATER),
+    "oauth_clients.oldest_unused": lambda t, db, v: oauth_clients.oldest_unused(t, db),
+    "oauth_clients.oldest_dates": lambda t, db, v: oauth_clients.oldest_dates(t, db),
+    "consents.enter": lambda t, db, v: consents.enter(t, db, replace(v.consent, id=new_consent_id(), scopes=("x",))),
+    "consents.find": lambda t, db, v: consents.find(t, db, v.consent),
+    "consents.get": lambda t, db, v: consents.get(t, db, v.consent.id),
+    "consents.page": lambda t, db, v: consents.page(t, db, after=None, limit=100, person=v.person.id),
+    "consents.remove": lambda t, db, v: consents.remove(t, db, v.consent.id),
+    "consents.remove_client": lambda t, db, v: consents.remove_client(t, db, v.client.id),
+    "grants.insert": lambda t, db, v: grants.insert(
+        t, db, replace(v.grant, id=new_grant_id()), make_grant_secrets("planted")
+    ),
+    "grants.get": lambda t, db, v: grants.get(t, db, v.grant.id, locked=True),
+    "grants.secrets_of": lambda t, db, v: grants.secrets_of(t, db, v.grant.id),
+    "grants.use_code": lambda t, db, v: grants.use_code(t, db, v.grant.id, at=_LATER),
+    "grants.rotate": lambda t, db, v: grants.rotate(
+        t, db, v.grant, make_grant_secrets("planted"), before=f"{_VICTIM} refresh".encode()
+    ),
+    "grants.note_use": lambda t, db, v: grants.note_use(t, db, replace(v.grant, used_at=_LATER)),
+    "grants.page": lambda t, db, v: grants.page(t, db, after=None, limit=100, person=v.person.id),
+    "grants.revoke": lambda t, db, v: grants.revoke(
+        t, db, GrantFilter(person_id=v.person.id), at=NOW, reason="planted"
+    ),
+    "grants.beyond": lambda t, db, v: grants.beyond(t, db, v.person.id, most=0),
+    "grants.remove_ended": lambda t, db, v: grants.remove_ended(t, db, by=_LATER, codes_by=_LATER),
+    "grants.credential": lambda t, db, v: grants.credential(t, db, v.grant.id),
     "people.enter": lambda t, db, v: people.enter(t, db, replace(v.person, tenant=t, expires_at=_LATER)),
     "people.get": lambda t, db, v: people.get(t, db, v.person.id),
     "people.page": lambda t, db, v: people.page(t, db, after=None, limit=100),
@@ -470,6 +517,7 @@ def _attempt(stored: Stored) -> Attempt:
 
 _ACROSS_TENANTS = {
     "keys.find",
+    "grants.find",
     "issuers.find",
     "tenants.find",
     "tenants.page",
@@ -478,7 +526,7 @@ _ACROSS_TENANTS = {
     "name_owners.find_owners",
     "live_sources.all_enabled",
 }
-"""The only queries that see several tenants: the five functions of the definer, and one that sets each in turn."""
+"""The only queries that see several tenants: the six functions of the definer, and one that sets each in turn."""
 
 
 async def _reseal(tenant: TenantId, db: Db) -> object:
@@ -553,6 +601,8 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
 
     async with store.unscoped() as db:
         assert await keys.find(db, [victim.key.id]) == {victim.key.id: (victim.key, _VICTIM)}
+        granted = await grants.find(db, [victim.grant.id, intruder.key.id])
+        assert granted == {victim.grant.id: (replace(victim.person, id=victim.grant.id), _VICTIM)}
         found = await issuers.find(db, [_VICTIM, "missing"])
         assert found == {_VICTIM: TenantIssuers(tenant=victim.tenant.id, issuers=(victim.issuer,))}
         assert await tenants.find(db, _VICTIM) == replace(victim.tenant, revision=1)
@@ -667,7 +717,7 @@ async def test_every_table_of_the_database_is_behind_the_wall(wall: Wall) -> Non
 
 
 async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) -> None:
-    """Ours: the eight ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
+    """Ours: the nine ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
     rows = await wall.superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
         "has_function_privilege('gateway_app', p.oid, 'execute') as app, "
@@ -678,6 +728,7 @@ async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) ->
     assert {str(row["name"]) for row in rows} == {
         "api_keys_under",
         "cut_audit",
+        "grant_by_id",
         "issuers_by_slug",
         "key_by_id",
         "list_live_sources",

@@ -8,7 +8,7 @@ import pytest
 from gateway.domain.identifiers import KeyId
 from gateway.errors import SecretUnreadable
 from gateway.store.engine import Store
-from gateway.store.identity import issuers, people, sign_ins
+from gateway.store.identity import grants, issuers, people, sign_ins
 from tests.integration.store.samples import (
     NOW,
     SEALER,
@@ -79,7 +79,7 @@ async def test_one_holder_of_the_lease_stores_tokens(store: Store, acme: Stored)
 
 
 async def test_ended_sessions_are_deleted_and_many_end_the_oldest(store: Store, acme: Stored) -> None:
-    """Ours: a person who signs in all day fills no table (ISO-6)."""
+    """Ours: a person who signs in all day fills no table; a sign-in stays as long as a grant of it (ISO-6)."""
     tenant, first = acme.tenant.id, acme.sign_in
     made = first
     async with store.transaction(tenant) as db:
@@ -93,6 +93,9 @@ async def test_ended_sessions_are_deleted_and_many_end_the_oldest(store: Store, 
         assert ended.session_ends_at == NOW
         next_at = await sign_ins.remove_ended(tenant, db, now=NOW)
         assert next_at == first.session_ends_at
+        assert await sign_ins.get(tenant, db, first.id) is not None
+        await grants.remove_ended(tenant, db, by=acme.grant.ends_at, codes_by=NOW)
+        await sign_ins.remove_ended(tenant, db, now=NOW)
         assert await sign_ins.get(tenant, db, first.id) is None
         await sign_ins.end_session(tenant, db, made.id, at=NOW)
         await sign_ins.end_session(tenant, db, made.id, at=NOW + timedelta(1))

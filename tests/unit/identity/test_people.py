@@ -18,7 +18,9 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
+from gateway.identity.issued_tokens import IssuedTokens
 from gateway.identity.people import IssuerDirectory, People, Target
+from gateway.upstream.auth.signing_keys import SigningKeys
 from tests.support.issuer import public_jwk
 from tests.unit.identity.test_authenticator import DIGESTS, OPERATOR_KEY, Keys
 
@@ -72,9 +74,9 @@ class Published:
 
 def _credentials(stored: Stored, *, failures: int = 1000, interval_s: float = 0.01) -> Authenticator:
     limit = FailureLimit(1e-6, burst=failures, interval_s=interval_s)
-    people = People(
-        IssuerDirectory(stored.find_issuers, interval_s=interval_s), Published(), stored, public_url=BASE + "/"
-    )
+    directory = IssuerDirectory(stored.find_issuers, interval_s=interval_s)
+    issued = IssuedTokens(SigningKeys([b"k" * 32]))
+    people = People(directory, Published(), stored, issued, public_url=BASE + "/")
     return Authenticator(stored, digests=DIGESTS, operator_key=OPERATOR_KEY, failures=limit, people=people)
 
 

@@ -22,7 +22,7 @@ from gateway.catalog.identity.issuers import IssuerDraft
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, SignInClient
 
 
 async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[IssuerShown]:
@@ -73,12 +73,17 @@ async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdat
 def _client(given: SignInClientGiven | None) -> SignInDraft | None:
     if given is None:
         return None
-    return SignInDraft(
+    client = SignInClient(
         client_id=given.client_id,
         scopes=tuple(given.scopes),
         parameters=tuple(given.parameters.items()),
-        secret=given.client_secret,
+        registration=given.registration,
+        client_hosts=None if given.client_hosts is None else tuple(given.client_hosts),
+        grant_idle_s=given.grant_idle_s,
+        grant_max_s=given.grant_max_s,
+        max_unchecked_s=given.max_unchecked_s,
     )
+    return SignInDraft(client=client, secret=given.client_secret)
 
 
 def _rules(given: Sequence[AdmissionRuleGiven]) -> tuple[AdmissionRule, ...]:

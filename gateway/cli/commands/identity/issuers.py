@@ -8,14 +8,25 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
-from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.json_fields import JsonObject, as_object, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import DURATION, confirm_option
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "issuers"
-_CLIENT = ("client_id", "scopes", "parameters", "redirect_uri", "authorization_url", "token_url")
+_GIVEN = (
+    "client_id",
+    "scopes",
+    "parameters",
+    "registration",
+    "client_hosts",
+    "grant_idle_s",
+    "grant_max_s",
+    "max_unchecked_s",
+)
+"""The members of the gateway's client that are not read from the issuer."""
+_CLIENT = (*_GIVEN, "redirect_uri", "authorization_url", "token_url")
 _admit_option = click.option(
     "--admit",
     "admitted",
@@ -42,6 +53,18 @@ _OPTIONS = (
         metavar="NAME=VALUE",
         multiple=True,
         help="A parameter of every sign-in at the provider.",
+    ),
+    click.option(
+        "--registration/--no-registration", default=None, help="Permit MCP clients to register themselves, or not."
+    ),
+    click.option("--client-host", "client_hosts", multiple=True, help="A host whose client documents count (all)."),
+    click.option("--grant-idle", "grant_idle_s", type=DURATION, help="Time after which an unused grant ends (14d)."),
+    click.option("--grant-max", "grant_max_s", type=DURATION, help="Time after which every grant ends (90d)."),
+    click.option(
+        "--max-unchecked",
+        "max_unchecked_s",
+        type=DURATION,
+        help="Time for which a sign-in counts that the provider gave no refresh token for (12h).",
     ),
     click.option("--enable/--disable", "enabled", default=None, help="Accept or refuse its tokens."),
 )
@@ -98,7 +121,11 @@ def create_issuer(
     if not rules:
         raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
     sign_in = _sign_in(more)
-    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_given({**more, "sign_in": sign_in})}
+    if sign_in and not sign_in.get("client_id"):
+        raise click.UsageError("--client-id is missing: the other options of sign-in need it")
+    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_given(more)}
+    if sign_in:
+        wanted["sign_in"] = sign_in
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: _describe(made))
 
@@ -114,14 +141,15 @@ def update_issuer(
 ) -> None:
     """Replace the named members of an issuer, all its rules with --admit; sessions of its people end.
 
-    --client-id replaces the gateway's client as a whole; its secret stays unless --secret is given, too. An empty one
-    removes it.
+    An empty --client-id removes the gateway's client. Another id needs --secret, too.
     """
-    sign_in = _sign_in(more)
-    wanted = _given({"rules": _rules(admitted, profiles), **more, "sign_in": sign_in})
-    if sign_in == {}:
-        wanted["sign_in"] = None
-    changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
+    path, sign_in = context.tenant_path(_NOUN, name), _sign_in(more)
+    wanted = _given({"rules": _rules(admitted, profiles), **more})
+    if sign_in:
+        stored = as_object(context.admin.get(path).get("sign_in"))
+        kept = {member: stored[member] for member in _GIVEN if member in stored}
+        wanted["sign_in"] = (kept | sign_in) if sign_in.get("client_id", True) else None
+    changed = context.admin.send("PATCH", path, wanted)
     context.show(changed, lambda: _describe(changed))
 
 
@@ -134,27 +162,20 @@ def delete_issuer(context: AdminContext, name: str, yes: bool) -> None:
     delete_one(context, _NOUN, name, is_sure=yes)
 
 
-def _sign_in(options: dict[str, object]) -> JsonObject | None:
-    """Take the options of the gateway's client out; None if there are none, empty if the client is to be removed."""
-    client_id, secret = options.pop("client_id"), options.pop("secret")
-    scopes = cast("Sequence[str]", options.pop("scopes"))
-    parameters = cast("Sequence[str]", options.pop("parameters"))
-    if client_id is None:
-        if secret is not None or scopes or parameters:
-            raise click.UsageError("--secret, --sign-in-scope and --parameter need --client-id")
-        return None
-    if not client_id:
-        return {}
+def _sign_in(options: dict[str, object]) -> JsonObject:
+    """Take the given options of the gateway's client out."""
+    secret, parameters = options.pop("secret"), cast("Sequence[str]", options.pop("parameters"))
     pairs = [parameter.partition("=") for parameter in parameters]
     if any(not mark for _, mark, _ in pairs):
         raise click.UsageError("--parameter: must be NAME=VALUE")
-    given: JsonObject = {
-        "client_id": client_id,
-        "client_secret": None if secret is None else read_secret("--secret", str(secret)),
-        "scopes": list(scopes),
-        "parameters": {name: value for name, _, value in pairs},
-    }
-    return {name: value for name, value in given.items() if value}
+    given = {member: options.pop(member) for member in _GIVEN if member in options}
+    return _given(
+        given
+        | {
+            "client_secret": None if secret is None else read_secret("--secret", str(secret)),
+            "parameters": {name: value for name, _, value in pairs} or None,
+        }
+    )
 
 
 def _given(options: Mapping[str, object]) -> JsonObject:

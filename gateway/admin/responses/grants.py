@@ -1,0 +1,91 @@
+"""Response models of clients of the authorization server, consents, and grants."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from gateway.admin.fields import CreatedAt, Id
+from gateway.admin.responses.models import CopiedModel, Page
+from gateway.domain.tenancy.grants import ClientKind, GrantState, OAuthClient
+
+Subject = Annotated[str, Field(description="The subject of the person in the tenant.")]
+ClientId = Annotated[str, Field(validation_alias="client", description="The id of the client.")]
+ClientName = Annotated[str, Field(description="The name of the client when the person decided.")]
+Resource = Annotated[str, Field(description="The MCP URL for which its tokens are valid.")]
+Scopes = Annotated[Sequence[str], Field(description="The scopes of its tokens.")]
+
+
+class ClientShown(CopiedModel):
+    """A client of the tenant's authorization server, without its secret."""
+
+    id: Annotated[str, Field(description="The client's id, its `client_id`.")]
+    kind: Annotated[ClientKind, Field(description="`registered` by an administrator, or `dynamic`: by itself.")]
+    name: Annotated[str, Field(description="The name that people see when they decide.")]
+    redirect_uris: Annotated[Sequence[str], Field(description="The redirect URIs.")]
+    confidential: Annotated[
+        bool, Field(validation_alias="is_confidential", description="True if the client has a secret.")
+    ]
+    created_at: CreatedAt
+    used_at: Annotated[
+        datetime | None, Field(description="The last time at which a person permitted it to act; null if none did.")
+    ]
+
+
+class ClientMinted(ClientShown):
+    """A client with its secret. Only the responses to creation and rotation contain the secret."""
+
+    secret: Annotated[
+        str | None, Field(description="The client's secret; it is returned only once. Null for a client without one.")
+    ]
+
+    @classmethod
+    def with_secret(cls, client: OAuthClient, secret: str | None) -> Self:
+        """Build the response from a client and its new secret."""
+        return cls(**ClientShown.of(client).model_dump(), secret=secret)
+
+
+class ClientPage(Page[ClientShown]):
+    """One page of the clients of a tenant's authorization server."""
+
+
+class ConsentShown(CopiedModel):
+    """A person's permission for a client to get tokens for a resource."""
+
+    id: Id
+    subject: Subject
+    client_id: ClientId
+    client_name: ClientName
+    redirect_host: Annotated[str, Field(description="The host, machine or scheme to which the client's codes go.")]
+    resource: Resource
+    scopes: Scopes
+    created_at: CreatedAt
+
+
+class ConsentPage(Page[ConsentShown]):
+    """One page of the consents of a tenant's people."""
+
+
+class GrantShown(CopiedModel):
+    """A grant: one authorization of a client by a person, with the tokens that were issued under it."""
+
+    id: Id
+    subject: Subject
+    client_id: ClientId
+    client_name: ClientName
+    redirect_uri: Annotated[str, Field(description="The redirect URI to which its code went.")]
+    resource: Resource
+    profile: Annotated[str, Field(description="The profile of the resource.")]
+    scopes: Scopes
+    state: Annotated[GrantState, Field(description="`active`, `ended` or `revoked`.")]
+    created_at: CreatedAt
+    used_at: Annotated[datetime | None, Field(description="The last time at which a token was issued.")]
+    idle_ends_at: Annotated[datetime, Field(description="The time at which it ends unless it is used before.")]
+    ends_at: Annotated[datetime, Field(description="The time at which it ends in any case.")]
+    revoked_at: Annotated[datetime | None, Field(description="The time of revocation; null if it is not revoked.")]
+    revoked_for: Annotated[str | None, Field(description="The reason of the revocation, or its author.")]
+
+
+class GrantPage(Page[GrantShown]):
+    """One page of the grants of a tenant's people."""

@@ -1,0 +1,138 @@
+"""Access tokens that the gateway issues itself (RFC 9068): signed and verified with its own keys, without any request.
+
+Their keys have a purpose of their own and are not published: an assertion of the gateway is no access token, and an
+access token is no assertion. A token is for one resource, and names the grant under which it was issued.
+"""
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import jwt
+
+from gateway.domain.identifiers import IssuerId, KeyId
+from gateway.domain.tenancy.grants import Grant
+from gateway.domain.tenancy.issuers import IdentityClaims, Issuer
+from gateway.identity.access_tokens import TokenRejected, texts_of
+from gateway.upstream.auth.signing_keys import ALGORITHM, SigningKeys
+
+TOKEN_PURPOSE = "issued access tokens"  # noqa: S105  # a purpose of derived keys
+LONGEST_S = 900
+"""Seconds for which a token is valid at most."""
+_TYPE = "at+jwt"
+_LONGEST_GROUPS = 3000
+"""Characters of all groups in a token, whose bytes are part of every request."""
+_REQUIRED = ("iss", "sub", "aud", "exp", "iat", "client_id", "idp", "grant")
+_BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedToken:
+    """The contents of a valid token; `provider` is the issuer at which the person signed in."""
+
+    grant: KeyId
+    provider: IssuerId
+    client: str
+    person: IdentityClaims
+    expires_at: datetime
+
+
+class IssuedTokens:
+    """Signs and verifies tokens of all tenants."""
+
+    def __init__(self, keys: SigningKeys) -> None:
+        self._keys = keys
+
+    def sign(self, grant: Grant, person: IdentityClaims, provider: Issuer, *, issuer: str, life_s: int) -> str:
+        """Return a token of a grant; `issuer` is the identifier of the tenant's authorization server.
+
+        A token has all groups of the person; if they are too many, only those that rules of the provider name.
+        """
+        now = int(time.time())
+        groups, has_all = _groups_of(person, provider)
+        claims: dict[str, Any] = {
+            "iss": issuer,
+            "sub": person.subject,
+            "aud": grant.resource,
+            "iat": now,
+            "exp": now + life_s,
+            "jti": secrets.token_urlsafe(16),
+            "client_id": grant.client,
+            "scope": " ".join(grant.scopes),
+            "idp": provider.id,
+            "grant": grant.id,
+            "groups": groups,
+            "all_groups": has_all,
+        }
+        return self._keys.sign(claims, kind=_TYPE)
+
+    def verify(self, text: str, *, issuer: str, audience: str | None) -> IssuedToken:
+        """Return the contents of a token of this authorization server for this resource; with None, for any.
+
+        Raises:
+            TokenRejected: it is none, or not valid here.
+        """
+        claims = self._verify(text, issuer, audience)
+        try:
+            return IssuedToken(
+                grant=KeyId(str(claims["grant"])),
+                provider=IssuerId(str(claims["idp"])),
+                client=str(claims["client_id"]),
+                person=IdentityClaims(
+                    subject=str(claims["sub"]),
+                    groups=texts_of(claims.get("groups")),
+                    scopes=texts_of(claims.get("scope")),
+                    has_all_groups=claims.get("all_groups") is True,
+                ),
+                expires_at=datetime.fromtimestamp(float(claims["exp"]), UTC),
+            )
+        except _BROKEN:
+            raise TokenRejected("claims") from None
+
+    def _verify(self, text: str, issuer: str, audience: str | None) -> Mapping[str, Any]:
+        try:
+            header = jwt.get_unverified_header(text)
+            key = self._keys.find(header.get("kid"))
+            if key is None or header.get("typ") != _TYPE:  # guard: issued-token-type
+                raise TokenRejected("key")
+            return jwt.decode(
+                text,
+                key=key,
+                algorithms=[ALGORITHM],
+                audience=audience,  # guard: issued-token-audience
+                issuer=issuer,  # guard: issued-token-issuer
+                leeway=0,
+                options={
+                    "require": list(_REQUIRED),
+                    "verify_iat": False,  # the clock of the replica that issued it may be ahead
+                    "verify_aud": audience is not None,
+                    "strict_aud": True,
+                },
+            )
+        except jwt.InvalidAudienceError:
+            raise TokenRejected("audience") from None
+        except jwt.ExpiredSignatureError:
+            raise TokenRejected("time") from None
+        except _BROKEN:
+            raise TokenRejected("form") from None
+
+
+def issuer_claim(text: str) -> object:
+    """Return the issuer that a token names, before it is verified; None if the token has no form of one."""
+    try:
+        return jwt.decode(text, options={"verify_signature": False}).get("iss")
+    except _BROKEN:
+        return None
+
+
+def _groups_of(person: IdentityClaims, provider: Issuer) -> tuple[list[str], bool]:
+    """Return the groups for a token, and True if they are all groups of the person."""
+    if sum(map(len, person.groups)) <= _LONGEST_GROUPS:
+        return sorted(person.groups), person.has_all_groups  # guard: issued-token-groups
+    named = sorted(person.groups & {rule.group for rule in provider.rules if rule.group is not None})
+    while sum(map(len, named)) > _LONGEST_GROUPS:
+        named.pop()
+    return named, False

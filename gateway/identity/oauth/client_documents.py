@@ -1,0 +1,140 @@
+"""Client ID metadata documents: a client's id is the https URL of a document that describes the client.
+
+A document is fetched through the guarded client with bounds of size and time, without redirects, and cached for ten
+minutes, a failure for half a minute. A tenant fetches few documents at a time and per second.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import anyio
+import msgspec
+
+from gateway.domain.fairness.fair_cache import FairCache
+from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import ClientRefused
+from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.domain.tenancy.redirect_uris import MOST_REDIRECT_URIS, fault_of
+from gateway.errors import DocumentTooLarge, FetchFailed, LimitExceeded, UpstreamError
+from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.document_fetch import fetch_document
+
+LONGEST_NAME = 200
+_LONGEST_URL = 300
+_LIMIT_BYTES = 32 * 1024
+_FETCH_S = 5.0
+_FRESH_S, _FAILED_S = 600.0, 30.0
+_CAPACITY = 4096
+_RATE, _BURST = 1.0, 30.0
+"""Fetches per second of one tenant: clients are few, and only what is not cached counts."""
+_URL = re.compile(r"https://[a-z0-9.-]+(?::[0-9]{1,5})?(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class ClientDocuments:
+    """The documents that this replica has fetched."""
+
+    def __init__(self, upstream: UpstreamClient) -> None:
+        self._upstream = upstream
+        self._held = FairCache[str, tuple[float, OAuthClient | ClientRefused]](_CAPACITY)
+        self._rates = TokenBuckets(rate=_RATE, burst=_BURST)
+        self.places = FairSlotPool("fetches of client documents", slots=16, queue=64)
+
+    async def find(self, tenant: TenantId, url: str) -> OAuthClient:
+        """Return the client whose document is at this URL.
+
+        Raises:
+            ClientRefused: there is no usable document.
+            LimitExceeded: the tenant fetches too many documents.
+        """
+        held = self._held.get(tenant, url)
+        if held is None or held[0] <= time.monotonic():
+            async with self.places.hold(tenant):
+                held = self._held.get(tenant, url)  # another request may have fetched it
+                if held is None or held[0] <= time.monotonic():
+                    held = await self._fetch(tenant, url)
+        found = held[1]
+        if isinstance(found, ClientRefused):
+            raise ClientRefused(found.message)
+        return found
+
+    async def _fetch(self, tenant: TenantId, url: str) -> tuple[float, OAuthClient | ClientRefused]:
+        if wait_s := self._rates.take(tenant):  # guard: client-documents-rate
+            raise LimitExceeded(
+                "too many client documents are fetched for this tenant; retry later", retry_after_s=wait_s
+            )
+        found: OAuthClient | ClientRefused
+        try:
+            with anyio.fail_after(_FETCH_S):  # guard: client-document-time
+                # guard: client-document-size
+                body = await fetch_document(self._upstream, url, limit=_LIMIT_BYTES, tenant=tenant)
+            found = read_document(url, body)
+        except ClientRefused as refused:
+            found = refused
+        except TimeoutError:
+            found = ClientRefused("The client's metadata document did not arrive in time.")
+        except (FetchFailed, UpstreamError, DocumentTooLarge) as error:
+            found = ClientRefused(f"The client's metadata document cannot be read. {error.message}")
+        life_s = _FAILED_S if isinstance(found, ClientRefused) else _FRESH_S
+        held = time.monotonic() + life_s, found
+        self._held.put(tenant, url, held)
+        return held
+
+
+def is_document_url(client_id: str) -> bool:
+    """True if a client id has the form of a document's URL: https, a path, and nothing that another URL could equal."""
+    if len(client_id) > _LONGEST_URL or not _URL.fullmatch(client_id):
+        return False
+    return not {".", ".."} & set(urlsplit(client_id).path.split("/"))
+
+
+def read_document(url: str, body: bytes) -> OAuthClient:
+    """Return the client that a document describes.
+
+    Raises:
+        ClientRefused: the document is another client's, or describes one that cannot be served.
+    """
+    try:
+        members = _decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise ClientRefused("The client's metadata document is no JSON object.") from None
+    if members.get("client_id") != url:  # guard: client-document-own
+        raise ClientRefused("The client's metadata document is of another client: its client_id is not its URL.")
+    if members.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in members:
+        raise ClientRefused("The client's metadata document demands an authentication that is not supported; use none.")
+    return OAuthClient(
+        id=url,
+        kind=ClientKind.DOCUMENT,
+        name=read_name(members, urlsplit(url).netloc),
+        redirect_uris=read_redirect_uris(members),
+        created_at=datetime.now(UTC),
+    )
+
+
+def read_name(members: Mapping[str, Any], default: str) -> str:
+    """Return the name of a client's metadata, cut to its longest length."""
+    name = members.get("client_name")
+    return name.strip()[:LONGEST_NAME] or default if isinstance(name, str) else default
+
+
+def read_redirect_uris(members: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the redirect URIs of a client's metadata.
+
+    Raises:
+        ClientRefused: there is none, too many, or one that is not accepted.
+    """
+    given = members.get("redirect_uris")
+    several = cast("list[object]", given) if isinstance(given, list) else []
+    uris = tuple(each for each in several if isinstance(each, str))
+    if not 0 < len(several) <= MOST_REDIRECT_URIS or len(uris) != len(several):
+        raise ClientRefused(f"The client's metadata must have 1 to {MOST_REDIRECT_URIS} redirect_uris.")
+    for uri in uris:
+        if (fault := fault_of(uri, is_trusted=False)) is not None:  # guard: client-redirect-uris
+            raise ClientRefused(f"A redirect URI of the client's metadata {fault}.")
+    return uris

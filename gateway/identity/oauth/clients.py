@@ -1,0 +1,65 @@
+"""Clients of a tenant's authorization server, by their id: registered ones, and those with a metadata document."""
+
+import hashlib
+import hmac
+from urllib.parse import urlsplit
+
+from gateway.catalog.identity.oauth_clients import find_client
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.refusals import ClientRefused
+from gateway.domain.tenancy.grants import OAuthClient
+from gateway.domain.tenancy.issuers import TenantIssuers
+from gateway.identity.oauth.client_documents import ClientDocuments, is_document_url
+
+_LONGEST_ID = 300
+
+
+class ClientDirectory:
+    """Finds clients."""
+
+    def __init__(self, catalog: CatalogContext, documents: ClientDocuments) -> None:
+        self._catalog = catalog
+        self._documents = documents
+
+    async def find(self, found: TenantIssuers, client_id: str) -> OAuthClient:
+        """Return the client of this id.
+
+        Raises:
+            ClientRefused: the tenant does not know it, or does not permit its host.
+            LimitExceeded: the tenant fetches too many documents.
+            DatabaseUnavailable: it cannot be read now.
+        """
+        if is_document_url(client_id):
+            check_host(found, client_id)
+            return await self._documents.find(found.tenant, client_id)
+        stored = await find_client(found.tenant, self._catalog, client_id) if len(client_id) <= _LONGEST_ID else None
+        if stored is None:
+            raise ClientRefused(
+                "The application is not known here. It has to register again, or its client_id has to be the https URL"
+                " of its metadata document."
+            )
+        return stored
+
+
+def check_host(found: TenantIssuers, client_id: str) -> None:
+    """Refuse a document whose host no issuer of the tenant permits.
+
+    Raises:
+        ClientRefused: the hosts are limited, and this is none of them.
+    """
+    clients = [issuer.sign_in for issuer in found.issuers if issuer.sign_in is not None]
+    host = (urlsplit(client_id).hostname or "").lower()
+    if not any(client.client_hosts is None or host in client.client_hosts for client in clients):  # guard: client-hosts
+        raise ClientRefused("The tenant does not permit applications of this host; ask the tenant's administrator.")
+
+
+def is_secret(client: OAuthClient, presented: str | None) -> bool:
+    """True if this is the secret of a confidential client."""
+    if client.secret is None or presented is None:
+        return False
+    return hmac.compare_digest(digest_secret(presented), client.secret)  # guard: client-secret
+
+
+def digest_secret(secret: str) -> bytes:
+    """Return the digest that is stored in place of a client's secret of 256 random bits."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,96 @@
+"""Authorization requests (RFC 6749 section 4.1.1, RFC 8707): checked once, then carried by the browser, sealed.
+
+Nothing is stored until a person has signed in and consented.
+"""
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import msgspec
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from gateway.catalog.identity.consents import Permission
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.grants import OAuthClient
+from gateway.domain.tenancy.issuers import TenantIssuers
+from gateway.domain.tenancy.redirect_uris import host_of
+
+REQUEST_PURPOSE = "authorization requests"
+REQUEST_S = 600
+"""Seconds for which a checked request can be used."""
+LONGEST_STATE = 1000
+CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+"""A code challenge of the method S256 (RFC 7636 section 4.2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationRequest:
+    """A request whose client, redirect URI and resource were checked."""
+
+    tenant: TenantId
+    client: str
+    redirect_uri: str
+    state: str | None
+    code_challenge: str
+    resource: str
+    profile: str
+    scopes: tuple[str, ...]
+
+    def permission(self, client: OAuthClient) -> Permission:
+        """Return what a person permits with it."""
+        return Permission(
+            client=client,
+            redirect_uri=self.redirect_uri,
+            redirect_host=host_of(self.redirect_uri),
+            resource=self.resource,
+            profile=self.profile,
+            scopes=self.scopes,
+            code_challenge=self.code_challenge,
+        )
+
+
+class SealedRequests:
+    """Seals requests; `keys` are derived for the purpose, the first seals, all open."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self._seal = MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+
+    def write(self, request: AuthorizationRequest) -> str:
+        """Return a request as a text for a URL."""
+        return self._seal.encrypt(msgspec.msgpack.encode(request)).decode()
+
+    def read(self, tenant: TenantId, text: str) -> AuthorizationRequest | None:
+        """Return a request of this tenant that was sealed lately; None for any other text."""
+        try:
+            found = msgspec.msgpack.decode(self._seal.decrypt(text, REQUEST_S), type=AuthorizationRequest)
+        except (InvalidToken, ValueError):
+            return None
+        return found if found.tenant == tenant else None  # guard: request-tenant
+
+
+def answer_uri(request: AuthorizationRequest, issuer: str, answer: Mapping[str, str]) -> str:
+    """Return the redirect URI with a response: the code or an error, the state, and the issuer (RFC 9207)."""
+    state = {} if request.state is None else {"state": request.state}
+    added = urlencode({**answer, **state, "iss": issuer})
+    return f"{request.redirect_uri}{'&' if '?' in request.redirect_uri else '?'}{added}"
+
+
+def scopes_of(found: TenantIssuers) -> frozenset[str]:
+    """Return the scopes that rules of the tenant's issuers name: all that a client can ask for."""
+    rules = (rule for issuer in found.issuers if issuer.sign_in is not None for rule in issuer.rules)
+    return frozenset(rule.scope for rule in rules if rule.scope is not None)
+
+
+def read_scopes(found: TenantIssuers, requested: str | None) -> tuple[str, ...]:
+    """Return the requested scopes that the tenant has; others are left out (RFC 6749 section 3.3)."""
+    return tuple(sorted(set((requested or "").split()) & scopes_of(found)))
+
+
+def canonical(text: str) -> str:
+    """Return a resource identifier with scheme and host in lower case, and without a slash at its end."""
+    scheme, mark, rest = text.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme.lower()}{mark}{authority.lower()}{slash}{path}".rstrip("/")

@@ -1,0 +1,129 @@
+"""Issue of tokens under a grant: for its code, and for its refresh token, which is replaced at each use.
+
+The sign-in is checked and the issuer's rules decide each time. A refresh token that was replaced before ends the grant;
+for ten seconds, the former one brings the same next one again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from gateway.catalog.identity.grants import end_grant, find_grant, find_holder, prolonged, record_use
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.audit import SIGN_IN, CountedRefusal
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import SignInRefused
+from gateway.domain.tenancy.grant_secrets import Presented, RefreshTokenState, new_refresh, rotated
+from gateway.domain.tenancy.grants import Grant, GrantSecrets, GrantUse
+from gateway.domain.tenancy.issuers import TenantIssuers
+from gateway.domain.tenancy.sign_ins import SignedInPerson
+from gateway.errors import Unauthenticated
+from gateway.identity.failure_limit import RefusalCounter
+from gateway.identity.issued_tokens import LONGEST_S, IssuedTokens
+from gateway.identity.oauth.provider_checks import ProviderChecks
+from gateway.identity.oauth.relying_party import client_of
+
+ROTATION_PURPOSE = "refresh token rotation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSet:
+    """Tokens for a client."""
+
+    access_token: str = field(repr=False)
+    life_s: int
+    refresh_token: str = field(repr=False)
+    scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsableGrant:
+    """A grant with its digests, and the refresh token that a client presented; None for a code."""
+
+    grant: Grant
+    stored: GrantSecrets
+    presented: Presented | None = None
+
+
+class TokenIssue:
+    """Issues tokens; `rotation_keys` are derived for the purpose, the current one first."""
+
+    def __init__(
+        self,
+        catalog: CatalogContext,
+        checks: ProviderChecks,
+        issued: IssuedTokens,
+        refusals: RefusalCounter,
+        *,
+        rotation_keys: Sequence[bytes],
+    ) -> None:
+        self._catalog = catalog
+        self._checks = checks
+        self._issued = issued
+        self._refusals = refusals
+        self._rotation_keys = rotation_keys
+
+    async def look_up(self, tenant: TenantId, presented: Presented, *, correlation_id: str) -> UsableGrant | None:
+        """Return the grant of a refresh token that can be used; None for another text.
+
+        A token that was replaced before revokes its grant.
+        """
+        found = await find_grant(tenant, self._catalog, presented.grant)
+        if found is None or found[0].revoked_at is not None:  # guard: refresh-revoked
+            return None
+        grant, stored = found
+        state, now = presented.state(stored), datetime.now(UTC)
+        if state is RefreshTokenState.REUSED:  # guard: refresh-reuse
+            await end_grant(tenant, self._catalog, grant, "refresh token used twice", correlation_id=correlation_id)
+            return None
+        if state is RefreshTokenState.UNKNOWN or min(grant.idle_ends_at, grant.ends_at) <= now:  # guard: refresh-end
+            return None
+        return UsableGrant(grant=grant, stored=stored, presented=presented)
+
+    async def issue(
+        self, found: TenantIssuers, usable: UsableGrant, *, issuer: str, correlation_id: str
+    ) -> TokenSet | None:
+        """Return the next tokens of a grant; None if its refresh token was replaced meanwhile.
+
+        Raises:
+            SignInRefused: the person is denied, unknown to the provider, or admitted by no rule.
+            Unavailable: the provider cannot be asked now.
+            AuditUnavailable: the first tokens could not be recorded.
+        """
+        tenant, grant, stored, presented = found.tenant, usable.grant, usable.stored, usable.presented
+        holder = await find_holder(tenant, self._catalog, found, grant)
+        holder = await self._checks.check(tenant, holder)
+        self._check_rules(tenant, grant, holder)
+        following, renewed = new_refresh(grant.id), None
+        if presented is not None:
+            derived = presented.next(self._rotation_keys, stored)
+            if derived is None:
+                return None
+            following = derived
+        if presented is None or presented.state(stored) is RefreshTokenState.CURRENT:
+            renewed = rotated(stored, following)
+        used = prolonged(grant, client_of(holder.issuer))
+        use = GrantUse(grant=used, renewed=renewed, before=stored.refresh)
+        if not await record_use(tenant, self._catalog, holder.person, use, correlation_id=correlation_id):
+            return await self._again(found, usable, issuer=issuer, correlation_id=correlation_id)
+        left_s = int((used.ends_at - datetime.now(UTC)).total_seconds())
+        life_s = max(1, min(LONGEST_S, holder.issuer.max_lifetime_s, left_s))
+        text = self._issued.sign(used, holder.sign_in.claims, holder.issuer, issuer=issuer, life_s=life_s)
+        return TokenSet(access_token=text, life_s=life_s, refresh_token=following.text, scopes=used.scopes)
+
+    async def _again(
+        self, found: TenantIssuers, usable: UsableGrant, *, issuer: str, correlation_id: str
+    ) -> TokenSet | None:
+        """Issue for a request that another one with the same refresh token has overtaken: it is a retry now."""
+        if usable.presented is None:
+            return None
+        now = await self.look_up(found.tenant, usable.presented, correlation_id=correlation_id)
+        if now is None or usable.presented.state(now.stored) is not RefreshTokenState.RETRIED:
+            return None
+        return await self.issue(found, now, issuer=issuer, correlation_id=correlation_id)
+
+    def _check_rules(self, tenant: TenantId, grant: Grant, holder: SignedInPerson) -> None:
+        if not holder.issuer.admits(holder.sign_in.claims, grant.profile):  # guard: grant-rules
+            name, outcome = f"user:{holder.person.subject}", f"{Unauthenticated.code}.rules"
+            self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, outcome))
+            raise SignInRefused("No rule of the issuer admits the person here; ask the tenant's administrator.")

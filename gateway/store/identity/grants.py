@@ -1,0 +1,161 @@
+"""Grants: their codes and refresh tokens as digests, and the credential that their access tokens are.
+
+Only `find` reads grants without knowing their tenant.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import ARRAY, Text, bindparam, delete, func, or_, select, true, update
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.grants import Grant, GrantFilter, GrantSecrets
+from gateway.domain.tenancy.keys import Key
+from gateway.store.engine import Db
+from gateway.store.identity.keys import read_key
+from gateway.store.identity.tables import grants, keys
+from gateway.store.pagination import select_page
+
+_columns = grants.c
+_FOUND = (*(column.name for column in keys.c), "slug")
+_WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
+_EACH = func.grant_by_id(_WANTED.c.id).table_valued(*_FOUND).lateral()
+_FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
+_SECRETS = (
+    "code",
+    "code_challenge",
+    "code_ends_at",
+    "code_used_at",
+    "family",
+    "refresh",
+    "former_refresh",
+    "rotated_at",
+)
+
+
+async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
+    """The existing grants among these ids as credentials of their people; sees past row-level security."""
+    rows = await db.execute(_FIND, {"wanted": list(wanted)})
+    return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
+
+
+async def insert(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets) -> None:
+    """Add a grant with its code.
+
+    Raises:
+        NotFound: its person or sign-in does not exist.
+    """
+    members = {name: getattr(secrets, name) for name in _SECRETS}
+    await db.execute(insert_into(grants).values(tenant_id=tenant, **_facts(grant), **members))
+
+
+async def get(tenant: TenantId, db: Db, grant: str, *, locked: bool = False) -> Grant | None:
+    """The grant of this id; `locked` holds the row until the transaction ends."""
+    wanted = select(grants).where(*_is(tenant, grant))
+    row = (await db.execute(wanted.with_for_update() if locked else wanted)).mappings().one_or_none()
+    return None if row is None else _read(row)
+
+
+async def secrets_of(tenant: TenantId, db: Db, grant: str) -> GrantSecrets | None:
+    """The digests of a grant's code and refresh tokens."""
+    wanted = select(*(_columns[name] for name in _SECRETS)).where(*_is(tenant, grant))
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return None if row is None else msgspec.convert({name: row[name] for name in _SECRETS}, GrantSecrets)
+
+
+async def use_code(tenant: TenantId, db: Db, grant: str, *, at: datetime) -> bool:
+    """Mark the code of a grant as used; False if it was used before."""
+    used = update(grants).where(*_is(tenant, grant), _columns.code_used_at.is_(None))  # guard: code-used-once
+    return (await db.execute(used.values(code_used_at=at).returning(_columns.id))).one_or_none() is not None
+
+
+async def rotate(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets, *, before: bytes | None) -> bool:
+    """Store the next refresh token of a grant; False if its current one is not `before` any more, or it is revoked."""
+    is_current = _columns.refresh.is_(None) if before is None else _columns.refresh == before
+    own = update(grants).where(*_is(tenant, grant.id), is_current, _columns.revoked_at.is_(None))
+    values = {name: getattr(secrets, name) for name in ("family", "refresh", "former_refresh", "rotated_at")}
+    stored = own.values(used_at=grant.used_at, idle_ends_at=grant.idle_ends_at, **values)
+    return (await db.execute(stored.returning(_columns.id))).one_or_none() is not None
+
+
+async def note_use(tenant: TenantId, db: Db, grant: Grant) -> None:
+    """Store the last use of a grant, and its new idle end."""
+    own = update(grants).where(*_is(tenant, grant.id))
+    await db.execute(own.values(used_at=grant.used_at, idle_ends_at=grant.idle_ends_at))
+
+
+async def page(
+    tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED, person: KeyId | None = None
+) -> Sequence[Grant]:
+    """One page of the tenant's grants under which tokens were issued, or of one person's, by default by id."""
+    own = select(grants).where(_columns.tenant_id == tenant, _columns.code_used_at.is_not(None))
+    own = own if person is None else own.where(_columns.person_id == person)
+    wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
+    return [_read(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def revoke(tenant: TenantId, db: Db, wanted: GrantFilter, *, at: datetime, reason: str) -> Sequence[KeyId]:
+    """Revoke the grants that match, and return the ids of those that were not revoked before.
+
+    Raises:
+        ValueError: no member of the filter is set.
+    """
+    members = {name: getattr(wanted, name) for name in GrantFilter.__slots__}
+    filters = [_columns[name] == value for name, value in members.items() if value is not None]
+    if not filters:
+        raise ValueError("all grants of a tenant are not revoked at once")
+    own = update(grants).where(_columns.tenant_id == tenant, _columns.revoked_at.is_(None), *filters)
+    done = await db.execute(own.values(revoked_at=at, revoked_for=reason).returning(_columns.id))
+    return [KeyId(row) for row in done.scalars()]
+
+
+async def beyond(tenant: TenantId, db: Db, person: KeyId, *, most: int) -> Sequence[KeyId]:
+    """The ids of the oldest grants of a person that are not revoked, but for the newest ones."""
+    own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.revoked_at.is_(None))
+    wanted = select(_columns.id).where(*own).order_by(_columns.created_at.desc(), _columns.id).offset(most)
+    return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
+
+
+async def remove_ended(tenant: TenantId, db: Db, *, by: datetime, codes_by: datetime) -> datetime | None:
+    """Delete the grants that ended up to `by`, and unused codes up to `codes_by`; return the end of the next grant."""
+    ended = or_(
+        _columns.idle_ends_at <= by,
+        _columns.ends_at <= by,
+        _columns.revoked_at <= by,
+        _columns.code_used_at.is_(None) & (_columns.code_ends_at <= codes_by),
+    )
+    await db.execute(delete(grants).where(_columns.tenant_id == tenant, ended))
+    ends = func.least(_columns.idle_ends_at, _columns.ends_at, _columns.revoked_at)
+    found: datetime | None = (await db.execute(select(func.min(ends)).where(_columns.tenant_id == tenant))).scalar_one()
+    return found
+
+
+async def credential(tenant: TenantId, db: Db, grant: KeyId) -> Key | None:
+    """The grant as a credential of its person, like `find`."""
+    joined = (keys.c.tenant_id == _columns.tenant_id) & (keys.c.id == _columns.person_id)
+    members = [column for column in keys.c if column.name not in {"id", "revoked_at"}]
+    ended = func.least(keys.c.revoked_at, _columns.revoked_at).label("revoked_at")
+    wanted = select(_columns.id, ended, *members).join_from(grants, keys, joined).where(*_is(tenant, grant))
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return None if row is None else read_key(row)
+
+
+def _is(tenant: TenantId, grant: str) -> tuple[Any, ...]:
+    return (_columns.tenant_id == tenant, _columns.id == grant)
+
+
+def _name(member: str) -> str:
+    return {"person": "person_id", "sign_in": "sign_in_id"}.get(member, member)
+
+
+def _facts(grant: Grant) -> dict[str, Any]:
+    facts = {_name(name): getattr(grant, name) for name in Grant.__slots__}
+    return facts | {"scopes": list(grant.scopes)}
+
+
+def _read(row: Mapping[Any, Any]) -> Grant:
+    return msgspec.convert({name: row[_name(name)] for name in Grant.__slots__}, Grant)

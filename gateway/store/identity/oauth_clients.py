@@ -1,0 +1,99 @@
+"""Clients that are registered at the authorization server of a tenant."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.store.engine import Db
+from gateway.store.identity.tables import oauth_clients
+from gateway.store.pagination import select_page
+
+_columns = oauth_clients.c
+
+
+async def insert(tenant: TenantId, db: Db, client: OAuthClient) -> None:
+    """Add a client."""
+    await db.execute(insert_into(oauth_clients).values(tenant_id=tenant, **_facts(client)))
+
+
+async def get(tenant: TenantId, db: Db, client: str, *, locked: bool = False) -> OAuthClient | None:
+    """The client of this id; `locked` holds the row until the transaction ends."""
+    wanted = select(oauth_clients).where(*_is(tenant, client))
+    row = (await db.execute(wanted.with_for_update() if locked else wanted)).mappings().one_or_none()
+    return None if row is None else _read(row)
+
+
+async def page(
+    tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[OAuthClient]:
+    """One page of the tenant's clients, by default in order of ids."""
+    own = select(oauth_clients).where(_columns.tenant_id == tenant)
+    wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
+    return [_read(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def count(tenant: TenantId, db: Db, kind: ClientKind) -> int:
+    """Number of the tenant's clients of one kind."""
+    own = (_columns.tenant_id == tenant, _columns.kind == kind.value)
+    return int((await db.execute(select(func.count()).select_from(oauth_clients).where(*own))).scalar_one())
+
+
+async def save(tenant: TenantId, db: Db, client: OAuthClient) -> None:
+    """Store a client under the version that it contains."""
+    facts = _facts(client)
+    await db.execute(update(oauth_clients).where(*_is(tenant, facts.pop("id"))).values(**facts))
+
+
+async def note_use(tenant: TenantId, db: Db, client: str, *, at: datetime) -> None:
+    """Store that a person has permitted the client to act; it keeps its version."""
+    await db.execute(update(oauth_clients).where(*_is(tenant, client)).values(used_at=at))
+
+
+async def remove(tenant: TenantId, db: Db, client: str) -> bool:
+    """Delete a client; True if it existed."""
+    gone = delete(oauth_clients).where(*_is(tenant, client)).returning(_columns.id)
+    return (await db.execute(gone)).one_or_none() is not None
+
+
+async def remove_unused(tenant: TenantId, db: Db, *, made_by: datetime, used_by: datetime) -> Sequence[str]:
+    """Delete the clients that registered themselves up to `made_by` and were not used since `used_by`."""
+    is_idle = or_(_columns.used_at.is_(None), _columns.used_at <= used_by)
+    own = (_columns.tenant_id == tenant, _columns.kind == ClientKind.DYNAMIC.value, _columns.created_at <= made_by)
+    gone = delete(oauth_clients).where(*own, is_idle).returning(_columns.id)
+    return list((await db.execute(gone)).scalars())
+
+
+async def oldest_unused(tenant: TenantId, db: Db) -> OAuthClient | None:
+    """The oldest client that registered itself and was never used."""
+    own = (_columns.tenant_id == tenant, _columns.kind == ClientKind.DYNAMIC.value, _columns.used_at.is_(None))
+    wanted = select(oauth_clients).where(*own).order_by(_columns.created_at, _columns.id).limit(1)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return None if row is None else _read(row)
+
+
+async def oldest_dates(tenant: TenantId, db: Db) -> tuple[datetime | None, datetime | None]:
+    """Of the clients that registered themselves: the oldest registration without a use, and the oldest last use."""
+    own = (_columns.tenant_id == tenant, _columns.kind == ClientKind.DYNAMIC.value)
+    unused = func.min(_columns.created_at).filter(_columns.used_at.is_(None))
+    row = (await db.execute(select(unused, func.min(_columns.used_at)).where(*own))).one()
+    return row[0], row[1]
+
+
+def _is(tenant: TenantId, client: str) -> tuple[Any, ...]:
+    return (_columns.tenant_id == tenant, _columns.id == client)
+
+
+def _facts(client: OAuthClient) -> dict[str, Any]:
+    facts = {name: getattr(client, name) for name in OAuthClient.__slots__}
+    return facts | {"kind": client.kind.value, "redirect_uris": list(client.redirect_uris)}
+
+
+def _read(row: Mapping[Any, Any]) -> OAuthClient:
+    return msgspec.convert({name: row[name] for name in OAuthClient.__slots__}, OAuthClient)

@@ -1,0 +1,191 @@
+"""The consent page: `/t/{tenant}/oauth/consent`, between an application's request and the code for it.
+
+A person consents after the sign-in and before any code exists. The page is shown for each application, host, resource
+and set of scopes that is new, and always for programs on the person's machine, because only the person can know which
+program asks. A code, or a refusal, leaves with `iss` (RFC 9207).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from gateway.catalog.identity.consents import has_consented
+from gateway.catalog.identity.grants import permit
+from gateway.catalog.profiles import get_profile
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.refusals import ClientRefused, SignInExpired, SignInRefused
+from gateway.domain.tenancy.grants import OAuthClient
+from gateway.domain.tenancy.redirect_uris import form_source_of, is_native, is_registered
+from gateway.errors import BadInput, GatewayError, NotFound
+from gateway.identity.oauth.clients import ClientDirectory
+from gateway.identity.oauth.provider_checks import ProviderChecks
+from gateway.identity.oauth.requests import AuthorizationRequest, SealedRequests, answer_uri
+from gateway.web.html.documents import page, respond
+from gateway.web.html.forms import read_fields, read_form
+from gateway.web.people.consent_pages import back_content, consent_content
+from gateway.web.people.sessions import PersonSession
+from gateway.web.people.sign_in import PAGE_HEADERS, PageVisit, SignInPages, SignInRequest
+from gateway.web.problems import correlation_id_of
+
+_PATH = "/t/{tenant}/oauth/consent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A request that a page is about, and its sealed text."""
+
+    text: str
+    request: AuthorizationRequest
+    client: OAuthClient
+
+    @property
+    def purpose(self) -> str:
+        """The purpose of the form's token: this request alone."""
+        return f"consent {hashlib.sha256(self.text.encode()).hexdigest()}"
+
+
+class ConsentPages:
+    """The consent page of all tenants."""
+
+    def __init__(
+        self,
+        catalog: CatalogContext,
+        pages: SignInPages,
+        clients: ClientDirectory,
+        checks: ProviderChecks,
+        requests: SealedRequests,
+    ) -> None:
+        self._catalog = catalog
+        self._pages = pages
+        self._clients = clients
+        self._checks = checks
+        self._requests = requests
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes of the page."""
+        return [
+            Route(_PATH, self._pages.guarded(self._show), methods=["GET"]),
+            Route(_PATH, self._pages.guarded(self._decide), methods=["POST"]),
+        ]
+
+    async def _show(self, request: Request) -> Response:
+        visit = await self._pages.visit(request)
+        asked = await self._read(visit, read_fields(request.url.query).get("request", ""))
+        admitted = await self._admit(visit, asked)
+        if isinstance(admitted, Response):
+            return admitted
+        if not await self._is_consented(admitted, asked):
+            return self._ask(visit, admitted, asked)
+        return await self._permit(visit, admitted, asked, is_given=False)
+
+    async def _decide(self, request: Request) -> Response:
+        visit, form = await self._pages.visit(request), await read_form(request)
+        asked = await self._read(visit, form.get("request", ""))
+        admitted = await self._admit(visit, asked)
+        if isinstance(admitted, Response):
+            return admitted
+        self._pages.sessions.check_form(admitted, asked.purpose, form)
+        choice = form.get("choice")
+        if choice == "deny":
+            return self._leave(visit, admitted, asked, {"error": "access_denied"})
+        if choice != "allow":  # guard: consent-choice
+            raise BadInput("choose Allow or Do not allow")
+        return await self._permit(visit, admitted, asked, is_given=True)
+
+    async def _read(self, visit: PageVisit, text: str) -> _Asked:
+        """Return the request of a sealed text; its client and redirect URI are checked again.
+
+        Raises:
+            SignInExpired: it is no request of this tenant, or older than ten minutes.
+            ClientRefused: the client is gone, or has not this redirect URI any more.
+        """
+        found = self._requests.read(visit.found.tenant, text)
+        if found is None:
+            raise SignInExpired("The application's request is too old or not valid; begin again in the application.")
+        client = await self._clients.find(visit.found, found.client)
+        if not is_registered(found.redirect_uri, client.redirect_uris):  # guard: consent-redirect-registered
+            raise ClientRefused("The application has not this redirect URI any more; begin again in the application.")
+        return _Asked(text=text, request=found, client=client)
+
+    async def _admit(self, visit: PageVisit, asked: _Asked) -> PersonSession | Response:
+        """Return the session if its person may get a code; else the response that leads to a sign-in, or back.
+
+        The sign-in is repeated for scopes that it did not request, and if the provider does not know the person now.
+        """
+        session, request = visit.session, asked.request
+        wanted = frozenset(request.scopes)
+        target = f"{_PATH.replace('{tenant}', visit.slug)}?request={quote(asked.text)}"
+        if session is None:
+            return self._pages.require(visit, SignInRequest(target=target, scopes=wanted))
+        own = wanted & {rule.scope for rule in session.issuer.rules}
+        again = SignInRequest(target=target, scopes=own, issuer=session.issuer)
+        if not own <= session.sign_in.requested_scopes:
+            return self._pages.require(visit, again)
+        try:
+            holder = await self._checks.check(visit.found.tenant, session)
+        except SignInRefused:
+            return self._pages.require(visit, again)
+        try:
+            await get_profile(visit.found.tenant, self._catalog, request.profile)
+        except NotFound:
+            return self._refuse(visit, asked, "The tenant has no such profile.", error="invalid_target")
+        if not holder.issuer.admits(holder.sign_in.claims, request.profile):  # guard: consent-rules
+            reason = "No rule of the issuer admits you to this profile; ask the tenant's administrator."
+            return self._refuse(visit, asked, reason, error="access_denied")
+        return PersonSession(
+            issuer=holder.issuer,
+            sign_in=holder.sign_in,
+            person=holder.person,
+            tenant=session.tenant,
+            slug=session.slug,
+            is_secure=session.is_secure,
+        )
+
+    async def _is_consented(self, session: PersonSession, asked: _Asked) -> bool:
+        """True if the person need not be asked: there is a consent, and a secret or a host that shows who asks."""
+        if is_native(asked.request.redirect_uri) and not asked.client.is_confidential:  # guard: consent-native
+            return False
+        wanted = asked.request.permission(asked.client)
+        return await has_consented(session.tenant, self._catalog, session.person, wanted)
+
+    def _ask(self, visit: PageVisit, session: PersonSession, asked: _Asked) -> Response:
+        token = self._pages.sessions.form_token(session, asked.purpose)
+        target = f"{_PATH.replace('{tenant}', visit.slug)}?request={quote(asked.text)}"
+        again = f"/t/{visit.slug}/sign-in?again=1&next={quote(target, safe='')}"
+        content = consent_content(session, asked.client, asked.request, token=token, request=asked.text, again=again)
+        response = self._pages.show("Allow an application", content, session)
+        # Chromium applies the directive to redirects that follow a form.
+        source = f"form-action 'self' {form_source_of(asked.request.redirect_uri)}"
+        policy = response.headers["content-security-policy"]
+        response.headers["content-security-policy"] = policy.replace("form-action 'self'", source)
+        return response
+
+    async def _permit(self, visit: PageVisit, session: PersonSession, asked: _Asked, *, is_given: bool) -> Response:
+        code = await permit(
+            session.tenant,
+            self._catalog,
+            session,
+            asked.request.permission(asked.client),
+            is_given=is_given,
+            correlation_id=correlation_id_of(visit.request.scope),
+        )
+        return self._leave(visit, session, asked, {"code": code})
+
+    def _leave(self, visit: PageVisit, session: PersonSession, asked: _Asked, answer: dict[str, str]) -> Response:
+        """Return the redirect to the application."""
+        uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", answer)
+        response = RedirectResponse(uri, 303, headers=PAGE_HEADERS)
+        response.headers.append("set-cookie", self._pages.sessions.cookie_of(session))
+        return response
+
+    def _refuse(self, visit: PageVisit, asked: _Asked, reason: str, *, error: str) -> Response:
+        """Return a page with the reason, whose link leads back: nothing leads there without the person's will."""
+        uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", {"error": error})
+        refused: GatewayError = SignInRefused(reason) if error == "access_denied" else BadInput(reason)
+        content = back_content(reason, asked.request.redirect_uri, uri)
+        return respond(page("Not possible", content), error=refused, headers=PAGE_HEADERS)

@@ -1,0 +1,25 @@
+"""A gateway whose tenant `acme` signs people in at a provider, and an application of one person."""
+
+from collections.abc import AsyncGenerator
+
+import httpx
+import pytest
+
+from tests.support.authorization import Application, register
+from tests.support.gateway import RunningGateway
+from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.upstream import RecordingUpstream
+
+__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
+
+
+@pytest.fixture
+async def application(gateway: RunningGateway, upstream: RecordingUpstream) -> AsyncGenerator[Application]:
+    """An application that the administrator of `acme` registered; its person is `corp:ada`."""
+    await gateway.create_tenant("acme")
+    provider = LocalProvider(new_issuer(upstream))
+    await add_provider(gateway, "acme", provider, sign_in={**provider.client, "registration": True})
+    client = await register(gateway)
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+        yield Application(gateway, provider, client["id"], http)
