@@ -209,7 +209,7 @@ def _with_credentials(body: JsonObject, credentials: tuple[str, ...], logins: tu
 def _find_previous(context: AdminContext, name: str) -> int:
     """The kept version before the active one; after a rollback, the version before the restored one."""
     items = list(context.admin.pages(_path(context, name, "versions")))
-    active = next((item for item in items if item.get("is_active") is True), {})
+    [active, *_] = [item for item in items if item.get("is_active") is True]
     below = number_at(active, "restored") or number_at(active, "version")
     for item in items:
         if number_at(item, "version") < below:
