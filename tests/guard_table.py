@@ -69,6 +69,13 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "cursor-of-its-view": (swap(" + shown.variant", ""), "test_a_cursor_belongs_to_the_rules_that_apply"),
         "mirrored-of-shown": (value("found"), "test_a_denied_tool_does_not_show_itself_by_its_headers"),
     },
+    "tests/attacks/test_admin_bounds.py": {
+        "delegated-issuers": (NEVER, "test_an_owner_accepts_no_issuer_unless_it_may"),
+        "delegated-keys": (NEVER, "test_an_owner_has_so_many_keys"),
+        "delegated-lifetime": (NEVER, "test_an_owner_grants_only_what_is_delegated"),
+        "delegated-scopes": (NEVER, "test_an_owner_grants_only_what_is_delegated"),
+        "last-owner": (NEVER, "test_the_last_owner_is_not_locked_out_by_mistake"),
+    },
     "tests/attacks/test_access_rules.py": {
         "access-gate": (NEVER, "test_no_way_leads_to_a_denied_tool"),
         "access-patterns": (NEVER, "test_rules_of_extreme_size_are_refused"),

@@ -19,6 +19,10 @@ BURST = Field(description="The number of calls that may arrive at once before th
 CONCURRENCY = Field(description="The maximum number of concurrent calls.")
 SESSIONS = Field(description="The maximum number of open MCP sessions.")
 STREAMS = Field(description="The maximum number of open streams.")
+BOUNDED_KEYS = Field(description="The number of keys that the tenant may have; null: no bound.")
+BOUNDED_LIFETIME = Field(description="The longest time until the end of a key, in seconds; null: no bound.")
+BOUNDED_SCOPES = Field(description="The scopes that the tenant's admins may grant; null: each of their own.")
+BOUNDED_ISSUERS = Field(description="True if the tenant's admins may accept issuers.")
 PRIMITIVES = Field(description="The maximum number of tools, resources, resource templates and prompts.")
 
 Id = Annotated[str, Field(description="The id; it never changes.")]

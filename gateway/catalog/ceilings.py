@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 
+import msgspec
+
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
@@ -39,6 +41,8 @@ async def update_ceilings(
         check_version(current, expected)
         revised = revise(current)
         entry.detail = changed(current, revised)
+        if revised.admin_bounds != current.admin_bounds:
+            entry.detail["admin_bounds"] = msgspec.to_builtins(revised.admin_bounds)
         await ceilings.save(tenant, db, revised)
         return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.ceilings)
 

@@ -164,6 +164,7 @@ ceilings = Table(
     Column("sessions", Integer),
     Column("streams", Integer),
     Column("primitives", Integer),
+    Column("admin_bounds", JSONB),
     Column("version", BigInteger, nullable=False),
 )
 

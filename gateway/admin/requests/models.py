@@ -12,7 +12,19 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from gateway.admin.fields import BURST, CALLS_PER_SECOND, CONCURRENCY, PRIMITIVES, SESSIONS, STREAMS, UNIQUE_NAME
+from gateway.admin.fields import (
+    BOUNDED_ISSUERS,
+    BOUNDED_KEYS,
+    BOUNDED_LIFETIME,
+    BOUNDED_SCOPES,
+    BURST,
+    CALLS_PER_SECOND,
+    CONCURRENCY,
+    PRIMITIVES,
+    SESSIONS,
+    STREAMS,
+    UNIQUE_NAME,
+)
 from gateway.admin.openapi.formats import LABEL, NAME, PREFIX, PRINTABLE
 from gateway.domain.tenancy.keys import LONGEST_OVERLAP_S, Scope
 
@@ -220,6 +232,15 @@ class LimitsUpdate(BodyModel):
     primitives: Annotated[Count | Absent, GIVEN, PRIMITIVES] = None
 
 
+class AdminBoundsSent(BodyModel):
+    """The bounds of what the tenant's own admins may do; absent or null means no bound."""
+
+    keys: Annotated[Count | None, BOUNDED_KEYS] = None
+    key_lifetime_s: Annotated[Annotated[int, Field(ge=60, le=315_360_000)] | None, BOUNDED_LIFETIME] = None
+    scopes: Annotated[Scopes | None, BOUNDED_SCOPES] = None
+    issuers: Annotated[bool, BOUNDED_ISSUERS] = True
+
+
 class CeilingsUpdate(BodyModel):
     """The ceilings of the tenant's limits; absent fields keep their value, null restores the default."""
 
@@ -229,3 +250,7 @@ class CeilingsUpdate(BodyModel):
     sessions: Annotated[Count | None, SESSIONS] = None
     streams: Annotated[Count | None, STREAMS] = None
     primitives: Annotated[Count | None, PRIMITIVES] = None
+    admin_bounds: Annotated[
+        AdminBoundsSent | None,
+        Field(description="The bounds of what the tenant's own admins may do, as a whole; null removes them."),
+    ] = None

@@ -7,6 +7,10 @@ from typing import Annotated, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.admin.fields import (
+    BOUNDED_ISSUERS,
+    BOUNDED_KEYS,
+    BOUNDED_LIFETIME,
+    BOUNDED_SCOPES,
     BURST,
     CALLS_PER_SECOND,
     CONCURRENCY,
@@ -156,15 +160,27 @@ class LimitsShown(CopiedModel):
     primitives: Annotated[int, PRIMITIVES]
 
 
+class AdminBoundsShown(CopiedModel):
+    """The bounds of what the tenant's own admins may do."""
+
+    keys: Annotated[int | None, BOUNDED_KEYS]
+    key_lifetime_s: Annotated[int | None, BOUNDED_LIFETIME]
+    scopes: Annotated[Sequence[Scope] | None, BOUNDED_SCOPES]
+    issuers: Annotated[bool, BOUNDED_ISSUERS]
+
+
 class CeilingsShown(LimitsShown):
     """The highest value that each limit of the tenant may have; only the operator sets it."""
 
     defaulted: Annotated[Sequence[str], Field(description="The limits whose ceiling is the installation's default.")]
+    admin_bounds: Annotated[AdminBoundsShown, Field(description="The bounds of what the tenant's own admins may do.")]
 
     @classmethod
     def of_tenant(cls, found: CeilingsInForce) -> Self:
         """Build the response from the ceilings in force."""
-        return cls(**LimitsShown.of(found.limits).model_dump(), defaulted=found.defaulted)
+        admin_bounds = AdminBoundsShown.of(found.own.admin_bounds)
+        limits = LimitsShown.of(found.limits).model_dump()
+        return cls(**limits, defaulted=found.defaulted, admin_bounds=admin_bounds)
 
 
 class EgressShown(CopiedModel):

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import msgspec
+
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.requests.models import CeilingsUpdate, NoBody, NoQuery
+from gateway.admin.requests.models import AdminBoundsSent, CeilingsUpdate, NoBody, NoQuery
 from gateway.admin.responses.models import CeilingsShown
 from gateway.catalog import ceilings
 from gateway.catalog.etags import tag_of
-from gateway.domain.tenancy.ceilings import Ceilings, CeilingsInForce
+from gateway.domain.tenancy.ceilings import NO_BOUNDS, AdminBounds, Ceilings, CeilingsInForce
 
 
 async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -19,6 +21,8 @@ async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:
 async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsUpdate, NoQuery]) -> AdminResponse:
     """Set the ceilings of the tenant's limits; absent fields keep their value, and null restores the default."""
     sent = {name: getattr(call.body, name) for name in call.body.model_fields_set}
+    if "admin_bounds" in sent:
+        sent["admin_bounds"] = _admin_bounds(call.body.admin_bounds)
 
     def revise(current: Ceilings) -> Ceilings:
         return replace(current, **sent)
@@ -26,6 +30,10 @@ async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsU
     return _answer(
         await ceilings.update_ceilings(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
     )
+
+
+def _admin_bounds(sent: AdminBoundsSent | None) -> AdminBounds:
+    return NO_BOUNDS if sent is None else msgspec.convert(sent.model_dump(), AdminBounds)
 
 
 def _answer(found: CeilingsInForce) -> AdminResponse:

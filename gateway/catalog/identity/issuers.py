@@ -12,6 +12,7 @@ from typing import Any
 from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity import sign_in_clients
+from gateway.catalog.identity.admin_bounds import check_issuers
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
@@ -84,6 +85,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
     made = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
     entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
+        await check_issuers(tenant, db, by=by)
         if await issuers.count(tenant, db) >= MOST_ISSUERS:  # guard: issuers-bounded
             raise LimitExceeded(f"the tenant has {MOST_ISSUERS} issuers (the limit); delete unused ones")
         await _check_free(tenant, db, draft)
@@ -122,6 +124,7 @@ async def update_issuer(
     client = await _find_client(tenant, catalog, revised, before)
     entry = CatalogChange(action="issuer.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
+        await check_issuers(tenant, db, by=by)
         current = await _find(tenant, db, name, locked=True)
         check_version(current, expected)
         if current.version != before.version:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity.admin_bounds import check_changed_key, check_ended_key, check_new_key
 from gateway.catalog.profiles import exists
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
@@ -22,6 +23,8 @@ from gateway.store.identity import keys
 MOST_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
 _NO_OVERLAP = timedelta()
+_END_OLD = "key.end_old_secret"
+"""The action that takes something from a key; the bounds of what admins may grant do not matter to it."""
 _OPERATORS = frozenset({Scope.PROVIDE})
 """Scopes that only the operator grants.
 
@@ -75,6 +78,7 @@ async def create_key(
         await _check_profile(tenant, db, draft.profile)
         if await keys.count(tenant, db) >= MOST_KEYS:  # guard: keys-capped
             raise LimitExceeded(f"the tenant has {MOST_KEYS} keys (the limit); delete revoked or unused ones")
+        await check_new_key(tenant, db, key, by=by)
         await keys.insert(key, db)
     return key, minted
 
@@ -181,7 +185,7 @@ async def end_old_secret(
     def end(current: Key) -> Key:
         return replace(current, former=None)
 
-    entry = CatalogChange(action="key.end_old_secret", target=key)
+    entry = CatalogChange(action=_END_OLD, target=key)
     return await _save(tenant, catalog, entry, end, by=by, expected=expected)
 
 
@@ -211,7 +215,9 @@ async def delete_key(
         PreconditionFailed: the current version matches no expected tag.
     """
     async with change(tenant, catalog, CatalogChange(action="key.delete", target=key), by=by) as db:
-        check_version(await _get(tenant, db, key), expected)
+        current = await _get(tenant, db, key)
+        check_version(current, expected)
+        await check_ended_key(tenant, db, current, by=by)
         await keys.remove(tenant, db, key)
     await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=True))
 
@@ -230,6 +236,10 @@ async def _save(
         current = await _get(tenant, db, key)
         check_version(current, expected)
         revised = revise(current)
+        if revised.revoked_at is not None:
+            await check_ended_key(tenant, db, current, by=by)
+        elif entry.action != _END_OLD:
+            await check_changed_key(tenant, db, current, revised, by=by)
         await keys.save(revised, db)
         saved = await _get(tenant, db, key)
     kept = tuple(secret.number for secret in saved.secrets)

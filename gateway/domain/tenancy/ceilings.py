@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Limits, Policy
 from gateway.errors import BrokenSetting
 
@@ -27,6 +28,23 @@ LIMIT_NAMES: Final = tuple(field.name for field in fields(Limits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdminBounds:
+    """The bounds of what a tenant's own admins may do; None: no bound. The operator has none."""
+
+    keys: int | None = None
+    """Keys of the tenant, revoked and expired ones included."""
+    key_lifetime_s: int | None = None
+    """The longest time until the end of a key, from its creation or change."""
+    scopes: tuple[Scope, ...] | None = None
+    """The scopes that they may grant, besides the rule that they grant only their own."""
+    issuers: bool = True
+    """True if they may accept issuers."""
+
+
+NO_BOUNDS: Final = AdminBounds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
     """The ceilings that the operator set for one tenant; None means the installation's default."""
 
@@ -36,6 +54,7 @@ class Ceilings:
     sessions: int | None = None
     streams: int | None = None
     primitives: int | None = None
+    admin_bounds: AdminBounds = NO_BOUNDS
     version: int = 1
 
     def resolve(self, defaults: Limits) -> Limits:

@@ -1,10 +1,11 @@
 """Stored ceilings of a tenant's limits, set by the operator."""
 
+import msgspec
 from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.ceilings import LIMIT_NAMES, Ceilings
+from gateway.domain.tenancy.ceilings import LIMIT_NAMES, NO_BOUNDS, AdminBounds, Ceilings
 from gateway.store.engine import Db
 from gateway.store.tables import ceilings
 
@@ -22,7 +23,8 @@ async def save(tenant: TenantId, db: Db, wanted: Ceilings) -> None:
     Raises:
         NotFound: there is no such tenant.
     """
-    facts = {name: getattr(wanted, name) for name in LIMIT_NAMES}
+    facts: dict[str, object] = {name: getattr(wanted, name) for name in LIMIT_NAMES}
+    facts["admin_bounds"] = msgspec.to_builtins(wanted.admin_bounds)
     # A tenant without a row is at version 1, so its first row is version 2.
     first = insert_into(ceilings).values(tenant_id=tenant, version=Ceilings().version + 1, **facts)
     await db.execute(
@@ -33,4 +35,7 @@ async def save(tenant: TenantId, db: Db, wanted: Ceilings) -> None:
 
 
 def _ceilings(row: RowMapping) -> Ceilings:
-    return Ceilings(version=row["version"], **{name: row[name] for name in LIMIT_NAMES})
+    stored = row["admin_bounds"]
+    admin_bounds = NO_BOUNDS if stored is None else msgspec.convert(stored, AdminBounds)
+    limits = {name: row[name] for name in LIMIT_NAMES}
+    return Ceilings(version=row["version"], admin_bounds=admin_bounds, **limits)

@@ -73,14 +73,16 @@ async def count(tenant: TenantId, db: Db) -> int:
     return int((await db.execute(counted)).scalar_one())
 
 
-async def is_granted(tenant: TenantId, db: Db, scope: Scope) -> bool:
-    """True if a key of the tenant that is neither revoked nor expired has the scope."""
+async def is_granted(tenant: TenantId, db: Db, scope: Scope, *, besides: KeyId | None = None) -> bool:
+    """True if a key of the tenant that is neither revoked nor expired has the scope; `besides` does not count."""
     wanted = select(keys.c.id).where(
         keys.c.tenant_id == tenant,
         literal(scope.value) == any_(keys.c.scopes),
         keys.c.revoked_at.is_(None),
         or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()),
     )
+    if besides is not None:
+        wanted = wanted.where(keys.c.id != besides)
     return (await db.execute(wanted.limit(1))).one_or_none() is not None
 
 

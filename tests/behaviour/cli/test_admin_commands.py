@@ -211,6 +211,12 @@ async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(termin
     above = await terminal.run("policy", "set", "--limit", "burst=10", "--key", own["key"])
     other = await terminal.run("tenant", "ceilings", "acme", "--limit", "burst=10", "--key", own["key"])
     restored: Any = (await terminal.do("tenant", "ceilings", "acme", "--limit", "streams=default", "--json")).value
+    bounds = ("--keys", "20", "--key-lifetime", "90d", "--grant", "mcp", "--no-issuers")
+    bounded: Any = (await terminal.do("tenant", "ceilings", "acme", *bounds, "--json")).value
+    assert bounded["admin_bounds"] == {"keys": 20, "key_lifetime_s": 7_776_000, "scopes": ["mcp"], "issuers": False}
+    assert "key lifetime s" in (await terminal.do("tenant", "ceilings", "acme")).out
+    freed: Any = (await terminal.do("tenant", "ceilings", "acme", "--delegate-all", "--json")).value
+    assert freed["admin_bounds"] == {"keys": None, "key_lifetime_s": None, "scopes": None, "issuers": True}
     shown = await terminal.do("tenant", "ceilings", "acme")
     policy = await terminal.do("policy", "show")
     safe = await terminal.run("policy", "set", "--dangerous", "deny", "--key", own["key"])

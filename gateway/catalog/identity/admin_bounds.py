@@ -1,0 +1,92 @@
+"""The operator's bounds of what a tenant's own admins may do with keys and issuers, checked in each change."""
+
+from datetime import UTC, datetime, timedelta
+
+from gateway.catalog.transaction import Author
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.ceilings import AdminBounds
+from gateway.domain.tenancy.keys import Key, KeyState, Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import Conflict, Fault, Forbidden, LimitExceeded
+from gateway.store.calls import ceilings
+from gateway.store.engine import Db
+from gateway.store.identity import keys
+
+_GRACE = timedelta(minutes=1)
+"""A client's clock may be ahead by this."""
+_ASK = "only the operator can change this (`gateway tenant ceilings`)"
+
+
+async def check_new_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> None:
+    """Refuse a new key that a tenant's admin may not create.
+
+    Raises:
+        Forbidden: a scope may not be granted, or the key would last too long.
+        LimitExceeded: the tenant has as many keys as it may create.
+    """
+    if not isinstance(by.caller, Principal):
+        return
+    bounds = await _bounds(tenant, db)
+    if bounds.keys is not None and await keys.count(tenant, db) >= bounds.keys:  # guard: delegated-keys
+        raise LimitExceeded(f"the tenant may have {bounds.keys} keys; delete revoked or unused ones; {_ASK}")
+    _check_scopes(bounds, key)
+    _check_lifetime(bounds, key)
+
+
+async def check_changed_key(tenant: TenantId, db: Db, before: Key, after: Key, *, by: Author) -> None:
+    """Refuse a change or rotation of a key that a tenant's admin may not make.
+
+    Raises:
+        Forbidden: the key has a scope that may not be granted, or would last too long.
+    """
+    if not isinstance(by.caller, Principal):
+        return
+    bounds = await _bounds(tenant, db)
+    _check_scopes(bounds, after)
+    if after.expires_at != before.expires_at:
+        _check_lifetime(bounds, after)
+
+
+async def check_ended_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> None:
+    """Refuse the end of the tenant's last valid key with the scope `admin`, unless the operator ends it.
+
+    Raises:
+        Conflict: it is the last one.
+    """
+    if not isinstance(by.caller, Principal) or Scope.ADMIN not in key.scopes or key.state is not KeyState.ACTIVE:
+        return
+    if not await keys.is_granted(tenant, db, Scope.ADMIN, besides=key.id):  # guard: last-owner
+        raise Conflict(
+            "this is the tenant's last key with the scope admin; create another one first, or rotate it if it is known"
+            " to others"
+        )
+
+
+async def check_issuers(tenant: TenantId, db: Db, *, by: Author) -> None:
+    """Refuse a tenant's admin who may not accept issuers.
+
+    Raises:
+        Forbidden: the operator did not delegate this.
+    """
+    if isinstance(by.caller, Principal) and not (await _bounds(tenant, db)).issuers:  # guard: delegated-issuers
+        raise Forbidden(f"the tenant's admins may not accept issuers; {_ASK}")
+
+
+async def _bounds(tenant: TenantId, db: Db) -> AdminBounds:
+    return (await ceilings.get(tenant, db)).admin_bounds
+
+
+def _check_scopes(bounds: AdminBounds, key: Key) -> None:
+    refused = [] if bounds.scopes is None else sorted(key.scopes - set(bounds.scopes))
+    if refused:  # guard: delegated-scopes
+        fault = Fault(pointer="/scopes", reason=f"the tenant's admins may not grant {', '.join(refused)}; {_ASK}")
+        raise Forbidden(f"scopes: {fault.reason}", faults=[fault])
+
+
+def _check_lifetime(bounds: AdminBounds, key: Key) -> None:
+    if bounds.key_lifetime_s is None:
+        return
+    latest = datetime.now(UTC) + timedelta(seconds=bounds.key_lifetime_s) + _GRACE
+    if key.expires_at is None or key.expires_at > latest:  # guard: delegated-lifetime
+        reason = f"keys of this tenant end within {bounds.key_lifetime_s} seconds; give an earlier end; {_ASK}"
+        raise Forbidden(f"expires_at: {reason}", faults=[Fault(pointer="/expires_at", reason=reason)])
