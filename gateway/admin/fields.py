@@ -9,6 +9,10 @@ UNIQUE_NAME = Field(description="The name; unique in the tenant for objects that
 DESCRIPTION = Field(description="The description, for people.")
 INCLUDE = Field(description="Items that match any of these rules are included; an empty list includes everything.")
 EXCLUDE = Field(description="Items that match any of these rules are excluded.")
+STRUCTURED_ONCE = Field(
+    description="True sends JSON results as structured content alone, with a sentence as text, where the revision has"
+    " structured content. It is meant for clients that show structured content to their model."
+)
 REFRESH_POLICY = Field(
     description="Rule for changes that are found at the URL: `manual` proposes each; `additions` activates those that"
     " only add or widen tools and change no text."

@@ -144,7 +144,7 @@ class FastPath:
         finally:
             if peer is not None:
                 await peer.close()
-        return tool_result(request_id, members, is_modern=is_modern)
+        return tool_result(request_id, registry.finish_result(members, is_modern=is_modern), is_modern=is_modern)
 
     def is_valid_envelope(self, meta: object) -> bool:
         """True if the SDK accepts the envelope and the rest of `_meta` has no effect; small envelopes are cached."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.calls.structured_once import send_once
 from gateway.catalog.snapshots.access_table import AccessVerdict
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
@@ -39,6 +40,16 @@ class Registry(msgspec.Struct, frozen=True):
     def shown(self) -> VisiblePrimitives:
         """The primitives that the profile and the access rules show, shared by all connections with the same view."""
         return self.view.shown(self.profile, self.principal)
+
+    @property
+    def sends_once(self) -> bool:
+        """True if the profile sends JSON results as structured content alone."""
+        profile = self.view.snapshot.profiles.get(self.profile)
+        return profile is not None and profile.structured_once
+
+    def finish_result(self, members: bytes, *, is_modern: bool) -> bytes:
+        """Return the members of a tool's result as the profile sends them, in a revision with structured content."""
+        return send_once(members, is_modern=is_modern) if self.sends_once else members
 
     async def tool(self, name: str) -> BoundTool | None:
         """Return the tool with this current or not yet expired old name, bound to its handler; None if absent."""

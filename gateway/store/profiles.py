@@ -18,6 +18,7 @@ from gateway.store.tables import profiles
 class _Rules(msgspec.Struct, omit_defaults=True):
     include: tuple[Rule, ...] = ()
     exclude: tuple[Rule, ...] = ()
+    structured_once: bool = False
 
 
 _decode = msgspec.json.Decoder(_Rules).decode
@@ -92,7 +93,9 @@ def _facts(profile: Profile) -> dict[str, object]:
     return {
         "name": profile.name,
         "description": profile.description,
-        "rules": msgspec.json.encode(_Rules(include=profile.include, exclude=profile.exclude)),
+        "rules": msgspec.json.encode(
+            _Rules(include=profile.include, exclude=profile.exclude, structured_once=profile.structured_once)
+        ),
         "updated_at": func.now(),
     }
 
@@ -105,5 +108,6 @@ def _profile(row: RowMapping) -> Profile:
         description=row["description"],
         include=rules.include,
         exclude=rules.exclude,
+        structured_once=rules.structured_once,
         version=row["version"],
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE
+from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, STRUCTURED_ONCE
 from gateway.admin.openapi.formats import GROUP, LABEL, METHOD, NAME, SCOPE
 from gateway.admin.requests.models import (
     GIVEN,
@@ -183,6 +183,7 @@ class ProfileReplace(BodyModel):
     description: Annotated[Prose, DESCRIPTION] = ""
     include: Annotated[Rules, Field(default_factory=list[RuleSent]), INCLUDE]
     exclude: Annotated[Rules, Field(default_factory=list[RuleSent]), EXCLUDE]
+    structured_once: Annotated[bool, STRUCTURED_ONCE] = False
 
 
 class ProfileCreate(ProfileReplace):
@@ -197,6 +198,7 @@ class ProfileUpdate(BodyModel):
     description: Annotated[Prose | Absent, GIVEN, DESCRIPTION] = None
     include: Annotated[Rules | Absent, GIVEN, INCLUDE] = None
     exclude: Annotated[Rules | Absent, GIVEN, EXCLUDE] = None
+    structured_once: Annotated[bool | Absent, GIVEN, STRUCTURED_ONCE] = None
 
 
 class SecretReferenceSent(BodyModel):

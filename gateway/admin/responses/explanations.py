@@ -68,3 +68,6 @@ class ToolExplained(ResponseModel):
     guardrails: Annotated[Sequence[GuardrailExplained], Field(description="The guardrails of the tool, in order.")]
     request: Annotated[TriedRequest | None, Field(description="The request that would be sent, without credentials.")]
     limits: Annotated[LimitsExplained | None, Field(description="The limits that the call counts against.")]
+    structured_once: Annotated[
+        bool, Field(description="True if the profile sends JSON results as structured content alone.")
+    ] = False

@@ -53,7 +53,7 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
     if found.bound is None:
         return AdminResponse(content=_absent(name, found.hidden))
     explained = await explain(admin.calls, principal, found.bound, call.body.arguments)
-    return AdminResponse(content=_show(name, found.bound, found.hidden, explained))
+    return AdminResponse(content=_show(found.bound, found.hidden, explained, is_once=registry.sends_once))
 
 
 async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainAs) -> tuple[Principal, str, str | None]:
@@ -139,7 +139,7 @@ def _absent(name: str, reason: str | None) -> ToolExplained:
     )
 
 
-def _show(name: str, bound: BoundTool, hidden: str | None, explained: Explanation) -> ToolExplained:
+def _show(bound: BoundTool, hidden: str | None, explained: Explanation, *, is_once: bool) -> ToolExplained:
     tool, limits, prepared = bound.tool, bound.limits, explained.prepared
     reasons = explain_level(tool).safety_reasons if tool.origin is PrimitiveOrigin.SOURCE else tool.safety_reasons
     summary = explained.preview if prepared is None or prepared.request is None else prepared.summary
@@ -157,6 +157,7 @@ def _show(name: str, bound: BoundTool, hidden: str | None, explained: Explanatio
         limits=LimitsExplained(
             calls_per_second=limits.calls_per_second, burst=limits.burst, concurrency=limits.concurrency
         ),
+        structured_once=is_once,
     )
 
 

@@ -51,6 +51,7 @@ async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpd
             description=profile.description if body.description is None else body.description,
             include=profile.include if body.include is None else _rules(body.include),
             exclude=profile.exclude if body.exclude is None else _rules(body.exclude),
+            structured_once=profile.structured_once if body.structured_once is None else body.structured_once,
         )
 
     update = partial(profiles.update_profile, call.tenant, admin.catalog, call.path["name"])
@@ -69,7 +70,13 @@ async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Prof
 
 
 def _revise(body: ProfileReplace, profile: Profile) -> Profile:
-    return replace(profile, description=body.description, include=_rules(body.include), exclude=_rules(body.exclude))
+    return replace(
+        profile,
+        description=body.description,
+        include=_rules(body.include),
+        exclude=_rules(body.exclude),
+        structured_once=body.structured_once,
+    )
 
 
 def _rules(sent: Sequence[RuleSent]) -> tuple[Rule, ...]:

@@ -102,6 +102,8 @@ def _render_explanation(found: JsonObject) -> str:
         pairs += [("", line) for line in summary.splitlines()[1:]]
     if body := text_at(found, "request", "body"):
         pairs.append(("body", body))
+    if found.get("structured_once"):
+        pairs.append(("result", "JSON is sent once, as structured content"))
     return drop_controls(render_pairs(pairs))
 
 

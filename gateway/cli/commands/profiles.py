@@ -45,6 +45,7 @@ class ProfileOptions(TypedDict):
     exclude_method: tuple[str, ...]
     exclude_safety: tuple[str, ...]
     exclude_family: tuple[str, ...]
+    structured_once: bool
 
 
 def profile_options(command: _Command) -> _Command:
@@ -56,6 +57,8 @@ def profile_options(command: _Command) -> _Command:
         for kind, _, metavar, which in reversed(_KINDS):
             text = f"{does} {which}. May be repeated{ending}"
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
+    once = "Send JSON results as structured content alone, with a sentence as text."
+    command = click.option("--structured-once", is_flag=True, help=once)(command)
     command = click.option("--description", help="The description, for people.")(command)
     command = click.option("--name", help="The name, which is part of its URL.")(command)
     return click.argument("file", required=False)(command)
@@ -155,6 +158,7 @@ def _describe(found: JsonObject) -> str:
         *counts,
         ("list bytes", thousands(number_at(found, "tools_list_bytes"))),
         ("tokens (estimate)", thousands(number_at(found, "estimated_tokens"))),
+        ("structured once", "yes" if found.get("structured_once") else "no"),
         *(("include", _rule(rule)) for rule in as_objects(found.get("include"))),
         *(("exclude", _rule(rule)) for rule in as_objects(found.get("exclude"))),
     ]
@@ -172,4 +176,5 @@ def _fields(options: ProfileOptions) -> JsonObject:
     excluded = [{member: given[f"exclude_{kind}"]} for kind, member, *_ in _KINDS if given[f"exclude_{kind}"]]
     fields: JsonObject = {name: given[name] for name in ("name", "description") if given[name] is not None}
     fields |= {"include": [included]} if included else {}
+    fields |= {"structured_once": True} if given["structured_once"] else {}
     return fields | ({"exclude": excluded} if excluded else {})

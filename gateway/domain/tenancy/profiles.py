@@ -32,4 +32,6 @@ class Profile:
     description: str = ""
     include: tuple[Rule, ...] = ()
     exclude: tuple[Rule, ...] = ()
+    structured_once: bool = False
+    """True if JSON results are structured content alone, with a sentence as text."""
     version: int = 1

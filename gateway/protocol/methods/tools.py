@@ -72,7 +72,8 @@ class Tools:
                 raise
             members = result_rendering.failure(error, context.correlation_id)  # handshake revisions have no such error
         if context.finished is not None:
-            context.finished.members = members
+            is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            context.finished.members = context.registry.finish_result(members, is_modern=is_modern)
             return _FINISHED
         result: dict[str, Any] = result_rendering.decode(members)
         result["content"] = known_blocks(result["content"], ctx.protocol_version)

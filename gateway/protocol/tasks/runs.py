@@ -310,7 +310,7 @@ class TaskRunner:
     async def _call(self, run: TaskRun) -> None:
         try:
             with run.scope:
-                run.members = await self.calls.run(
+                members = await self.calls.run(
                     run.registry.principal,
                     run.bound,
                     run.arguments,
@@ -318,6 +318,7 @@ class TaskRunner:
                     peer=run.peer,
                     lookup=run.registry,
                 )
+                run.members = run.registry.finish_result(members, is_modern=True)
         except (GatewayError, InputRequired) as error:
             run.raised = error
         except Exception:

@@ -64,6 +64,27 @@ async def test_status_and_headers_arrive_in_both_eras(one: Desk, mode: Mode) -> 
         assert shown == {"status": 201, "headers": {"location": "https://api.example/pets/7"}}
 
 
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_profile_sends_structured_content_once(one: Desk, mode: Mode) -> None:
+    """Ours: the text is a sentence where the profile says so, and the same JSON elsewhere (OAS-10)."""
+    profile = {"structured_once": True}
+    (await one.gateway.admin.put(f"/tenants/{SLUG}/profiles/once", json=profile)).raise_for_status()
+    one.upstream.body = json.dumps({"items": [{"id": number} for number in range(50)], "total": 50}).encode()
+    found: list[tuple[object, str]] = []
+    for path in (SLUG, f"{SLUG}/once"):
+        async with one.gateway.client(path, one.key, mode) as client:
+            answer = await client.call_tool("op_0000", {})
+        found.append((answer.structured_content, answer.content[0].model_dump()["text"]))
+
+    asked = {"arguments": {}, "as": {"profile": "once"}}
+    explained = (await one.gateway.admin.post(f"/tenants/{SLUG}/tools/op_0000/explain", json=asked)).json()
+    assert explained["structured_once"] is True
+    [both, once] = found
+    assert both[0] == once[0] == json.loads(one.upstream.body)
+    assert json.loads(both[1]) == both[0]
+    assert once[1].endswith("in structured content: an object with items (list of 50), total (number).")
+
+
 async def test_every_kind_of_answer_has_its_block(one: Desk) -> None:
     """MCP: text, image, audio, embedded bytes; an answer without a body has its status (CAL-1)."""
     big = await result(one, 200, "application/hal+json", b'{"n":12345678901234567890123,"f":1.10}')

@@ -302,7 +302,12 @@ def make_primitive(name: str, *, family: Family = Family.TOOL, refers: tuple[str
 def make_profile(name: str) -> Profile:
     rule = Rule(names=(f"{name}*",), safety=(Safety.SAFE, Safety.MODERATE), methods=("GET",))
     return Profile(
-        id=new_profile_id(), name=name, description=f"{name} description", include=(rule, Rule()), exclude=(rule,)
+        id=new_profile_id(),
+        name=name,
+        description=f"{name} description",
+        include=(rule, Rule()),
+        exclude=(rule,),
+        structured_once=True,
     )
 
 

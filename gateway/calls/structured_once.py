@@ -1,0 +1,77 @@
+"""JSON results sent once: as structured content, with a sentence about their shape in place of the same JSON as text.
+
+MCP recommends the JSON as text too, for clients that ignore structured content. So a profile has to ask for this.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from gateway.calls.upstream_errors import quote
+
+_TEXT: Final = b'"content":[{"type":"text","text":'
+_STRUCTURED: Final = b'],"structuredContent":'
+_ERROR: Final = b',"isError":'
+_SUCCESS: Final = b',"isError":false'
+_SMALLEST: Final = 256
+"""Bytes of JSON below which a sentence saves nothing."""
+_LARGEST_READ: Final = 256 * 1024
+_MOST_PARTS: Final = 20_000
+_MOST_NAMED: Final = 8
+_LONGEST_NAME: Final = 40
+_KINDS: Final[Mapping[bytes, str]] = {
+    b"{": "object",
+    b"[": "list",
+    b'"': "text",
+    b"t": "true",
+    b"f": "false",
+    b"n": "null",
+}
+
+
+def send_once(members: bytes, *, is_modern: bool) -> bytes:
+    """Return the members of a successful result with a sentence in place of a text that repeats structured content.
+
+    All other texts stay. Before 2026-07-28 structured content is an object, so other JSON stays a text there.
+    """
+    at = members.find(_STRUCTURED)  # quotes inside texts are escaped, so the first match is the member
+    end = members.rfind(_ERROR)
+    if at < 0 or not members.startswith(_SUCCESS, end):
+        return members
+    structured = members[at + len(_STRUCTURED) : end]
+    if len(structured) < _SMALLEST or not (is_modern or structured.startswith(b"{")):  # guard: once-structured
+        return members
+    repeated = b"".join((_TEXT, quote(structured.decode()), b"}"))
+    if not members.startswith(repeated):  # guard: once-repeated
+        return members
+    return b"".join((_TEXT, quote(summarise(structured)), b"}", members[len(repeated) :]))
+
+
+def summarise(structured: bytes) -> str:
+    """Return a sentence about the shape of a JSON value: its kind, its size, and the first members with their kinds."""
+    size = f"{len(structured):,} bytes of JSON, in structured content"
+    if len(structured) > _LARGEST_READ or structured.count(b",") > _MOST_PARTS:
+        return f"The result is {size}."
+    try:
+        return f"The result is {size}: {_shape(structured)}."
+    except (msgspec.MsgspecError, RecursionError):
+        return f"The result is {size}."
+
+
+def _shape(raw: bytes) -> str:
+    if not raw.startswith(b"{"):
+        return f"a {_kind(raw)}"
+    parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    named = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MOST_NAMED]]
+    further = f" and {len(parts) - len(named)} more" if len(parts) > len(named) else ""
+    return f"an object with {', '.join(named)}{further}"
+
+
+def _kind(raw: bytes) -> str:
+    kind = _KINDS.get(raw[:1], "number")
+    return f"list of {len(msgspec.json.decode(raw, type=list[msgspec.Raw]))}" if kind == "list" else kind
+
+
+def _name(name: str) -> str:
+    return "".join(one for one in name[:_LONGEST_NAME] if one.isprintable())
