@@ -242,7 +242,7 @@ class Provider:
         """Close the connection.
 
         Raises:
-            ProviderRefused: the gateway refused the provider meanwhile, and the block raised nothing itself.
+            ProviderRefused: the gateway refused the provider during the block, and the block raised nothing itself.
         """
         if self._running is not None:
             self._running.cancel()

@@ -53,7 +53,7 @@ class LiveParts:
         try:
             await self.leases.add([SourceKey(event.tenant, event.source)], is_due=True)
         except RedisUnavailable:
-            log.warning("live_source_not_added", source=event.source)  # the next repair adds it
+            log.warning("live_source_not_added", source=event.source)  # the next recheck adds it
 
     def interrupt_tenant(self, tenant: TenantId) -> None:
         """Close this replica's attachments and connections to the sources of a removed tenant."""

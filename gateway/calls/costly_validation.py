@@ -34,7 +34,7 @@ CONCURRENT_CHECKS = 4
 """Child processes of one replica; one tenant uses at most one of them."""
 
 _LONGEST_QUEUE = 16
-_PATIENCE_S = 30.0
+_QUEUE_TIMEOUT_S = 30.0
 
 _ADVICE = "send less in one call, or simplify the tool's schema"
 
@@ -57,7 +57,7 @@ class CostlyValidation:
         self._command = command
         self._limits = limits or CheckLimits()
         self.places = places or FairSlotPool(
-            "checks of large values", slots=CONCURRENT_CHECKS, queue=_LONGEST_QUEUE, patience_s=_PATIENCE_S
+            "checks of large values", slots=CONCURRENT_CHECKS, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S
         )
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:

@@ -55,7 +55,7 @@ class TrailVerifier:
 
         The outside stores are read first, then the signatures in one transaction, then the entries. A signature is
         written after the entries that it covers, and a head after its signature. So each entry that one of these covers
-        should be present when the entries are read. Entries written meanwhile are verified too.
+        should be present when the entries are read. Entries written during the verification are verified too.
 
         Raises:
             LimitExceeded: too many audit trails are being verified.
@@ -91,8 +91,8 @@ async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> Non
 async def read_trail(tenant: TenantId, store: Store) -> AsyncGenerator[tuple[Sequence[Cut], Sequence[Link]]]:
     """Yield the cut records and the entries in parts, each in a transaction of its own: none stays open for long.
 
-    A part of entries is read in one snapshot with the last cut records. So a cut that commits meanwhile leaves no gap
-    without a record.
+    A part of entries is read in one snapshot with the last cut records. So a concurrent cut leaves no gap without a
+    record.
     """
     last: Link | None = None
     cut: Cut | None = None

@@ -145,7 +145,7 @@ async def update_sink(
 
 
 async def get_sink(tenant: TenantId, catalog: CatalogContext, name: str) -> TrailSink:
-    """The sink of this id or name, with the time since which entries wait for it.
+    """The sink with this id or name, with the time since which entries wait for it.
 
     Raises:
         NotFound: the tenant has no such sink.

@@ -63,7 +63,7 @@ async def find_tenant(catalog: CatalogContext, slug_or_id: str) -> Tenant:
 
 
 async def get_tenant(tenant: TenantId, catalog: CatalogContext) -> Tenant:
-    """The tenant of this id.
+    """The tenant with this id.
 
     Raises:
         NotFound: there is no such tenant.

@@ -346,7 +346,7 @@ def verify_file(
         with earlier.open("rb") as text:
             before = ExportVerifier(public, tenant=tenant).verify(text)
         if not before.is_whole or before.wanted:
-            raise ValueError(f"{earlier} is no complete export of these keys: {[*before.faults, 'it has a filter'][0]}")
+            raise ValueError(f"{earlier} is not complete for these keys: {[*before.faults, 'it has a filter'][0]}")
         tenant = before.tenant
     verifier = ExportVerifier(public, tenant=tenant, heads=known, earlier=before.ends if before else {})
     with sys.stdin.buffer if export == "-" else Path(export).open("rb") as text:

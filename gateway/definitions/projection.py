@@ -54,7 +54,7 @@ def point(value: object, pointer: str) -> object:
 
 
 def keep(value: object, paths: Sequence[str]) -> object:
-    """Return only the parts at the paths, in their containers. A value that is no container becomes null."""
+    """Return only the parts at the paths, in their containers. A value that is not a container becomes null."""
     return _kept(value, (_mark(paths),))
 
 

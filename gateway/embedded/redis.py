@@ -16,7 +16,7 @@ from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
 
 _STOP = (signal.SIGTERM,)
-_PATIENCE_S = 60.0
+_CONNECT_TIMEOUT_S = 60.0
 
 
 def socket_path(folders: StateDirectory) -> Path:
@@ -52,7 +52,7 @@ async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
 
 
 async def _until_ready(server: Child, socket: Path) -> None:
-    with anyio.move_on_after(_PATIENCE_S):
+    with anyio.move_on_after(_CONNECT_TIMEOUT_S):
         while server.is_running:
             try:
                 async with await anyio.connect_unix(socket) as stream:
@@ -63,4 +63,4 @@ async def _until_ready(server: Child, socket: Path) -> None:
                 pass
             await anyio.sleep(0.005)
         raise server.failed()
-    raise EmbeddedServerFailed(f"Redis did not respond within {_PATIENCE_S:.0f} seconds: {server.tail()}")
+    raise EmbeddedServerFailed(f"Redis did not respond within {_CONNECT_TIMEOUT_S:.0f} seconds: {server.tail()}")

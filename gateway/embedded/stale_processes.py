@@ -15,7 +15,7 @@ import anyio
 
 from gateway.errors import EmbeddedServerFailed
 
-_PATIENCE_S = 10.0
+_STOP_TIMEOUT_S = 10.0
 
 
 async def end_stale_processes(program: str, folder: Path, pid_file: Path, signals: Sequence[signal.Signals]) -> None:
@@ -37,7 +37,7 @@ async def end_stale_processes(program: str, folder: Path, pid_file: Path, signal
                 raise EmbeddedServerFailed(
                     f"A {program} of an earlier run (process {pid}) still uses {folder} as another user: stop it."
                 ) from None
-        with anyio.move_on_after(_PATIENCE_S):
+        with anyio.move_on_after(_STOP_TIMEOUT_S):
             while _pids(program, folder):  # noqa: ASYNC110  # another process does not notify us when it ends
                 await anyio.sleep(0.02)
             break

@@ -184,7 +184,7 @@ class ResourceForm:
         raise HandlerFailed("the handler ended without a result")
 
     def _named(self, block: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the content with the URI that was read. The call pipeline refuses a value that is no mapping."""
+        """Return the content with the URI that was read. The call pipeline refuses a value that is not a mapping."""
         return {"uri": self.uri, **block} if isinstance(cast("object", block), Mapping) else block
 
     def _one(self, member: Mapping[str, object], mime_type: str | None) -> Contents:

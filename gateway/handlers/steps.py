@@ -91,12 +91,12 @@ class _Run(Generic[_Answer]):
     async def go(self, steps: tuple[Step, ...], path: str) -> _Ended[_Answer] | None:
         """Run the steps in order; return None if none of them ended the list."""
         for number, step in enumerate(steps):
-            ended = await self._take(step, f"{path}/{number}")
+            ended = await self._run_step(step, f"{path}/{number}")
             if ended is not None:
                 return ended
         return None
 
-    async def _take(self, step: Step, path: str) -> _Ended[_Answer] | None:
+    async def _run_step(self, step: Step, path: str) -> _Ended[_Answer] | None:
         self._taken += 1
         await checkpoint()  # filling templates never suspends, so let other tasks run in between
         match step:

@@ -45,7 +45,7 @@ class KeySource(Protocol):
     """The signing keys of issuers."""
 
     async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
-        """Return the JWKs of this id, or all of the set; raises `Unavailable` if the set cannot be fetched."""
+        """Return the JWKs with this id, or all of the set; raises `Unavailable` if the set cannot be fetched."""
         ...
 
 

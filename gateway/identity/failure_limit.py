@@ -120,7 +120,7 @@ class BatchedLookups(Generic[_Id, _Item]):
         self._open: _Batch[_Id, _Item] | None = None
 
     async def find(self, wanted: _Id | None, address: str) -> _Item | None:
-        """Return the item of this id, or None, after the lookup of the batch. A call without an id waits equally long.
+        """Return the item with this id, or None, after the lookup of the batch. A call without an id waits as long.
 
         Raises:
             LimitExceeded: the batch is full, in all or for this address.

@@ -12,7 +12,7 @@ import anyio
 from gateway.errors import DatabaseUnavailable, GatewayError
 
 _CONCURRENT_LOOKUPS = 4  # guard: key-lookups-at-once
-_PATIENCE_S = 5.0
+_SLOT_TIMEOUT_S = 5.0
 _RETRY_S = 1.0
 
 _Name = TypeVar("_Name", bound=Hashable)
@@ -76,9 +76,9 @@ class SingleFlight(Generic[_Name, _Answer]):
         return answer
 
     async def _in_place(self, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        with anyio.move_on_after(_PATIENCE_S) as patience:
+        with anyio.move_on_after(_SLOT_TIMEOUT_S) as scope:
             await self._slots.acquire()
-        if patience.cancelled_caught:
+        if scope.cancelled_caught:
             raise DatabaseUnavailable("Too many key lookups are pending; retry later.", retry_after_s=_RETRY_S)
         try:
             return await look_up()

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 
 from gateway.redis.client import translated
 
-_PATIENCE_S = 3.0
+_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,8 @@ async def examine_redis(url: str) -> RedisFacts:
         client: Any = cast(Any, Redis).from_url(
             url,
             protocol=2,
-            socket_timeout=_PATIENCE_S,
-            socket_connect_timeout=_PATIENCE_S,
+            socket_timeout=_TIMEOUT_S,
+            socket_connect_timeout=_TIMEOUT_S,
             retry=Retry(NoBackoff(), 0),
         )
         try:

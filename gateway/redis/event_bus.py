@@ -61,7 +61,7 @@ class EventBus:
 
     async def __aenter__(self) -> Self:
         """Start to listen; wait at most two seconds for the subscription. Retries continue until the bus is closed."""
-        self._tasks.open(self._listen, self._beat)
+        self._tasks.open(self._listen, self._send_heartbeats)
         try:
             with anyio.move_on_after(_OPENING_S):
                 await self._subscribed.wait()
@@ -221,7 +221,7 @@ class EventBus:
         for listener in tuple(self._listeners.values()):
             _call_logged(listener, event)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Publish on this replica's own channel every two seconds, so that a silent connection counts as broken."""
         while True:
             await anyio.sleep(_HEARTBEAT_S)

@@ -115,7 +115,7 @@ class Wakeups:
                     with translated():
                         await listener.subscribe(name)
         except RedisUnavailable as error:
-            log.debug("channel_not_asked_for", reason=str(error))
+            log.debug("channel_not_subscribed", reason=str(error))
             return
         with anyio.move_on_after(_CONFIRMING_S):
             await confirmed.wait()
@@ -128,7 +128,7 @@ class Wakeups:
                 with anyio.move_on_after(_CONFIRMING_S), translated():
                     await self._listener.unsubscribe(name)
             except RedisUnavailable as error:
-                log.debug("channel_not_given_up", reason=str(error))
+                log.debug("channel_not_unsubscribed", reason=str(error))
 
 
 def _call(channel: _Channel) -> None:

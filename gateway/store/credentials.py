@@ -52,7 +52,7 @@ async def insert(
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | None:
-    """The credential of this id or name without its secret; an id takes precedence."""
+    """The credential with this id or name without its secret; an id takes precedence."""
     is_named = or_(credentials.c.id == name_or_id, credentials.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()

@@ -51,7 +51,7 @@ class EnvelopeCipher:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the secret keys, the first of which seals. A name is derived from its key, and is no secret."""
+        """The names of the secret keys, the first of which seals. A name is derived from its key, and is not secret."""
         return tuple(name.hex() for name in self._wrapping)
 
     def derive_named(self, purpose: str) -> dict[str, bytes]:

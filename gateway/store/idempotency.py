@@ -29,7 +29,7 @@ class IdempotencyRecord:
 
 
 async def insert(tenant: TenantId, db: Db, record: IdempotencyRecord) -> bool:
-    """Add a record; False if there is one of this id. Waits for a concurrent insert of the same id."""
+    """Add a record; False if there is one with this id. Waits for a concurrent insert of the same id."""
     row = {name: getattr(record, name) for name in IdempotencyRecord.__slots__}
     added = insert_into(records).values(tenant_id=tenant, **row).on_conflict_do_nothing().returning(records.c.id)
     return (await db.execute(added)).one_or_none() is not None

@@ -137,7 +137,7 @@ async def has_shortened(tenant: TenantId, db: Db) -> bool:
 
 
 async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
-    """The operation of this id or tool name, query-only sources included; an id takes precedence."""
+    """The operation with this id or tool name, query-only sources included; an id takes precedence."""
     is_it = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
     wanted = _selected(tenant).where(is_it).order_by((operations.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()

@@ -29,7 +29,7 @@ async def insert(tenant: TenantId, db: Db, override: Override) -> None:
 
 
 async def get(tenant: TenantId, db: Db, source: SourceId, found: OverrideId) -> Override | None:
-    """The source's override of this id."""
+    """The source's override with this id."""
     wanted = select(overrides).where(*_of(tenant, source), overrides.c.id == found)
     row = (await db.execute(wanted)).mappings().one_or_none()
     return read_override(row) if row else None

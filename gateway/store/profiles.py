@@ -38,7 +38,7 @@ async def insert(tenant: TenantId, db: Db, profile: Profile) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
-    """The profile of this id or name; an id takes precedence."""
+    """The profile with this id or name; an id takes precedence."""
     wanted = select(profiles).where(
         profiles.c.tenant_id == tenant, or_(profiles.c.id == name_or_id, profiles.c.name == name_or_id)
     )

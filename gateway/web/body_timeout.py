@@ -73,7 +73,7 @@ class PacedBody:
         else:
             try:
                 async with asyncio.timeout(self._left()):  # guard: body-pace
-                    message = await _go_on(waiting, pending)
+                    message = await _resume(waiting, pending)
             except TimeoutError:
                 self._is_slow = True
                 log.warning("body_too_slow", received=self._received)
@@ -90,7 +90,7 @@ class PacedBody:
 
 
 @types.coroutine
-def _go_on(waiting: _Waiting, pending: object) -> _Waiting:
+def _resume(waiting: _Waiting, pending: object) -> _Waiting:
     """Continue an awaitable after its first yield, as `yield from` does (PEP 380), and return its result."""
     try:
         while True:

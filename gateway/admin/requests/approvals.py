@@ -23,5 +23,7 @@ class ApprovalDecide(BodyModel):
 
     comment: Annotated[
         str | Absent,
-        Field(max_length=1000, pattern=PRINTABLE, description="The reason; the requester sees the reason of a denial."),
+        Field(
+            max_length=1000, pattern=PRINTABLE, description="The reason; the requester sees the reason for a denial."
+        ),
     ] = None

@@ -13,7 +13,7 @@ from gateway.domain.text_search.search import WINDOW, search
 
 CONCURRENT_SEARCHES = 2
 _LONGEST_QUEUE = 16
-_PATIENCE_S = 10.0
+_QUEUE_TIMEOUT_S = 10.0
 
 
 class TextSearch:
@@ -21,7 +21,7 @@ class TextSearch:
 
     def __init__(self) -> None:
         self.places = FairSlotPool(
-            "checks of large texts", slots=CONCURRENT_SEARCHES, queue=_LONGEST_QUEUE, patience_s=_PATIENCE_S
+            "checks of large texts", slots=CONCURRENT_SEARCHES, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S
         )
 
     async def find(

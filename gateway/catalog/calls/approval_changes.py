@@ -80,7 +80,7 @@ class ApprovalChanges:
 
 
 async def read_approval(tenant: TenantId, catalog: CatalogContext, db: Db, approval: ApprovalId) -> Approval:
-    """The approval of this id.
+    """The approval with this id.
 
     Raises:
         NotFound: the tenant has none.

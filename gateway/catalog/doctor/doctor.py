@@ -39,7 +39,7 @@ from gateway.store.sources import sources
 
 _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
 
-_PATIENCE_S = 15.0
+_TIMEOUT_S = 15.0
 _MOST_TENANTS = 100
 _MOST_SOURCES = 5
 _MORE_THAN_ONE = 2
@@ -84,7 +84,7 @@ class Doctor:
         if facts is None or facts.missing or not self._installation.egress_allow:
             return None
         try:
-            with anyio.fail_after(_PATIENCE_S):
+            with anyio.fail_after(_TIMEOUT_S):
                 async with Store(self._installation.database_url, pool_size=1) as store, store.unscoped() as db:
                     return len(await tenants.page(db, after=None, limit=_MORE_THAN_ONE))
         except (GatewayError, TimeoutError):
@@ -94,7 +94,7 @@ class Doctor:
         """Finding on Python primitives that are hidden by a name in a tenant's catalog."""
         code = self._installation.code
         try:
-            with anyio.fail_after(_PATIENCE_S):
+            with anyio.fail_after(_TIMEOUT_S):
                 async with Store(self._installation.database_url, pool_size=1) as store:
                     hidden = await find_hidden(store, () if code is None else code.primitives())
         except (GatewayError, TimeoutError):
@@ -114,7 +114,7 @@ class Doctor:
         if cipher is None:
             return warning("secrets", "not decrypted: no secret key is configured", "set GATEWAY_SECRET_KEYS")
         try:
-            with anyio.fail_after(_PATIENCE_S):
+            with anyio.fail_after(_TIMEOUT_S):
                 opened, broken = await _open_some(self._installation.database_url, cipher)
         except TimeoutError:
             return warning("secrets", "not decrypted: it took too long", "check the load of PostgreSQL")
@@ -134,7 +134,7 @@ class Doctor:
         if cipher is None:
             return []
         try:
-            with anyio.fail_after(_PATIENCE_S):
+            with anyio.fail_after(_TIMEOUT_S):
                 async with Store(self._installation.database_url, pool_size=1) as store:
                     return list(judge_secret_keys(await read_state(store, cipher)))
         except (GatewayError, TimeoutError):
@@ -146,7 +146,7 @@ class Doctor:
         if cipher is None or stores is None:
             return fine("secret_references", "no outside store of secrets is known here")
         try:
-            with anyio.fail_after(_PATIENCE_S):
+            with anyio.fail_after(_TIMEOUT_S):
                 async with Store(self._installation.database_url, pool_size=1) as store:
                     return await judge_references(store, cipher, stores)
         except (GatewayError, TimeoutError):
@@ -156,10 +156,10 @@ class Doctor:
 async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
     """The facts from an examination, or the error that ended it."""
     try:
-        with anyio.fail_after(_PATIENCE_S):
+        with anyio.fail_after(_TIMEOUT_S):
             return await examine()
     except TimeoutError:
-        return Unavailable(f"no response within {_PATIENCE_S:.0f} seconds")
+        return Unavailable(f"no response within {_TIMEOUT_S:.0f} seconds")
     except GatewayError as error:
         return error
 

@@ -24,7 +24,7 @@ from gateway.errors import BadInput, GatewayError
 from gateway.store import primitives, tenants
 from gateway.store.engine import Store
 
-_PATIENCE_S = 15.0
+_TIMEOUT_S = 15.0
 _PAGE = 200
 _MOST_NAMED = 5
 _REMEDY = (
@@ -42,7 +42,7 @@ async def judge_handlers(url: str) -> Finding:
     """
     examined, broken = 0, list[str]()
     try:
-        with anyio.move_on_after(_PATIENCE_S) as patience:
+        with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
                 for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
@@ -51,7 +51,7 @@ async def judge_handlers(url: str) -> Finding:
                     examined += len(own)
     except GatewayError as error:
         return warning("handlers", f"not examined: {error.message}", "fix the findings on the database first")
-    looked = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
+    looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     if not broken:
         return fine("handlers", f"every stored handler is valid ({looked})")
     detail = f"stored handlers that always fail: {listed(broken, most=_MOST_NAMED)} ({looked})"

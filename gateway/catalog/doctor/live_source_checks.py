@@ -11,7 +11,7 @@ from gateway.store import tenants
 from gateway.store.engine import Store
 from gateway.store.live import live_sources
 
-_PATIENCE_S = 15.0
+_TIMEOUT_S = 15.0
 _MOST_NAMED = 5
 _FAILURES = 3
 """Number of consecutive failures after which a live source is reported; a restart of its program causes fewer."""
@@ -27,7 +27,7 @@ async def judge_live_sources(url: str) -> Finding:
     """
     examined, failing = 0, list[str]()
     try:
-        with anyio.move_on_after(_PATIENCE_S) as patience:
+        with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
                 async with store.unscoped() as db:
                     owners = dict.fromkeys(tenant for tenant, _, _ in await live_sources.all_enabled(db))
@@ -40,7 +40,7 @@ async def judge_live_sources(url: str) -> Finding:
     except GatewayError as error:
         return warning("live_sources", f"not examined: {error.message}", "fix the findings on the database first")
     return _judge(
-        failing, f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
+        failing, f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     )
 
 

@@ -13,7 +13,7 @@ from gateway.store.calls import policies
 from gateway.store.engine import Store
 from gateway.store.identity import keys
 
-_PATIENCE_S = 15.0
+_TIMEOUT_S = 15.0
 _MOST_NAMED = 5
 _SET = " ".join(f"--{level} {PROTECTING.decision_for(level)}" for level in (Safety.MODERATE, Safety.DANGEROUS))
 _REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade never changes an existing policy"
@@ -26,7 +26,7 @@ async def judge_policies(url: str) -> Sequence[Finding]:
     """
     examined, weaker, unapproved = 0, list[str](), list[str]()
     try:
-        with anyio.move_on_after(_PATIENCE_S) as patience:
+        with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
                 for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
@@ -37,7 +37,7 @@ async def judge_policies(url: str) -> Sequence[Finding]:
                     examined += 1
     except GatewayError as error:
         return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
-    looked = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
+    looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     return [_judge_weaker(weaker, looked), _judge_approvers(unapproved, looked)]
 
 

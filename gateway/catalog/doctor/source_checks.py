@@ -11,7 +11,7 @@ from gateway.errors import GatewayError
 from gateway.store.engine import Store
 from gateway.store.sources import refreshes
 
-_PATIENCE_S = 15.0
+_TIMEOUT_S = 15.0
 _MOST_NAMED = 5
 _FAILURES = 3
 """Number of looks in a row that failed after which a source is reported."""
@@ -27,7 +27,7 @@ async def judge_sources(url: str) -> Finding:
     failing, waiting = list[str](), list[str]()
     since = datetime.now(UTC) - _PATIENCE_OF_PEOPLE
     try:
-        with anyio.move_on_after(_PATIENCE_S) as patience:
+        with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
                 for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
@@ -37,7 +37,7 @@ async def judge_sources(url: str) -> Finding:
                     waiting += [f"{tenant.slug}: {name}" for name in stale]
     except GatewayError as error:
         return warning("sources", f"not examined: {error.message}", "fix the findings on the database first")
-    skipped = " (tenants skipped after a timeout)" if patience.cancelled_caught else ""
+    skipped = " (tenants skipped after a timeout)" if scope.cancelled_caught else ""
     return _judge(failing, waiting, skipped)
 
 

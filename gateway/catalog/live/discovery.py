@@ -39,7 +39,7 @@ MOST_NOTICES = 50
 LONGEST_NOTICE = 300
 LONGEST_REMOTE = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
 _MOST_READ = 4 * MOST
-PATIENCE_S = 5.0
+CPU_TIME_S = 5.0
 """CPU time of one reading. 500 plain tools take 0.3 s; schemas that are deliberately expensive took a minute."""
 
 _FIELDS: Mapping[Family, Sequence[str]] = {
@@ -106,12 +106,12 @@ def read_discovery(
     known: Sequence[RememberedPrimitive],
     *,
     room: int,
-    patience_s: float = PATIENCE_S,
+    cpu_time_s: float = CPU_TIME_S,
 ) -> Reading:
     """Validate and name the primitives of a discovery.
 
     A primitive that is in `known` keeps its name. `room` is the number of primitives that the tenant may still have.
-    After `patience_s` of CPU time the rest is skipped.
+    After `cpu_time_s` of CPU time the rest is skipped.
     """
     began = time.thread_time()
     notices = _Notices()
@@ -122,7 +122,7 @@ def read_discovery(
     made: list[LivePrimitive] = []
     most, size = min(MOST, max(room, 0)), 0
     for place, raw in selected:
-        if time.thread_time() - began > patience_s:  # guard: live-discovery-time
+        if time.thread_time() - began > cpu_time_s:  # guard: live-discovery-time
             skipped = f"up to {len(selected) - len(made)} primitives were skipped, from {shorten(place[1])} on"
             notices.add(f"{skipped}: their schemas take too long to check")
             break

@@ -119,7 +119,7 @@ async def get_override(tenant: TenantId, catalog: CatalogContext, source: str, o
     """One override of a source.
 
     Raises:
-        NotFound: the tenant has no such source, or the source has no override of this id.
+        NotFound: the tenant has no such source, or the source has no override with this id.
     """
     async with catalog.store.reading(tenant) as db:
         return await _find_kept(tenant, db, source, override)
@@ -131,7 +131,7 @@ async def remove_override(
     """Remove an override of a source, even if the document no longer contains its operation.
 
     Raises:
-        NotFound: the tenant has no such source, or the source has no override of this id.
+        NotFound: the tenant has no such source, or the source has no override with this id.
         PreconditionFailed: the current version matches no expected tag.
         NameTaken: another tool now has the name from the document.
     """

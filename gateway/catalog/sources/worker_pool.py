@@ -41,7 +41,7 @@ CONCURRENT_WORKERS = 2
 """Number of documents that one replica reads concurrently."""
 
 _LONGEST_QUEUE = 16
-_PATIENCE_S = 90.0
+_QUEUE_TIMEOUT_S = 90.0
 """Longest wait for a worker; each of the documents before it may take up to 30 s."""
 
 _CPU_GRACE_S = 5
@@ -76,7 +76,7 @@ class WorkerPool:
         self._command = command
         self._limits = limits or WorkerLimits()
         self.places = places or FairSlotPool(
-            "document workers", slots=CONCURRENT_WORKERS, queue=_LONGEST_QUEUE, patience_s=_PATIENCE_S
+            "document workers", slots=CONCURRENT_WORKERS, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S
         )
 
     async def compile(

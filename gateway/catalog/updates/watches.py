@@ -140,7 +140,7 @@ async def update_watch(
 
 
 async def get_watch(tenant: TenantId, catalog: CatalogContext, name: str) -> Watch:
-    """The watch of this id or resource URI.
+    """The watch with this id or resource URI.
 
     Raises:
         NotFound: the tenant has no such watch.

@@ -109,7 +109,7 @@ def delete_live_source(context: AdminContext, name: str, yes: bool) -> None:
 def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, ...], yes: bool) -> None:
     """Show the held definitions of NAME, or only those of each PRIMITIVE, and accept them after confirmation.
 
-    Only the shown definitions are accepted; one that changes meanwhile is refused.
+    Only the shown definitions are accepted; one that has changed since is refused.
     """
     path = context.tenant_path(_NOUN, name)
     every = context.admin.pages(f"{path}/primitives", query={"state": "held"})

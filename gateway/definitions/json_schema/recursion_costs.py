@@ -123,7 +123,7 @@ class _CostWalk:
             if self._order[root] is None:
                 self._enter(root)
             while self._path:
-                self._go_on()
+                self._advance()
         return [number or 0 for number in self._component]
 
     def _enter(self, node: int) -> None:
@@ -132,7 +132,7 @@ class _CostWalk:
         self._waiting.append(node)
         self._path.append((node, iter(self._ahead[node])))
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         node, rest = self._path[-1]
         for following in rest:
             if self._order[following] is None:

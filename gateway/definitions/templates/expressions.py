@@ -80,7 +80,7 @@ def parse_output(text: str, line: int) -> Filtered:
     """Return the tree of a value with its filters.
 
     Raises:
-        TemplateInvalid: the text is no value, or a filter is unknown or has a wrong number of arguments.
+        TemplateInvalid: the text is not a value, or a filter is unknown or has a wrong number of arguments.
     """
     reader = _ExpressionReader(text, line)
     filtered = reader.filtered()

@@ -156,7 +156,7 @@ def _default(budget: RenderingBudget, value: object, arguments: tuple[object, ..
 
 
 def _number(value: object) -> Number:
-    """Return the value as a number. Text is parsed; text that is no number, and any other value, counts as 0."""
+    """Return the value as a number. Text is parsed; text that is not a number, and any other value, counts as 0."""
     if isinstance(value, str):
         return _read_number(value)
     return _bounded(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from gateway.domain.fairness.share import FairSlotPool
 
 _LONGEST_QUEUE = 1024
-_PATIENCE_S = 30.0
+_QUEUE_TIMEOUT_S = 30.0
 
 _T = TypeVar("_T")
 
@@ -24,7 +24,7 @@ class ThreadPool:
     """The thread slots of one gateway."""
 
     def __init__(self, places: int = 64) -> None:
-        self.places = FairSlotPool("handler threads", slots=places, queue=_LONGEST_QUEUE, patience_s=_PATIENCE_S)
+        self.places = FairSlotPool("handler threads", slots=places, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S)
 
     @property
     def busy(self) -> int:

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from gateway.catalog.live import attachments as records
-from gateway.catalog.live.discovery import PATIENCE_S, read_discovery
+from gateway.catalog.live.discovery import CPU_TIME_S, read_discovery
 from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source, get_live_source
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
@@ -35,7 +35,7 @@ _CHECKS = 2
 _CHECKS_WAITING = 400
 _WAIT_S = 60.0
 _TIME_PER_S = 0.2
-"""CPU time per second for the checks of one tenant; the burst is twice `PATIENCE_S`."""
+"""CPU time per second for the checks of one tenant; the burst is twice `CPU_TIME_S`."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _ANY = LiveSource(
     tenant=TenantId(""), id=LiveSourceId(""), name="", kind=LiveKind.AGENT, created_at=_EPOCH, updated_at=_EPOCH
@@ -55,7 +55,7 @@ class AgentSources:
         self._replica = replica
         self._checks = FairSlotPool("checks of providers", slots=_CHECKS, queue=_CHECKS_WAITING, patience_s=_WAIT_S)
         self._threads = anyio.CapacityLimiter(_CHECKS)
-        self._time = TokenBuckets(rate=_TIME_PER_S, burst=2 * PATIENCE_S)
+        self._time = TokenBuckets(rate=_TIME_PER_S, burst=2 * CPU_TIME_S)
 
     async def claim(self, principal: Principal, name: str) -> LiveSource:
         """Return the source of this name for the principal; create it unless it exists."""
@@ -96,10 +96,10 @@ class AgentSources:
         until = time.monotonic() + _WAIT_S
         while (left_s := until - time.monotonic()) > 0:
             async with self._checks.hold(tenant):
-                rest_s = self._time.wait_for(tenant, PATIENCE_S)
+                rest_s = self._time.wait_for(tenant, CPU_TIME_S)
                 if rest_s == 0:  # guard: agent-checks-rest
                     faults, spent_s = await anyio.to_thread.run_sync(_faults_of, primitives, limiter=self._threads)
-                    self._time.take(tenant, min(spent_s, PATIENCE_S))
+                    self._time.take(tenant, min(spent_s, CPU_TIME_S))
                     return faults
             await anyio.sleep(min(rest_s, left_s))
         raise LimitExceeded(

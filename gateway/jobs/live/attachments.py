@@ -32,7 +32,7 @@ MOST_HELD = 2000
 """Attachments that one replica opens by itself; a tenant may have 50 live sources."""
 _TAKEN_AT_ONCE = 50
 _ROUND_S = 1.0
-_REPAIR_S = 30.0
+_RECHECK_S = 30.0
 _SETTLED_ROUNDS = 3
 """Rounds without a Redis error before this replica takes expired leases."""
 _ATTACH_S = 15.0
@@ -41,7 +41,7 @@ _LAST_RETRY_S = 300.0
 _STEADY_S = 60.0
 """An attachment that lasted this long ends the back-off."""
 _CLOSING_S = 2.0
-_PATIENCE_S = 60.0
+_QUEUE_TIMEOUT_S = 60.0
 
 
 class LiveAttachments:
@@ -66,10 +66,10 @@ class LiveAttachments:
         self._scopes = held.scopes
         self._dialled: set[SourceKey] = set()
         self._tasks = TaskSupervisor()
-        self.places = FairSlotPool("discoveries", slots=4, queue=2 * MOST_HELD, patience_s=_PATIENCE_S)
+        self.places = FairSlotPool("discoveries", slots=4, queue=2 * MOST_HELD, patience_s=_QUEUE_TIMEOUT_S)
 
     async def __aenter__(self) -> Self:
-        self._tasks.open(self._run_rounds, self._repair)
+        self._tasks.open(self._run_rounds, self._recheck_periodically)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -82,7 +82,7 @@ class LiveAttachments:
         The block is cancelled if the program connects elsewhere, or the source is changed.
 
         Raises:
-            LiveSourceFailed: the program does not list its primitives, or the source was changed meanwhile.
+            LiveSourceFailed: the program does not list its primitives, or the source was changed concurrently.
             Unavailable: Redis or PostgreSQL does not respond.
         """
         key = SourceKey(source.tenant, source.id)
@@ -127,7 +127,7 @@ class LiveAttachments:
                 log.warning("live_leases_unknown", reason=error.message)
             await anyio.sleep(self._round_s)
 
-    async def _repair(self) -> None:
+    async def _recheck_periodically(self) -> None:
         """Compare PostgreSQL, Redis and the open attachments, because events and leases can be lost."""
         is_first = True
         while True:
@@ -139,8 +139,8 @@ class LiveAttachments:
                 await self.compare()
                 is_first = False
             except Unavailable as error:
-                log.warning("live_repair_postponed", reason=error.message)
-            await anyio.sleep(_REPAIR_S)
+                log.warning("live_recheck_postponed", reason=error.message)
+            await anyio.sleep(_RECHECK_S)
 
     async def compare(self) -> None:
         """Close the attachments that PostgreSQL no longer records, or whose origin the tenant may no longer call."""

@@ -44,7 +44,7 @@ _MOST_FOLLOWED = 200
 """Resources of one source to whose updates its attachment subscribes."""
 
 Record = Callable[["HeldAttachment", Discovery], Awaitable[bool]]
-"""Stores a discovery; False if the source was changed meanwhile and has to be reattached."""
+"""Stores a discovery; False if the source was changed concurrently and has to be reattached."""
 PublishUpdate = Callable[[LiveSource, str], Awaitable[None]]
 
 
@@ -175,7 +175,7 @@ class _Renewed(Enum):
     DONE = auto()
     FAILED = auto()
     OUTDATED = auto()
-    """The source was changed meanwhile and has to be reattached."""
+    """The source was changed concurrently and has to be reattached."""
 
 
 class HeldAttachments:

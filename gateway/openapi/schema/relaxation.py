@@ -34,7 +34,7 @@ def forget_patterns(schema: object) -> object:
 
 
 def forget_disputed(schema: object) -> object:
-    """Remove keywords that validators evaluate differently: patterns, and a `multipleOf` that is no integer.
+    """Remove keywords that validators evaluate differently: patterns, and a `multipleOf` that is not an integer.
 
     Regular expressions and fractions differ between languages, and a client must not refuse a result that the gateway
     accepted. If a keyword was removed, the schema is also relaxed.

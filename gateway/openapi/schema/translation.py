@@ -179,7 +179,7 @@ class _SchemaTranslator:
         here: dict[str, object] = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
         target = self._dialect.references.target(link)
         subtypes = self._dialect.subtypes.of(link, target)
-        # a subtype references its parent in `allOf`; other subtypes are no alternatives there
+        # a subtype references its parent in `allOf`; other subtypes are not alternatives there
         if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):
             return here
         discriminator = BranchDiscriminator((as_object(target) or {}).get("discriminator"), self._dialect.references)

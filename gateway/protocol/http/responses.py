@@ -45,7 +45,7 @@ def invalid_request(message: str, correlation_id: str, *, request_id: str | int 
 
 
 def id_of(message: Mapping[str, Any]) -> str | int | None:
-    """The id for an error response to this message; None if it is no request or has no valid id."""
+    """The id for an error response to this message; None if it is not a request or has no valid id."""
     named = message.get("id") if "method" in message else None
     return named if isinstance(named, str | int) and not isinstance(named, bool) else None
 

@@ -34,8 +34,8 @@ from gateway.redis.sessions.pending_requests import PendingRequests
 
 log = structlog.get_logger(__name__)
 
-APPROVAL_PATIENCE_S = 45.0
-_LOOK_S = 2.0
+APPROVAL_TIMEOUT_S = 45.0
+_POLL_S = 2.0
 _FIRST_WITH_QUESTIONS = "2025-06-18"
 _FIRST_WITH_PAGES = "2025-11-25"
 
@@ -49,7 +49,7 @@ class ClientChannel:
     questions: PendingRequests
     preferences: LogLevels
     patience_s: float = ANSWER_TIMEOUT_S
-    approval_patience_s: float = APPROVAL_PATIENCE_S
+    approval_timeout_s: float = APPROVAL_TIMEOUT_S
 
 
 class SessionPeer:
@@ -79,7 +79,7 @@ class SessionPeer:
     @property
     def patience_s(self) -> float:
         """Seconds that the request may wait for a person: clients give up after about a minute."""
-        return self._channel.approval_patience_s
+        return self._channel.approval_timeout_s
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and the session's revision has it."""
@@ -126,7 +126,7 @@ class SessionPeer:
                     return {key: await self._wait(names[key], question, woken) for key, question in questions.items()}
                 raise ClientSilent("the client did not answer in time")
             except BaseException:
-                with anyio.move_on_after(_LOOK_S, shield=True):
+                with anyio.move_on_after(_POLL_S, shield=True):
                     await self._withdraw(names.values())
                 raise
 
@@ -170,7 +170,7 @@ class SessionPeer:
             if text:
                 await self._channel.questions.close(self._keys, name)
                 return _result_of(text, question)
-            with anyio.move_on_after(_LOOK_S):  # the wake-up may be lost
+            with anyio.move_on_after(_POLL_S):  # the wake-up may be lost
                 await woken.wait()
 
     async def _withdraw(self, names: Any) -> None:

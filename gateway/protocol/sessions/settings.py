@@ -40,7 +40,7 @@ class SessionSettings:
         return {}
 
     async def unsubscribe(self, ctx: SdkContext, params: UnsubscribeRequestParams) -> HandlerResult:
-        """Remove a subscription; it is no error if there was none."""
+        """Remove a subscription; it is not an error if there was none."""
         require(has_resources(CURRENT_REQUEST.get().registry), ctx.method)
         await self._stores.subscriptions.unsubscribe(self._keys(ctx), params.uri)
         return {}

@@ -205,7 +205,7 @@ class SubscriptionHub:
         self._open.setdefault(principal.tenant, {})[subscription] = (slot, expiry, leave)
         for task in tasks:  # report the state now: a change since the id was checked has no event
             subscription.notify_task(task)
-        if self._is_closing:  # `end_all` was called meanwhile
+        if self._is_closing:  # `end_all` was called concurrently
             subscription.end()
         return subscription
 

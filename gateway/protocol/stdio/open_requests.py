@@ -35,7 +35,7 @@ class OpenRequests(Generic[_Request]):
         self._requests[request_id] = request
 
     def find(self, request_id: str | int | None) -> _Request | None:
-        """The open request of this id."""
+        """The open request with this id."""
         return self._requests.get(str(request_id))
 
     def replace(self, request_id: str | int, request: _Request) -> None:

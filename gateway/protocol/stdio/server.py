@@ -97,7 +97,7 @@ class StdioServer:
         """Parse a line and note the request in it.
 
         Raises:
-            Refused: it is no message, or a request that cannot run now.
+            Refused: it is not a message, or a request that cannot run now.
         """
         message = parse_line(line)
         try:

@@ -21,7 +21,7 @@ from gateway.protocol.message_limits import MOST_BYTES
 
 _CHUNK: Final = 64 * 1024
 _STANDARD: Final = 3
-"""The first descriptor that is no standard stream."""
+"""The first descriptor that is not a standard stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ _RENEWALS: Final = 3
 """Number of renewals within the time of a lease."""
 
 _RETRY_S: Final = 2.0
-_PATIENCE: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+_RETRY_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between attempts to store the end of a run."""
 
 _CLOSING_S: Final = 3.0
@@ -358,7 +358,7 @@ class TaskRunner:
 
     async def _settle(self, run: TaskRun, task: McpTask) -> None:
         """Store the end of a run; retried while PostgreSQL is unavailable."""
-        for pause in _PATIENCE:
+        for pause in _RETRY_PAUSES_S:
             try:
                 await self._store_end(run, task)
             except Unavailable as error:

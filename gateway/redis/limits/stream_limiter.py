@@ -23,7 +23,7 @@ _RETRY_S = 30.0
 _KEY_STREAMS = 50
 
 # KEYS: slots of the tenant, of the key. ARGV: slot, lifetime in ms, cap of the tenant, cap of the key.
-_TAKE = """
+_ACQUIRE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for index = 1, 2 do
@@ -49,7 +49,7 @@ return 1
 """
 
 # KEYS: slots of the tenant, of the key. ARGV: slot.
-_FREE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])"
+_RELEASE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])"
 
 
 def streams_of_key(cap: int) -> int:
@@ -63,9 +63,9 @@ class StreamLimiter:
     def __init__(self, bus: EventBus, *, spawn: Spawn) -> None:
         self._bus = bus
         self._spawn = spawn
-        self._take = bus.script(_TAKE)
+        self._acquire_script = bus.script(_ACQUIRE)
         self._renew = bus.script(_RENEW)
-        self._free = bus.script(_FREE)
+        self._free = bus.script(_RELEASE)
         self._numbers = itertools.count(1)
         self._held: dict[tuple[TenantId, KeyId], set[str]] = {}
         self._is_renewing = False
@@ -107,7 +107,7 @@ class StreamLimiter:
     async def _is_free(self, tenant: TenantId, key: KeyId, slot: str, cap: int) -> bool:
         try:
             limits = (cap, streams_of_key(cap))
-            taken = await self._take(self._named(tenant, key), slot, int(_ENTRY_TTL_S * 1000), *limits)
+            taken = await self._acquire_script(self._named(tenant, key), slot, int(_ENTRY_TTL_S * 1000), *limits)
         except RedisUnavailable:
             mine = sum(len(slots) for (of, _), slots in self._held.items() if of == tenant)
             return mine <= cap and len(self._held[tenant, key]) <= streams_of_key(cap)
@@ -117,7 +117,7 @@ class StreamLimiter:
         try:
             await self._free(self._named(tenant, key), slot)
         except RedisUnavailable:
-            log.debug("place_not_given_back")  # the slot expires
+            log.debug("slot_not_released")  # the slot expires
 
     def _keep_alive(self) -> None:
         if not self._is_renewing:

@@ -18,7 +18,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 """
 
 # KEYS: due, holders. ARGV: replica, lifetime in ms, at most. Returns the sources that this replica now holds.
-_TAKE = f"""{_TIME}
+_ACQUIRE = f"""{_TIME}
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])
 for _, source in ipairs(due) do
   redis.call('ZADD', KEYS[1], now + ARGV[2], source)
@@ -91,7 +91,7 @@ class AttachmentLeases:
         self._replica = bus.replica
         self._keys = (f"{bus.namespace}:live:due", f"{bus.namespace}:live:holders")
         self._life_ms = round(lease_s * 1000)
-        self._take = bus.script(_TAKE)
+        self._acquire = bus.script(_ACQUIRE)
         self._renew = bus.script(_RENEW)
         self._release = bus.script(_RELEASE)
         self._seize = bus.script(_SEIZE)
@@ -104,7 +104,7 @@ class AttachmentLeases:
         Raises:
             RedisUnavailable: nothing is known to be taken.
         """
-        taken = await self._take(self._keys, self._replica, self._life_ms, most)
+        taken = await self._acquire(self._keys, self._replica, self._life_ms, most)
         return [key for member in taken if (key := _read(member)) is not None]
 
     async def renew(self, held: Collection[SourceKey]) -> Sequence[SourceKey]:

@@ -203,7 +203,7 @@ class Sessions:
         return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
 
     async def find(self, tenant: TenantId, session: str) -> SessionRecord | None:
-        """Return the session; None when the tenant has no session of that id.
+        """Return the session; None when the tenant has no session with this id.
 
         A leased record is returned without a read. Only reads restart the idle time; a read also renews a lease in use.
 

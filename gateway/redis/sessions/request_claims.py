@@ -31,7 +31,7 @@ Claims of this replica are ignored, because it knows its own running requests.
 
 # KEYS: record, state. ARGV: request id as JSON, stream, heartbeat key of the replica, prefix of the logs.
 # Returns 1 when the id was claimed, 0 when another request has it, -1 when the session has ended.
-_TAKE = (  # guard: request-id-claimed
+_ACQUIRE = (  # guard: request-id-claimed
     IS_TAKEN
     + """
 if redis.call('EXISTS', KEYS[1], KEYS[2]) < 2 then return -1 end
@@ -42,7 +42,7 @@ return 1
 )
 
 # KEYS: state. ARGV: request id as JSON, stream, heartbeat key of the replica. Releases only this claim's id.
-_GIVE_BACK = """
+_RELEASE = """
 if redis.call('HGET', KEYS[1], 'id:' .. ARGV[1]) ~= ARGV[2] .. ' ' .. ARGV[3] then return 0 end
 return redis.call('HDEL', KEYS[1], 'id:' .. ARGV[1])
 """
@@ -57,8 +57,8 @@ class RequestClaims:
     def __init__(self, bus: EventBus, *, spawn: Spawn) -> None:
         self.spawn = spawn
         self.life = heartbeat_key(bus.namespace, bus.replica)
-        self.run_take = bus.script(_TAKE)
-        self.run_give_back = bus.script(_GIVE_BACK)
+        self.acquire_script = bus.script(_ACQUIRE)
+        self.release_script = bus.script(_RELEASE)
 
     def of(self, keys: SessionKeys, stream: str, request: bytes) -> "RequestClaim":
         """Return a claim, not acquired yet, on a request id (as JSON) for a stream, which may not be open yet."""
@@ -81,7 +81,7 @@ class RequestClaim:
         """
         keys = self._keys
         try:
-            answer: int = await self._claims.run_take((keys.record, keys.state), *self._named, keys.logs)
+            answer: int = await self._claims.acquire_script((keys.record, keys.state), *self._named, keys.logs)
         except RedisUnavailable:  # Redis may have stored the claim
             self._is_held = True
             self.leave()
@@ -95,7 +95,7 @@ class RequestClaim:
             return
         self._is_held = False
         try:
-            await self._claims.run_give_back((self._keys.state,), *self._named)
+            await self._claims.release_script((self._keys.state,), *self._named)
         except RedisUnavailable:
             self._claims.spawn(self._retry_release)
 
@@ -108,9 +108,9 @@ class RequestClaim:
     async def _retry_release(self) -> None:
         for _ in range(_RETRIES):
             try:
-                await self._claims.run_give_back((self._keys.state,), *self._named)
+                await self._claims.release_script((self._keys.state,), *self._named)
             except RedisUnavailable:
                 await anyio.sleep(_RETRY_S)
                 continue
             return
-        log.error("claim_not_given_back", stream=self._named[1])  # the claim ends with the replica or the session
+        log.error("claim_not_released", stream=self._named[1])  # the claim ends with the replica or the session

@@ -27,7 +27,7 @@ async def insert(tenant: TenantId, db: Db, sink: TrailSink) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> TrailSink | None:
-    """The sink of this id or name; an id takes precedence."""
+    """The sink with this id or name; an id takes precedence."""
     is_named = or_(audit_sinks.c.id == name_or_id, audit_sinks.c.name == name_or_id)
     wanted = select(audit_sinks).where(audit_sinks.c.tenant_id == tenant, is_named)
     rows = await db.execute(wanted.order_by((audit_sinks.c.id == name_or_id).desc()).limit(1))

@@ -128,7 +128,7 @@ async def insert(
 
 
 async def get(tenant: TenantId, db: Db, sealer: EnvelopeCipher, approval: ApprovalId) -> Approval | None:
-    """The approval of this id.
+    """The approval with this id.
 
     Raises:
         SecretUnreadable: the stored request was changed, or no configured key opens it.

@@ -29,7 +29,7 @@ async def insert(tenant: TenantId, db: Db, guardrail: Guardrail) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Guardrail | None:
-    """The guardrail of this id or name; an id takes precedence."""
+    """The guardrail with this id or name; an id takes precedence."""
     is_named = or_(guardrails.c.id == name_or_id, guardrails.c.name == name_or_id)
     wanted = select(guardrails).where(guardrails.c.tenant_id == tenant, is_named)
     row = (await db.execute(wanted.order_by((guardrails.c.id == name_or_id).desc()).limit(1))).mappings().one_or_none()

@@ -87,7 +87,7 @@ async def insert(tenant: TenantId, db: Db, task: NewTask, *, lease: timedelta, l
 
 
 async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False) -> StoredTask | None:
-    """The tenant's task of this id, unless its time has ended; optionally locked until the transaction ends."""
+    """The tenant's task with this id, unless its time has ended; optionally locked until the transaction ends."""
     wanted = _joined().where(*_is(tenant, task), tasks.c.expires_at > func.now())
     rows = await db.execute(wanted.with_for_update(of=tasks) if is_locked else wanted)
     row = rows.mappings().one_or_none()

@@ -39,7 +39,7 @@ async def insert(tenant: TenantId, db: Db, issuer: Issuer) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> Issuer | None:
-    """The issuer of this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
+    """The issuer with this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
     is_named = or_(issuers.c.id == name_or_id, issuers.c.name == name_or_id)
     wanted = select(issuers).where(issuers.c.tenant_id == tenant, is_named)
     wanted = wanted.order_by((issuers.c.id == name_or_id).desc()).limit(1)

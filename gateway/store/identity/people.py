@@ -19,7 +19,7 @@ from gateway.store.pagination import select_page
 async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
     """Store a person, or update the end of a stored person; return the stored person.
 
-    If the issuer was removed meanwhile, the database raises an error.
+    If the issuer was removed concurrently, the database raises an error.
     """
     new = insert_into(keys).values(
         tenant_id=tenant,
@@ -42,14 +42,14 @@ async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
 
 
 async def get(tenant: TenantId, db: Db, person: str) -> Key | None:
-    """The person of this id."""
+    """The person with this id."""
     wanted = select(keys).where(keys.c.tenant_id == tenant, keys.c.id == person, keys.c.issuer_id.is_not(None))
     row = (await db.execute(wanted)).mappings().one_or_none()
     return read_key(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
-    """One page of the tenant's people, by default in order of ids."""
+    """One page of the tenant's people, by default sorted by id."""
     own = select(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_not(None))
     wanted = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
     return [read_key(row) for row in (await db.execute(wanted)).mappings()]

@@ -31,7 +31,7 @@ async def insert(source: LiveSource, db: Db) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> LiveSource | None:
-    """The live source of this id or name; an id takes precedence."""
+    """The live source with this id or name; an id takes precedence."""
     is_named = or_(live_sources.c.id == name_or_id, live_sources.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((live_sources.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()

@@ -105,7 +105,7 @@ def job_of(tenant: TenantId, endpoint: WebhookEndpointId, due_at: datetime) -> J
 
 
 async def get(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, delivery: str) -> OutboundDelivery | None:
-    """The delivery of this id, if it is of this endpoint."""
+    """The delivery with this id, if it is of this endpoint."""
     wanted = select(deliveries).where(*_of(tenant, endpoint), deliveries.c.id == delivery)
     row = (await db.execute(wanted)).mappings().one_or_none()
     return _delivery(row) if row else None
@@ -114,7 +114,7 @@ async def get(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, delivery: s
 async def page(
     tenant: TenantId, db: Db, endpoint: WebhookEndpointId, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OutboundDelivery]:
-    """One page of an endpoint's deliveries, by default in order of ids."""
+    """One page of an endpoint's deliveries, by default sorted by id."""
     wanted = select(deliveries).where(*_of(tenant, endpoint))
     wanted = select_page(wanted, deliveries.c, "id", after=after, limit=limit, order=order)
     return [_delivery(row) for row in (await db.execute(wanted)).mappings()]

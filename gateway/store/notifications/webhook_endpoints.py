@@ -40,7 +40,7 @@ async def insert(
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> OutboundWebhook | None:
-    """The endpoint of this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
+    """The endpoint with this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
     is_named = or_(endpoints.c.id == name_or_id, endpoints.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((endpoints.c.id == name_or_id).desc()).limit(1)
     wanted = wanted.with_for_update(key_share=True) if locked else wanted

@@ -41,7 +41,7 @@ async def insert(source: Source, db: Db) -> None:
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
-    """The source of this id or name; an id takes precedence."""
+    """The source with this id or name; an id takes precedence."""
     is_named = or_(sources.c.id == name_or_id, sources.c.name == name_or_id)
     rows = await db.execute(_listed(tenant).where(is_named).order_by((sources.c.id == name_or_id).desc()).limit(1))
     row = rows.mappings().one_or_none()

@@ -27,7 +27,7 @@ async def insert(tenant: TenantId, db: Db, watch: Watch) -> None:
 
 
 async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
-    """The watch of this id or resource URI; an id takes precedence."""
+    """The watch with this id or resource URI; an id takes precedence."""
     is_named = or_(watches.c.id == uri_or_id, watches.c.uri == uri_or_id)
     wanted = select(watches).where(watches.c.tenant_id == tenant, is_named)
     row = (await db.execute(wanted.order_by((watches.c.id == uri_or_id).desc()).limit(1))).mappings().one_or_none()

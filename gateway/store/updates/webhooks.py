@@ -40,7 +40,7 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webh
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
-    """The webhook of this id or name without its secrets; an id takes precedence."""
+    """The webhook with this id or name without its secrets; an id takes precedence."""
     is_named = or_(webhooks.c.id == name_or_id, webhooks.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(wanted)).mappings().one_or_none()

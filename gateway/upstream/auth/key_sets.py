@@ -51,7 +51,7 @@ class KeySets:
         self._held = FairCache[str, _Held](_CAPACITY)
 
     async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Jwk]:
-        """Return the keys of this id, or all keys without an id; empty if the set has no such key.
+        """Return the keys with this id, or all keys without an id; empty if the set has no such key.
 
         Raises:
             Unavailable: no set could be fetched, or too many requests wait for it.

@@ -99,7 +99,7 @@ class Tokens:
     ) -> None:
         """Drop the tokens of a request that the upstream rejected.
 
-        `refused` are the credentials that were sent: a newer token, fetched by another call meanwhile, is kept. Without
+        `refused` are the credentials that were sent: a newer token, fetched by a concurrent call, is kept. Without
         Redis, only the copy of this replica is dropped.
         """
         for scheme in choose(security, stored) or ():

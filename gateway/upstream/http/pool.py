@@ -71,7 +71,7 @@ class ConnectionPool:
         return None
 
     async def open(self, key: PoolKey, origin: Origin) -> Connection:
-        """Return a new connection, or one of the same key that was released meanwhile.
+        """Return a new connection, or one of the same key that was released in the meantime.
 
         Raises:
             EgressDenied: the upstream may not be dialled.
@@ -145,7 +145,7 @@ class ConnectionPool:
             return await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._give_back(key, waiter.result())
+                self._release_unclaimed(key, waiter.result())
             raise
 
     def _evict(self, tenant: str | None) -> None:
@@ -207,7 +207,7 @@ class ConnectionPool:
             self._enter(waiter[0].tenant)
             waiter[1].set_result(None)
 
-    def _give_back(self, key: PoolKey, given: Connection | None) -> None:
+    def _release_unclaimed(self, key: PoolKey, given: Connection | None) -> None:
         """Release the connection or capacity that a waiter received after it was cancelled."""
         if given is None:
             self._leave_room(key.tenant)

@@ -110,7 +110,7 @@ class SecretStores:
         except FileRefused as refused:
             raise SecretUnavailable(str(refused)) from None
         except UnicodeDecodeError:
-            raise SecretUnavailable("the file is no text in UTF-8") from None
+            raise SecretUnavailable("the file is not UTF-8 text") from None
 
 
 def _authority(url: str) -> str:

@@ -192,7 +192,7 @@ class SignInPages:
         )
         session = begin(visit.slug, found, sign_in, person, is_secure=visit.is_secure)
         if session is None or pending is None:
-            raise SignInExpired("The issuer was changed meanwhile; begin again.")
+            raise SignInExpired("The issuer was changed during the sign-in; begin again.")
         response = RedirectResponse(pending.target, 303, headers=PAGE_HEADERS)
         for cookie in (self.sessions.cookie_of(session), *self._pending.ended(pending.terms.state[:_SUFFIX])):
             response.headers.append("set-cookie", cookie)

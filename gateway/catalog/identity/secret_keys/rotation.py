@@ -118,7 +118,7 @@ class SecretRotation:
 
     async def run(self) -> bool:
         """Do what is left of the re-encryption, if no other replica does; True if it was finished."""
-        state = await self._take()
+        state = await self._acquire_lease()
         if state is None:
             return False
         progress = _Progress(state.tenants_done, state.values_done, state.unreadable)
@@ -167,7 +167,7 @@ class SecretRotation:
                 continue
             raise Conflict(f"the replica {holder.replica} {reason}, restart it, and rotate then; nothing was changed")
 
-    async def _take(self) -> RotationState | None:
+    async def _acquire_lease(self) -> RotationState | None:
         async with self._store.unscoped() as db:
             return await rotation_state.take(db, self._current, self._replica, lease=_LEASE)
 
@@ -186,7 +186,7 @@ class SecretRotation:
             return list(await tenants.page(db, after=after or None, limit=_PAGE))
 
     async def _rotate(self, tenant: Tenant, progress: _Progress) -> None:
-        """Seal all values of a tenant again; a tenant that is removed meanwhile has none."""
+        """Seal all values of a tenant again; a tenant that is removed concurrently has none."""
         try:
             async with self._store.upkeep(tenant.id) as db:
                 await export_keys.keep(tenant.id, db, self._cipher)

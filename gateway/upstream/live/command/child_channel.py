@@ -28,7 +28,7 @@ MEMORY_BYTES = 4 << 30
 MOST_FILES = 256
 _MOST_LOGGED = 1_000
 _LONGEST_LOGGED = 1_000
-_PATIENCE_S = 1.0
+_STOP_TIMEOUT_S = 1.0
 _SET_DEATH_SIGNAL = 1
 _IS_LINUX = os.uname().sysname == "Linux"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -114,7 +114,7 @@ class ChildChannel:
             process.stdin.close()
         try:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_PATIENCE_S):
+                async with asyncio.timeout(_STOP_TIMEOUT_S):
                     await process.wait()
         finally:
             _kill_group(process.pid)

@@ -1,7 +1,7 @@
 """One request to a remote server and the messages about it, until its response.
 
 Progress, log messages and questions of the server go to the one client that sent the request. Questions to the client
-run in tasks, so that messages are read meanwhile.
+run in tasks, so that messages are still read.
 """
 
 import asyncio

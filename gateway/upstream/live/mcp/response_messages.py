@@ -15,7 +15,7 @@ from gateway.upstream.live.mcp.messages import Message, read_message
 from gateway.upstream.response_stream import ResponseStream
 
 Resume = Callable[[str], Awaitable[ResponseStream]]
-"""Opens the stream that follows the event of this id."""
+"""Opens the stream that follows the event with this id."""
 
 MOST_MESSAGES = 10_000
 """Limit on the messages of one response."""

@@ -31,7 +31,7 @@ class SessionPool:
     ) -> AsyncGenerator[HandshakeSession]:
         """Lease a kept session of this key, or a new one, as soon as a slot is free."""
         async with self._places:
-            session = self._take(key) or await opened()
+            session = self._pop_idle(key) or await opened()
             try:
                 yield session
             finally:
@@ -51,7 +51,7 @@ class SessionPool:
         idle, self._idle = self._idle, []
         await asyncio.gather(*(session.close() for _, session in idle), return_exceptions=True)
 
-    def _take(self, key: SessionKey) -> HandshakeSession | None:
+    def _pop_idle(self, key: SessionKey) -> HandshakeSession | None:
         for place, (held, session) in enumerate(reversed(self._idle)):
             if held == key:  # guard: live-session-identity
                 del self._idle[-1 - place]

@@ -286,7 +286,7 @@ def test_empty_texts_count_as_absent() -> None:
 def test_the_processor_time_of_a_reading_is_bounded() -> None:
     """Ours: schemas that are made to be costly do not keep a replica busy; what was read stays."""
     reading = read_discovery(
-        live_source(), offer_of(offered_tool("a"), offered_tool("b")), (), room=_PLENTY, patience_s=0
+        live_source(), offer_of(offered_tool("a"), offered_tool("b")), (), room=_PLENTY, cpu_time_s=0
     )
 
     assert reading.primitives == []

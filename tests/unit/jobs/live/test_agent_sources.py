@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.catalog.live.discovery import MOST_BYTES, PATIENCE_S
+from gateway.catalog.live.discovery import CPU_TIME_S, MOST_BYTES
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import DiscoveredPrimitive
 from gateway.domain.primitives import Family
@@ -62,7 +62,7 @@ async def test_a_tenant_with_costly_definitions_rests(sources: AgentSources, mon
     await sources.check(ACME, [_tool("a")])
     assert charged.wait_for(ACME, charged.burst) > 0
     monkeypatch.setattr(agent_sources, "_WAIT_S", 0.05)
-    charged.take(ACME, 1.5 * PATIENCE_S)
+    charged.take(ACME, 1.5 * CPU_TIME_S)
     with pytest.raises(LimitExceeded):
         await sources.check(ACME, [_tool("a")])
     assert await sources.check(GLOBEX, [_tool("a")]) == [None]
