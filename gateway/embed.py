@@ -154,7 +154,7 @@ class Gateway:
         tenants.
 
         Raises:
-            ToolValidationError: the definition breaks the contract, or contains another name.
+            ToolValidationError: the definition violates the contract, or contains another name.
             HandlerInvalid: the handler is not a function of one argument.
             DefinitionInvalid: `safety` or `tenants` is invalid.
             DuplicateToolError: a tool of this name is already registered for one of the tenants, or each of `tenants`
@@ -177,7 +177,7 @@ class Gateway:
         """Add a resource at one URI.
 
         Raises:
-            ResourceValidationError: the definition breaks the contract, or contains another URI.
+            ResourceValidationError: the definition violates the contract, or contains another URI.
             HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
         named = cast(ResourceShape, _named("uri", uri, definition, ResourceValidationError))
@@ -196,7 +196,7 @@ class Gateway:
         """Add resources at all URIs that match a template. `context.arguments` of the handler contains its variables.
 
         Raises:
-            ResourceValidationError: the definition breaks the contract, or contains another template.
+            ResourceValidationError: the definition violates the contract, or contains another template.
             HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
         named = cast(TemplateShape, _named("uriTemplate", uri_template, definition, ResourceValidationError))
@@ -217,7 +217,7 @@ class Gateway:
         """Add a prompt.
 
         Raises:
-            PromptValidationError: the definition breaks the contract, or contains another name.
+            PromptValidationError: the definition violates the contract, or contains another name.
             HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
         named = cast(PromptShape, _named("name", name, definition, PromptValidationError))

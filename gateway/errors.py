@@ -1,14 +1,14 @@
 """The errors that the gateway raises on purpose, as one tree.
 
     GatewayError
-    ├── BadInput                     the request breaks the contract; nothing was stored
+    ├── BadInput                     the request violates the contract; nothing was stored
     │   ├── InvalidBody              a JSON body does not have the documented form
     │   ├── InvalidCursor            a cursor that was not issued to this caller
     │   ├── InvalidDocument          an OpenAPI document that cannot be read
     │   │   └── DocumentTooLarge     a document or body beyond its limit
     │   ├── ArgumentsInvalid         arguments that break the input schema, or that the prompt does not have
     │   ├── MissingArguments         a prompt without its required arguments
-    │   ├── DefinitionInvalid        a primitive of the tenant's own that breaks its contract
+    │   ├── DefinitionInvalid        a primitive of the tenant's own that violates its contract
     │   │   ├── ToolValidationError
     │   │   ├── ResourceValidationError
     │   │   ├── PromptValidationError
@@ -34,7 +34,7 @@
     │   └── ClientSilent             the client is gone, did not respond in time, or sent an invalid response
     ├── UpstreamError
     │   ├── EgressDenied             the gateway may not connect to this address
-    │   ├── UpstreamUnreachable      no connection, or it broke
+    │   ├── UpstreamUnreachable      no connection, or it was lost
     │   ├── UpstreamTimeout          no response in time
     │   ├── UpstreamBusy             the tenant's limit of calls or connections there is reached; nothing was sent
     │   ├── UpstreamSuspended        the circuit breaker is open after several consecutive failures; nothing was sent
@@ -83,7 +83,7 @@ class GatewayError(Exception):
 
 
 class BadInput(GatewayError):
-    """The request breaks the contract; nothing was stored or forwarded."""
+    """The request violates the contract; nothing was stored or forwarded."""
 
     code = "input.invalid"
 
@@ -125,25 +125,25 @@ class MissingArguments(BadInput):
 
 
 class DefinitionInvalid(BadInput):
-    """A primitive that breaks its contract; the message names the field and the faults point at each position."""
+    """A primitive that violates its contract; the message names the field and the faults point at each position."""
 
     code = "definition.invalid"
 
 
 class ToolValidationError(DefinitionInvalid):
-    """A tool definition that breaks the contract of tools."""
+    """A tool definition that violates the contract of tools."""
 
     code = "definition.tool_invalid"
 
 
 class ResourceValidationError(DefinitionInvalid):
-    """A resource, resource template or resource content that breaks the contract of resources."""
+    """A resource, resource template or resource content that violates the contract of resources."""
 
     code = "definition.resource_invalid"
 
 
 class PromptValidationError(DefinitionInvalid):
-    """A prompt definition or prompt message that breaks the contract of prompts."""
+    """A prompt definition or prompt message that violates the contract of prompts."""
 
     code = "definition.prompt_invalid"
 
@@ -304,7 +304,7 @@ class EgressDenied(UpstreamError):
 
 
 class UpstreamUnreachable(UpstreamError):
-    """No connection could be opened, or it broke before the response was complete."""
+    """No connection could be opened, or it was lost before the response was complete."""
 
     code = "upstream.unreachable"
 

@@ -433,7 +433,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
         "approval-rounds-same": (NEVER, "test_a_tool_that_changes_between_rounds_does_not_go_on"),
         "approval-wait-holds-no-slot": (
-            becomes("return await self._follow(call, approval, patience_s)"),
+            becomes("return await self._follow(call, approval, timeout_s)"),
             "test_a_waiting_call_holds_no_slot",
         ),
     },

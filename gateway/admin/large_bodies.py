@@ -39,7 +39,7 @@ def load_large(raw: bytes) -> object:
     """Return the value of a body above `LARGEST_REST` bytes, with its document or base64 as JSON bytes.
 
     Raises:
-        InvalidBody: the body is not a JSON object, or breaks a rule of `load_json` outside the cut member.
+        InvalidBody: the body is not a JSON object, or violates a rule of `load_json` outside the cut member.
         DocumentTooLarge: the body has more than `LARGEST_REST` bytes beside the member.
     """
     members = _scan(raw, _Members)

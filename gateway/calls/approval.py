@@ -95,26 +95,26 @@ class ApprovalStation:
         return ApprovedRun(self, call, bound, handler, prepared)
 
     async def wait(self, call: Invocation, approval: Approval) -> ApprovalState:
-        """Wait until the approval is decided, for at most the patience of the call's client; return its state.
+        """Wait until the approval is decided, for at most as long as the call's client waits; return its state.
 
         Raises:
             LimitExceeded: no slot of the tenant's concurrent calls is free after the wait.
         """
-        tenant, patience_s = call.principal.tenant, call.peer.patience_s
-        is_bounded = math.isfinite(patience_s)
-        if patience_s <= 0 or (is_bounded and not self.places.try_take(tenant)):  # guard: approval-waits-capped
+        tenant, timeout_s = call.principal.tenant, call.peer.approval_timeout_s
+        is_bounded = math.isfinite(timeout_s)
+        if timeout_s <= 0 or (is_bounded and not self.places.try_take(tenant)):  # guard: approval-waits-capped
             return approval.state
         try:
             async with call.waiting():  # guard: approval-wait-holds-no-slot
-                return await self._follow(call, approval, patience_s)
+                return await self._follow(call, approval, timeout_s)
         finally:
             if is_bounded:
                 self.places.free(tenant)
 
-    async def _follow(self, call: Invocation, approval: Approval, patience_s: float) -> ApprovalState:
+    async def _follow(self, call: Invocation, approval: Approval, timeout_s: float) -> ApprovalState:
         key, changed = (call.principal.tenant, approval.id), asyncio.Event()
         self._waiting.setdefault(key, set()).add(changed)
-        until, state, steps = anyio.current_time() + patience_s, approval.state, 0
+        until, state, steps = anyio.current_time() + timeout_s, approval.state, 0
         try:
             while state is ApprovalState.PENDING and anyio.current_time() < until:
                 steps += 1
@@ -232,7 +232,7 @@ class ApprovedRun:
     async def _decided(self, approval: Approval) -> ApprovalState:
         """Wait for the decision; a client of 2026-07-28 that can open a page is shown the approval's page once."""
         call, url = self._call, page_of(self._station.catalog, approval.id)
-        if call.peer.patience_s > 0 or url is None or not call.peer.can("elicitation.url"):
+        if call.peer.approval_timeout_s > 0 or url is None or not call.peer.can("elicitation.url"):
             return await self._station.wait(call, approval)
         message = f"Another person has to approve this call ({approval.id})."
         params = {"mode": "url", "message": message, "url": url}

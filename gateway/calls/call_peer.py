@@ -20,9 +20,9 @@ class CallPeer:
         self._prefix = prefix
 
     @property
-    def patience_s(self) -> float:
+    def approval_timeout_s(self) -> float:
         """Seconds that the request may wait for a person; see `Peer`."""
-        return self._peer.patience_s
+        return self._peer.approval_timeout_s
 
     def can(self, kind: str) -> bool:
         """True if the client declared this capability."""

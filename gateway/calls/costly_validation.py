@@ -57,7 +57,7 @@ class CostlyValidation:
         self._command = command
         self._limits = limits or CheckLimits()
         self.places = places or FairSlotPool(
-            "checks of large values", slots=CONCURRENT_CHECKS, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S
+            "checks of large values", slots=CONCURRENT_CHECKS, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S
         )
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:

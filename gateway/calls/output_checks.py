@@ -144,9 +144,9 @@ def check_completions(found: Completions) -> Completions:
 def _check_members(result: Result) -> None:
     """Refuse members of other types than declared: Python does not enforce the annotations of a handler."""
     if not isinstance(cast("object", result.is_error), bool):
-        raise HandlerFailed(f"{_ODD_SHAPE}: isError has to be true or false")
+        raise HandlerFailed(f"{_ODD_SHAPE}: isError must be true or false")
     if not isinstance(cast("object", result.meta), Mapping | None):
-        raise HandlerFailed(f"{_ODD_SHAPE}: _meta has to be an object")
+        raise HandlerFailed(f"{_ODD_SHAPE}: _meta must be an object")
 
 
 def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]:

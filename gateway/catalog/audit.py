@@ -48,7 +48,7 @@ class TrailVerifier:
         self._sealer = sealer
         self._keys = trail_keys(sealer)
         self._heads = heads
-        self.places = FairSlotPool("verifications", slots=2, queue=16, patience_s=60)
+        self.places = FairSlotPool("verifications", slots=2, queue=16, timeout_s=60)
 
     async def verify(self, tenant: TenantId) -> AuditTrail:
         """Verify the chains with their first faults, the anchor, and the heads in outside stores.

@@ -42,7 +42,7 @@ class TrailExporter:
         self._store = store
         self._sealer = sealer
         self._keys = trail_keys(sealer)
-        self.places = FairSlotPool("exports of audit trails", slots=4, queue=16, patience_s=30)
+        self.places = FairSlotPool("exports of audit trails", slots=4, queue=16, timeout_s=30)
         self.followers = FairSlotPool("followers of audit trails", slots=32, queue=0)
 
     @property

@@ -159,7 +159,7 @@ async def get_sink(tenant: TenantId, catalog: CatalogContext, name: str) -> Trai
 async def page_sinks(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[TrailSink]:
-    """One page of the tenant's sinks, by default in order of names."""
+    """One page of the tenant's sinks, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await sinks.page(tenant, db, after=after, limit=limit, order=order)
 

@@ -162,7 +162,7 @@ async def get_credential(tenant: TenantId, catalog: CatalogContext, name: str) -
 async def page_credentials(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
-    """One page of the tenant's credentials without their secrets, by default in order of names."""
+    """One page of the tenant's credentials without their secrets, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await credentials.page(tenant, db, after=after, limit=limit, order=order)
 

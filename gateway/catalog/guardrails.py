@@ -94,7 +94,7 @@ async def get_guardrail(tenant: TenantId, catalog: CatalogContext, name: str) ->
 async def page_guardrails(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Guardrail]:
-    """One page of the tenant's guardrails, by default in order of names."""
+    """One page of the tenant's guardrails, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await guardrails.page(tenant, db, after=after, limit=limit, order=order)
 

@@ -75,7 +75,7 @@ async def get_tenant(tenant: TenantId, catalog: CatalogContext) -> Tenant:
 async def page_tenants(
     catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Tenant]:
-    """One page of all tenants, for operators, by default in order of slugs."""
+    """One page of all tenants, for operators, by default sorted by slug."""
     async with catalog.store.unscoped() as db:
         return await tenants.page(db, after=after, limit=limit, order=order)
 

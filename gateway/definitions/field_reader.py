@@ -75,7 +75,7 @@ class FieldReader:
         self.is_object = as_object(raw) is not None
         self._members: Object = as_object(raw) or {}
         if not self.is_object:
-            faults.add(where, "has to be an object")
+            faults.add(where, "must be an object")
         for name in self._members:
             if name not in known:
                 faults.add(where + point(name), f"is not a known field; known fields: {', '.join(known)}")
@@ -108,7 +108,7 @@ class FieldReader:
             return None
         value = self._members[name]
         if not isinstance(value, str):
-            self.refuse(name, "has to be text")
+            self.refuse(name, "must be text")
         elif not is_blank_allowed and not value.strip():
             self.refuse(name, "must not be empty")
         elif len(value) > longest:
@@ -126,7 +126,7 @@ class FieldReader:
         value = self._members[name]
         if isinstance(value, str) and value in allowed:
             return value
-        self.refuse(name, f"has to be one of {', '.join(allowed)}")
+        self.refuse(name, f"must be one of {', '.join(allowed)}")
         return None
 
     def flag(self, name: str) -> bool | None:
@@ -136,7 +136,7 @@ class FieldReader:
         value = self._members[name]
         if isinstance(value, bool):
             return value
-        self.refuse(name, "has to be true or false")
+        self.refuse(name, "must be true or false")
         return None
 
     def number(self, name: str, *, least: float, most: float, required: bool = False) -> float | None:
@@ -146,7 +146,7 @@ class FieldReader:
         value = self._members[name]
         if isinstance(value, int | float) and is_number(value) and least <= value <= most:
             return value
-        self.refuse(name, f"has to be a number from {least:g} to {most:g}")
+        self.refuse(name, f"must be a number from {least:g} to {most:g}")
         return None
 
     def whole(self, name: str, *, least: int, most: int, required: bool = False) -> int | None:
@@ -156,7 +156,7 @@ class FieldReader:
         value = self._members[name]
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
-        self.refuse(name, f"has to be a whole number from {least} to {most}")
+        self.refuse(name, f"must be a whole number from {least} to {most}")
         return None
 
     def members(self, name: str, *, required: bool = False) -> Object | None:
@@ -164,7 +164,7 @@ class FieldReader:
         if not self._is_there(name, required=required):
             return None
         if as_object(self._members[name]) is None:
-            self.refuse(name, "has to be an object")
+            self.refuse(name, "must be an object")
             return None
         return as_object(self.json(name))
 
@@ -182,9 +182,9 @@ class FieldReader:
             return ()
         elements = as_list(self._members[name])
         if elements is None:
-            self.refuse(name, "has to be a list")
+            self.refuse(name, "must be a list")
         elif not least <= len(elements) <= most:
-            self.refuse(name, f"has to have {least} to {most} elements")
+            self.refuse(name, f"must have {least} to {most} elements")
         else:
             return elements
         return ()
@@ -196,7 +196,7 @@ class FieldReader:
             if isinstance(element, str) and len(element) <= longest and not _UNPRINTABLE.search(element):
                 found.append(element)
             else:
-                self.faults.add(self.at(name) + point(index), f"has to be text of at most {longest} characters")
+                self.faults.add(self.at(name) + point(index), f"must be text of at most {longest} characters")
         return tuple(found)
 
     def form(self, name: str, known: Collection[str]) -> "FieldReader | None":

@@ -59,7 +59,7 @@ def load_json(raw: bytes) -> object:
     """Return the value of a JSON text.
 
     Raises:
-        InvalidBody: the text is not JSON, breaks a rule of this module, or is nested too deep. The fault has line and
+        InvalidBody: the text is not JSON, violates a rule of this module, or is nested too deep. The fault has line and
             column where they are known.
     """
     try:

@@ -111,14 +111,14 @@ class Child:
         if self._process is not None and await to_thread.run_sync(self._process.wait, abandon_on_cancel=True) != 0:
             raise self.failed()
 
-    async def stop(self, *, patience_s: float = 10.0) -> None:
-        """Send each stop signal in turn, then SIGKILL; after each, wait at most `patience_s` for the program to end."""
+    async def stop(self, *, timeout_s: float = 10.0) -> None:
+        """Send each stop signal in turn, then SIGKILL; after each, wait at most `timeout_s` for the program to end."""
         with anyio.CancelScope(shield=True):
             for number in (*self.stop_signals, signal.SIGKILL):
                 if not self.is_running or self._process is None:
                     return
                 self._process.send_signal(number)
-                await to_thread.run_sync(_wait, self._process, patience_s)
+                await to_thread.run_sync(_wait, self._process, timeout_s)
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:

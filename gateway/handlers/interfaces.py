@@ -63,7 +63,7 @@ class Peer(Protocol):
     """The client of a call as its handler sees it: sends notifications and questions in any protocol revision."""
 
     @property
-    def patience_s(self) -> float:
+    def approval_timeout_s(self) -> float:
         """Seconds that a request may wait for a person who is not its client; 0 if it may not wait."""
         ...
 

@@ -10,7 +10,7 @@ from gateway.handlers.interfaces import LogLevel, Peer, Question
 class _NullPeer:
     """Ignores every notification and answers no question."""
 
-    patience_s = 0.0
+    approval_timeout_s = 0.0
 
     def can(self, kind: str) -> bool:
         """Always False: the client cannot receive questions."""

@@ -62,7 +62,7 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
     """Yield the messages for one document.
 
     Raises:
-        InvalidBody: a JSON value breaks a rule of request bodies.
+        InvalidBody: a JSON value violates a rule of request bodies.
         InvalidDocument: the document or archive cannot be read.
         DocumentTooLarge: the document or archive exceeds a limit.
         BadInput: the base URL cannot be used.

@@ -205,7 +205,7 @@ class EventBus:
             case "subscribe":
                 self._channels.confirm(channel)
             case "psubscribe":  # the bus subscribes once, so a second confirmation shows that redis-py has reconnected
-                raise RedisUnavailable("the connection broke and messages may be lost")
+                raise RedisUnavailable("the connection was lost and messages may be lost")
             case _:
                 pass
 

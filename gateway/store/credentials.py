@@ -62,7 +62,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | N
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
-    """One page of the tenant's credentials without their secrets, by default in order of names."""
+    """One page of the tenant's credentials without their secrets, by default sorted by name."""
     wanted = select_page(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
     return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 

@@ -39,17 +39,17 @@ _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")  # guard: t
 class Store:
     """The connection pool for PostgreSQL.
 
-    A transaction waits up to `patience_s` for a slot of its tenant's share, then up to `patience_s` for a connection.
+    A transaction waits up to `timeout_s` for a slot of its tenant's share, then up to `timeout_s` for a connection.
     """
 
     def __init__(
-        self, url: str, *, pool_size: int = 8, patience_s: float = 5.0, silence: DatabaseBreaker | None = None
+        self, url: str, *, pool_size: int = 8, timeout_s: float = 5.0, silence: DatabaseBreaker | None = None
     ) -> None:
         self._url = url
         self._pool_size = pool_size
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self.places = FairSlotPool(
-            "connections to PostgreSQL", slots=pool_size, queue=_LONGEST_QUEUE, patience_s=patience_s
+            "connections to PostgreSQL", slots=pool_size, queue=_LONGEST_QUEUE, timeout_s=timeout_s
         )
         """Bulkhead for transactions of tenants. `upkeep` and `unscoped` transactions do not take its slots."""
         self._silence = DatabaseBreaker() if silence is None else silence
@@ -65,7 +65,7 @@ class Store:
             connect_args={"async_creator_fn": connect},
             pool_size=self._pool_size,
             max_overflow=0,
-            pool_timeout=self._patience_s,
+            pool_timeout=self._timeout_s,
             pool_pre_ping=True,
             pool_use_lifo=True,
             hide_parameters=True,

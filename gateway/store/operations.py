@@ -163,7 +163,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LoadedOperation]:
-    """One page of the operations of sources that are not query-only, by default in order of tool names."""
+    """One page of the operations of sources that are not query-only, by default sorted by tool name."""
     wanted = select_page(
         _selected(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
     )

@@ -42,7 +42,7 @@ async def of_source(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, 
 
 
 async def page(tenant: TenantId, db: Db, source: SourceId, *, after: str | None, limit: int) -> Sequence[Override]:
-    """One page of a source's overrides in order of operation identities."""
+    """One page of a source's overrides sorted by operation identity."""
     wanted = select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity).limit(limit)
     rows = await db.execute(wanted.where(overrides.c.identity > after) if after is not None else wanted)
     return [read_override(row) for row in rows.mappings()]

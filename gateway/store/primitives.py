@@ -45,7 +45,7 @@ async def get(tenant: TenantId, db: Db, family: Family, name_or_id: str) -> Prim
 async def page(
     tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Primitive]:
-    """One page of the primitives of a family, by default in order of names."""
+    """One page of the primitives of a family, by default sorted by name."""
     wanted = select_page(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
     return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
 
@@ -57,7 +57,7 @@ async def load(tenant: TenantId, db: Db) -> Sequence[Primitive]:
 
 
 async def names(tenant: TenantId, db: Db, family: Family) -> Mapping[str, PrimitiveId]:
-    """Ids by name for the primitives of a family, in order of names."""
+    """Ids by name for the primitives of a family, sorted by name."""
     named = select(primitives.c.name, primitives.c.id).where(
         primitives.c.tenant_id == tenant, primitives.c.kind == family.value
     )

@@ -47,7 +47,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Profile]:
-    """One page of the tenant's profiles, by default in order of names."""
+    """One page of the tenant's profiles, by default sorted by name."""
     wanted = select_page(
         select(profiles).where(profiles.c.tenant_id == tenant),
         profiles.c,

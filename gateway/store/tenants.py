@@ -47,7 +47,7 @@ async def find(db: Db, slug: str) -> Tenant | None:
 
 
 async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Tenant]:
-    """One page of all tenants, by default in order of slugs; bypasses row-level security."""
+    """One page of all tenants, by default sorted by slug; bypasses row-level security."""
     if order == KEYED:
         return await _list(db, None, after, limit)
     columns = _function(None, None, None)

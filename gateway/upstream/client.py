@@ -70,27 +70,27 @@ class UpstreamClient:
         self,
         *,
         egress_allow: Sequence[str] = (),
-        patience: Timeouts | None = None,
+        timeouts: Timeouts | None = None,
         rules: BulkheadLimits | None = None,
         limit_bytes: int = 10 * _MIB,
         lookup: Lookup | None = None,
         traces: Traces | None = None,
     ) -> None:
-        patience = patience or Timeouts()
+        timeouts = timeouts or Timeouts()
         self._guard = Guard(egress_allow)
         self._allow_lists: AllowLists | None = None
-        self._connect_s = patience.connect_s
-        self._first_s = patience.connect_s + patience.first_byte_s
-        self._idle_s = min(_IDLE_S, patience.first_byte_s)
-        self._total_s = patience.total_s
-        self._stream_s = patience.stream_s
+        self._connect_s = timeouts.connect_s
+        self._first_s = timeouts.connect_s + timeouts.first_byte_s
+        self._idle_s = min(_IDLE_S, timeouts.first_byte_s)
+        self._total_s = timeouts.total_s
+        self._stream_s = timeouts.stream_s
         self._limit = limit_bytes
         self._run: Carry = (
             self._run_in_bulkhead if traces is None else partial(run_traced, traces, self._run_in_bulkhead)
         )
         self._lookup = lookup
         self._bulkheads = Bulkheads(rules)
-        self._tick_s = min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4)
+        self._tick_s = min(_TICK_S, timeouts.first_byte_s / 4, timeouts.total_s / 4)
         self._deadlines = Deadlines(self._tick_s)
         self._open: tuple[asyncio.AbstractEventLoop, WireClient, Lookup] | None = None
 
@@ -124,7 +124,7 @@ class UpstreamClient:
             EgressDenied: the gateway may not dial the URL or an address behind it; this attempt sent nothing.
             UpstreamBusy: the tenant has too many calls to this upstream, or connections; this attempt sent nothing.
             UpstreamSuspended: the circuit of this upstream is open; nothing was sent.
-            UpstreamUnreachable: no connection was made, it broke, or the method or a header cannot be sent.
+            UpstreamUnreachable: no connection was made, it was lost, or the method or a header cannot be sent.
             UpstreamTimeout: a deadline passed, or the response is an event stream beyond its bounds.
             UpstreamAnswerTooLarge: the declared length or the decompressed body exceeds the limit.
             UpstreamAnswerBroken: the response is not HTTP, or its content encoding is invalid or was not offered.

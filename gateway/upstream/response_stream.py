@@ -50,7 +50,7 @@ class ResponseStream:
 
         Raises:
             UpstreamAnswerTooLarge: the body exceeds the limit.
-            UpstreamUnreachable, UpstreamAnswerBroken: the response broke off or is malformed.
+            UpstreamUnreachable, UpstreamAnswerBroken: the response was cut short or is malformed.
         """
         answer, inflater = self._answer, self._inflater
         try:

@@ -76,7 +76,7 @@ def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
 async def store(servers: TestServers) -> AsyncGenerator[Store]:
     """A store with the pool that a replica has, whose waiters give up at once."""
     with servers.database() as database:
-        async with Store(database.app_url, patience_s=0) as store:
+        async with Store(database.app_url, timeout_s=0) as store:
             yield store
 
 

@@ -15,7 +15,7 @@ class TalkingPeer:
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     cannot: frozenset[str] = frozenset()
     told: list[object] = field(default_factory=list[object])
-    patience_s: float = 0.0
+    approval_timeout_s: float = 0.0
     asked: dict[str, Question] = field(default_factory=dict[str, Question])
 
     def can(self, kind: str) -> bool:
@@ -58,7 +58,7 @@ class RoundsPeer:
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
     told: list[object] = field(default_factory=list[object])
     rounds: int = 1
-    patience_s: float = 0.0
+    approval_timeout_s: float = 0.0
 
     def can(self, kind: str) -> bool:
         return True

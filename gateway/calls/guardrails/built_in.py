@@ -21,7 +21,7 @@ class TextSearch:
 
     def __init__(self) -> None:
         self.places = FairSlotPool(
-            "checks of large texts", slots=CONCURRENT_SEARCHES, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S
+            "checks of large texts", slots=CONCURRENT_SEARCHES, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S
         )
 
     async def find(

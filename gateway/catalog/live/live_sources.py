@@ -137,7 +137,7 @@ async def get_live_source(tenant: TenantId, catalog: CatalogContext, name: str) 
 async def page_live_sources(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LiveSource]:
-    """One page of the tenant's live sources, by default in order of names."""
+    """One page of the tenant's live sources, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await live_sources.page(tenant, db, after=after, limit=limit, order=order)
 

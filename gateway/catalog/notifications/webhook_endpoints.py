@@ -166,7 +166,7 @@ async def get_endpoint(tenant: TenantId, catalog: CatalogContext, name: str) -> 
 async def page_endpoints(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OutboundWebhook]:
-    """One page of the tenant's endpoints, by default in order of names."""
+    """One page of the tenant's endpoints, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await webhook_endpoints.page(tenant, db, after=after, limit=limit, order=order)
 

@@ -103,7 +103,7 @@ async def reset_tool(
 async def page_overrides(
     tenant: TenantId, catalog: CatalogContext, source: str, *, after: str | None, limit: int
 ) -> Sequence[KeptOverride]:
-    """One page of a source's overrides in order of operation identities, those of missing operations included.
+    """One page of a source's overrides sorted by operation identity, those of missing operations included.
 
     Raises:
         NotFound: the tenant has no such source.

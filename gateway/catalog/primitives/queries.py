@@ -81,7 +81,7 @@ class Listed:
 async def page_primitives(
     tenant: TenantId, catalog: CatalogContext, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Listed]:
-    """One page of the tenant's primitives of a family, by default in order of names.
+    """One page of the tenant's primitives of a family, by default sorted by name.
 
     Tools can be ordered by name only, because imported tools have no time of creation.
     """

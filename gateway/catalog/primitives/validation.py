@@ -68,7 +68,7 @@ def prepare(family: Family, draft: PrimitiveDraft) -> PreparedPrimitive:
     """Validate a draft and return the primitive that it describes.
 
     Raises:
-        DefinitionInvalid: the definition or the handler breaks its contract; the faults point into the body.
+        DefinitionInvalid: the definition or the handler violates its contract; the faults point into the body.
     """
     definition, refusal = _read_definition(family, draft.definition)
     try:

@@ -20,7 +20,7 @@ class _Recorded(Exception):
 
 
 async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequence[OwnedName]:
-    """Tenants' names that hide these Python primitives, in order of slugs.
+    """Tenants' names that hide these Python primitives, sorted by slug.
 
     Raises:
         DatabaseUnavailable: PostgreSQL does not respond.

@@ -63,7 +63,7 @@ async def compile_source(
     The compilation is compared with the version `before`.
 
     Raises:
-        InvalidBody: the JSON of the document breaks a rule of request bodies.
+        InvalidBody: the JSON of the document violates a rule of request bodies.
         InvalidDocument: the document cannot be read.
         DocumentTooLarge: the document exceeds a limit of documents, or the time or memory for reading one.
         BadInput: the options are invalid.

@@ -28,7 +28,7 @@ async def get_source(tenant: TenantId, catalog: CatalogContext, name: str) -> So
 async def page_sources(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Source]:
-    """One page of the tenant's sources, by default in order of names."""
+    """One page of the tenant's sources, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await sources.page(tenant, db, after=after, limit=limit, order=order)
 

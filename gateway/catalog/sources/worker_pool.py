@@ -76,7 +76,7 @@ class WorkerPool:
         self._command = command
         self._limits = limits or WorkerLimits()
         self.places = places or FairSlotPool(
-            "document workers", slots=CONCURRENT_WORKERS, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S
+            "document workers", slots=CONCURRENT_WORKERS, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S
         )
 
     async def compile(
@@ -92,7 +92,7 @@ class WorkerPool:
 
         Raises:
             InvalidDocument: the document or archive cannot be read, or the compiler failed on it.
-            InvalidBody: a JSON value breaks a rule of request bodies.
+            InvalidBody: a JSON value violates a rule of request bodies.
             DocumentTooLarge: the document exceeds a limit of documents, or the time or memory for one.
             BadInput: the options are invalid.
             LimitExceeded: no worker is free in time for this tenant, or too many documents wait.

@@ -130,7 +130,7 @@ async def get_webhook(tenant: TenantId, catalog: CatalogContext, name: str) -> W
 async def page_webhooks(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Webhook]:
-    """One page of the tenant's webhooks, by default in order of names."""
+    """One page of the tenant's webhooks, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await webhooks.page(tenant, db, after=after, limit=limit, order=order)
 

@@ -68,7 +68,7 @@ async def _connect(streams: StdioStreams, url: str, key: str) -> None:
 
 
 async def _pass_on(streams: StdioStreams, socket: ClientConnection) -> None:
-    code, reason = 0, "the connection broke"
+    code, reason = 0, "the connection was lost"
     async with anyio.create_task_group() as group:
         group.start_soon(_send_lines, streams, socket)
         try:

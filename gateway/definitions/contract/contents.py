@@ -114,7 +114,7 @@ def _read_all(
     faults = Faults()
     items = as_list(copy_sent(raw, kind, what))
     if items is None:
-        faults.add("", "has to be a list")
+        faults.add("", "must be a list")
     elif len(items) > MOST_BLOCKS:
         faults.add("", f"has more than {MOST_BLOCKS} elements")
         items = None
@@ -126,7 +126,7 @@ def _read_all(
 def _check_message(raw: object, where: str, faults: Faults, *, may_name: bool = False) -> dict[str, object]:
     form = FieldReader(raw, ("role", "content"), where=where, faults=faults)
     if form.raw("role") == "system":
-        form.refuse("role", "has to be user or assistant; MCP has no role system: use user")
+        form.refuse("role", "must be user or assistant; MCP has no role system: use user")
     else:
         form.choice("role", ROLES, required=True)
     form.require("content")
@@ -140,7 +140,7 @@ def _check_block(raw: object, where: str, faults: Faults, *, may_name: bool = Fa
     kind = None if members is None else members.get("type")
     known = BLOCK_FIELDS.get(kind) if isinstance(kind, str) else None
     if members is None or known is None:
-        reason = "has to be an object" if members is None else f"has to have a type of {', '.join(BLOCK_FIELDS)}"
+        reason = "must be an object" if members is None else f"must have a type of {', '.join(BLOCK_FIELDS)}"
         faults.add(where if members is None else where + "/type", reason)
         return {}
     form = FieldReader(raw, known, where=where, faults=faults)
@@ -163,7 +163,7 @@ def _check_block(raw: object, where: str, faults: Faults, *, may_name: bool = Fa
 def _check_text(form: FieldReader) -> None:
     form.require("text")
     if form.has("text") and not isinstance(form.raw("text"), str):
-        form.refuse("text", "has to be text")
+        form.refuse("text", "must be text")
 
 
 def _check_media(form: FieldReader, kind: str) -> None:
@@ -171,7 +171,7 @@ def _check_media(form: FieldReader, kind: str) -> None:
     _check_bytes(form, "data")
     mime_type = read_mime_type(form)
     if mime_type is not None and not mime_type.lower().startswith(f"{kind}/"):
-        form.refuse("mimeType", f"has to be of the kind {kind}/…")
+        form.refuse("mimeType", f"must be of the kind {kind}/…")
 
 
 def _check_link(form: FieldReader) -> None:
@@ -201,13 +201,13 @@ def _check_contents(
     elif form.has("blob"):
         _check_bytes(form, "blob")
     elif form.is_object and not may_name:
-        form.faults.add(where, "has to have text or blob")
+        form.faults.add(where, "must have text or blob")
 
 
 def _check_uri(form: FieldReader) -> None:
     uri = form.raw("uri")
     if form.has("uri") and not (isinstance(uri, str) and is_uri(uri)):
-        form.refuse("uri", "has to be an absolute URI, percent-encoded")
+        form.refuse("uri", "must be an absolute URI, percent-encoded")
 
 
 def _check_bytes(form: FieldReader, name: str) -> None:
@@ -217,7 +217,7 @@ def _check_bytes(form: FieldReader, name: str) -> None:
     try:
         base64.b64decode(cast("str", written), validate=True)
     except (binascii.Error, ValueError, TypeError):
-        form.refuse(name, "has to be base64")
+        form.refuse(name, "must be base64")
     else:
         if not isinstance(written, str):
-            form.refuse(name, "has to be base64")
+            form.refuse(name, "must be base64")

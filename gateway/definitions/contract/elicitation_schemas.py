@@ -65,7 +65,7 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
     kind = members.get("type")
     known = _KEYWORDS.get(kind) if isinstance(kind, str) else None
     if known is None:
-        faults.add(where + "/type", f"has to be one of {', '.join(_KEYWORDS)}; a form has no nested objects")
+        faults.add(where + "/type", f"must be one of {', '.join(_KEYWORDS)}; a form has no nested objects")
         return
     form = FieldReader(raw, known, where=where, faults=faults)
     form.text("title", longest=200)
@@ -84,14 +84,14 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
             items.texts("enum", most=_MOST_CHOICES, longest=500, least=1)
             _check_choices(items, "anyOf")
             if items.has("enum") is items.has("anyOf"):
-                faults.add(items.where, "has to have either enum or anyOf: a form offers choices only")
+                faults.add(items.where, "must have either enum or anyOf: a form offers choices only")
 
 
 def _check_pattern(form: FieldReader) -> None:
     try:
         compile_ask_schema({"pattern": form.raw("pattern")})
     except ValueError:
-        form.refuse("pattern", "has to be a regular expression without look-around and back-references")
+        form.refuse("pattern", "must be a regular expression without look-around and back-references")
 
 
 def _check_choices(form: FieldReader, name: str) -> None:

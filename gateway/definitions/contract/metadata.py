@@ -59,12 +59,12 @@ def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
         icon = FieldReader(raw, ICON_FIELDS, where=form.at("icons") + point(index), faults=form.faults)
         source = icon.text("src", longest=_LONGEST_ICON, required=True)
         if source is not None and not _is_picture(source):
-            icon.refuse("src", "has to be an https URL, or data:image/png, jpeg, gif or webp in base64")
+            icon.refuse("src", "must be an https URL, or data:image/png, jpeg, gif or webp in base64")
         read_mime_type(icon)
         icon.choice("theme", THEMES)
         for number, size in enumerate(icon.texts("sizes", most=16, longest=16)):
             if not _SIZE.fullmatch(size):
-                icon.faults.add(icon.at("sizes") + point(number), "has to be WIDTHxHEIGHT or any")
+                icon.faults.add(icon.at("sizes") + point(number), "must be WIDTHxHEIGHT or any")
         icons.append(dict(as_object(raw) or {}))
     return tuple(icons)
 
@@ -76,11 +76,11 @@ def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
         return None
     for index, role in enumerate(annotations.items("audience", most=len(ROLES))):
         if role not in ROLES:
-            annotations.faults.add(annotations.at("audience") + point(index), f"has to be one of {', '.join(ROLES)}")
+            annotations.faults.add(annotations.at("audience") + point(index), f"must be one of {', '.join(ROLES)}")
     annotations.number("priority", least=0, most=1)
     changed = annotations.text("lastModified", longest=64)
     if changed is not None and not _is_time(changed):
-        annotations.refuse("lastModified", "has to be a date and time, such as 2030-01-31T12:00:00Z")
+        annotations.refuse("lastModified", "must be a date and time, such as 2030-01-31T12:00:00Z")
     return form.members("annotations")
 
 

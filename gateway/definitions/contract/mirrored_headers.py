@@ -21,7 +21,7 @@ def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None
         name = node.schema[KEYWORD]
         reason = _objection(node)
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            reason = "has to be the name of a header"
+            reason = "must be the name of a header"
         elif name.lower() in seen:
             reason = "names the header of another argument"
         else:

@@ -58,7 +58,7 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
     """Validate a `Prompt` object of the protocol and return its definition.
 
     Raises:
-        PromptValidationError: the object breaks the contract. The message names the first wrong field; each fault has
+        PromptValidationError: the object violates the contract. The message names the first wrong field; each fault has
             a JSON Pointer.
     """
     faults = Faults()

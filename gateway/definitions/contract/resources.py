@@ -69,14 +69,14 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
     """Return the resource definition in an object of the protocol, validated.
 
     Raises:
-        ResourceValidationError: the object breaks the contract. The message names the first wrong field; each fault has
-            a JSON Pointer.
+        ResourceValidationError: the object violates the contract. The message names the first wrong field; each fault
+            has a JSON Pointer.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
     uri = form.text("uri", longest=LONGEST_URI, required=True)
     if uri is not None and not is_uri(uri):
-        form.refuse("uri", "has to be an absolute URI, percent-encoded (RFC 3986)")
+        form.refuse("uri", "must be an absolute URI, percent-encoded (RFC 3986)")
     definition = ResourceDefinition(
         uri=uri or "",
         name=form.text("name", longest=LONGEST_TITLE, required=True) or "",
@@ -96,7 +96,7 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
     """Return the resource template definition in an object of the protocol, validated.
 
     Raises:
-        ResourceValidationError: the object breaks the contract, or its URI template does not support matching.
+        ResourceValidationError: the object violates the contract, or its URI template does not support matching.
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)
@@ -124,7 +124,7 @@ def _uri_template(form: FieldReader) -> str | None:
         form.faults.take(wrong, form.at("uriTemplate"))
         return None
     if not is_uri(lead + "x"):
-        form.refuse("uriTemplate", "has to begin with a literal scheme, such as notes://")
+        form.refuse("uriTemplate", "must begin with a literal scheme, such as notes://")
     return text
 
 

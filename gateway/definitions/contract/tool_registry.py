@@ -30,7 +30,7 @@ class ToolRegistry:
         """Add a tool, given as a definition or as the protocol's object.
 
         Raises:
-            ToolValidationError: the definition breaks the contract.
+            ToolValidationError: the definition violates the contract.
             DuplicateToolError: the name is already registered; the registered tool stays unchanged.
         """
         raw = definition.to_wire() if isinstance(definition, ToolDefinition) else definition

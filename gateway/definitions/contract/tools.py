@@ -52,7 +52,7 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
     """Return the tool definition in an object of the protocol, validated.
 
     Raises:
-        ToolValidationError: the object breaks the contract. The message names the first wrong field; each fault has a
+        ToolValidationError: the object violates the contract. The message names the first wrong field; each fault has a
             JSON Pointer.
     """
     faults = Faults()

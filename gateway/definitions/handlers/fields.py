@@ -38,7 +38,7 @@ def read_template(form: FieldReader, name: str, *, required: bool = False) -> Te
         return None
     text = form.raw(name)
     if not isinstance(text, str):
-        form.refuse(name, "has to be text")
+        form.refuse(name, "must be text")
         return None
     try:
         return Template.parse(text)
@@ -80,7 +80,7 @@ def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
         if name not in allowed:
             form.refuse(name, f"is not a possible result of a {family.value}; use one of {', '.join(allowed)}")
     if len(given) != 1 and form.is_object:
-        form.faults.add(form.where, f"has to have exactly one of {', '.join(allowed)}")
+        form.faults.add(form.where, f"must have exactly one of {', '.join(allowed)}")
     refuse_elsewhere(form, family, "isError", (Family.TOOL,))
     refuse_elsewhere(form, family, "mimeType", (Family.RESOURCE, Family.TEMPLATE))
     lists = {name: _read_list(form, name) for name in ("content", "contents", "messages")}
@@ -113,5 +113,5 @@ def read_kept_name(form: FieldReader) -> str | None:
 def _read_list(form: FieldReader, name: str) -> Tree | None:
     tree = read_tree(form, name)
     if tree is not None and not isinstance(tree.source, list):
-        form.refuse(name, "has to be a list")
+        form.refuse(name, "must be a list")
     return tree

@@ -81,11 +81,11 @@ def _copied(raw: object, where: str, faults: Faults) -> object:
 def _kind(sent: object, where: str, faults: Faults) -> HandlerKind:
     members = as_object(sent)
     if members is None:
-        faults.add(where, "has to be an object")
+        faults.add(where, "must be an object")
     elif "kind" not in members:
         faults.add(where + "/kind", "is missing")
     elif members["kind"] not in tuple(HandlerKind):
-        faults.add(where + "/kind", f"has to be one of {', '.join(HandlerKind)}")
+        faults.add(where + "/kind", f"must be one of {', '.join(HandlerKind)}")
     else:
         return HandlerKind(str(members["kind"]))
     return HandlerKind.STATIC
@@ -133,7 +133,7 @@ def _openapi(form: FieldReader, _: Family) -> Action | None:
     operation = form.text("operation", longest=_LONGEST_OPERATION, required=True)
     arguments = read_tree(form, "arguments") or Tree.parse({})
     if not isinstance(arguments.source, dict):
-        form.refuse("arguments", "has to be an object")
+        form.refuse("arguments", "must be an object")
     if source is None or operation is None:
         return None
     return OpenApiSpec(source=source, operation=operation, arguments=arguments)
@@ -155,7 +155,7 @@ def _completions(form: FieldReader, family: Family, arguments: Collection[str] |
 def _completion(form: FieldReader) -> CompletionSpec | None:
     if form.has("values") is form.has("http"):
         if form.is_object:
-            form.faults.add(form.where, "has to have either values or http")
+            form.faults.add(form.where, "must have either values or http")
         return None
     if form.has("values"):
         values = form.texts("values", most=MOST_VALUES, longest=LONGEST_VALUE)

@@ -58,7 +58,7 @@ def read_url(form: FieldReader, name: str) -> UrlTemplate | None:
         return None
     text = form.raw(name)
     if not isinstance(text, str):
-        form.refuse(name, "has to be text")
+        form.refuse(name, "must be text")
         return None
     try:
         return UrlTemplate.parse(text)

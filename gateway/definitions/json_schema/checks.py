@@ -44,13 +44,13 @@ def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> Sc
 def check_root(schema: Mapping[str, object], where: str, faults: Faults) -> None:
     """Add faults unless the input schema has `type: object` and `properties`."""
     if "type" not in schema:
-        faults.add(where + "/type", "is missing; it has to be 'object'")
+        faults.add(where + "/type", "is missing; it must be 'object'")
     elif schema["type"] != "object":
-        faults.add(where + "/type", "has to be 'object'")
+        faults.add(where + "/type", "must be 'object'")
     if "properties" not in schema:
         faults.add(where + "/properties", "is missing; for a tool without arguments use an empty object")
     elif as_object(schema["properties"]) is None:
-        faults.add(where + "/properties", "has to be an object")
+        faults.add(where + "/properties", "must be an object")
 
 
 class _Checker:
@@ -98,7 +98,7 @@ class _Checker:
         if node.path and not (isinstance(name, str) and name.startswith("#")):
             self._refuse((*node.path, "$id"), "is allowed only at the root; use '$anchor' to name a subschema")
         elif not node.path and not (isinstance(name, str) and _IDENTIFIER.fullmatch(name)):
-            self._refuse(("$id",), "has to be an absolute URI without fragment")
+            self._refuse(("$id",), "must be an absolute URI without fragment")
 
     def _values(self, node: SchemaNode) -> None:
         values = as_list(node.schema.get("enum")) or ()

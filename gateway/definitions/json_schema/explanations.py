@@ -103,9 +103,9 @@ def _fixed_faults(choice: Any, branches: Sequence[Sequence[Any]], at: Sequence[s
         return None
     named = ", ".join(list(wanted)[:_MOST_VALUES])
     more = f" or {len(wanted) - _MOST_VALUES} others" if len(wanted) > _MOST_VALUES else ""
-    reason = f"has to be one of {named}{more}"
+    reason = f"must be one of {named}{more}"
     if len(reason) > LONGEST_REASON:
-        reason = f"has to be one of {len(wanted)} values that the schema names"
+        reason = f"must be one of {len(wanted)} values that the schema names"
     return Fault(pointer=point(*at, *path), reason=reason)
 
 

@@ -50,7 +50,7 @@ def validate_settings(kind: LiveKind, raw: object) -> Mapping[str, object]:
 def _read_mcp(form: FieldReader) -> None:
     url = form.text("url", longest=LONGEST_URL, required=True)
     if url is not None and not _is_url(url):
-        form.refuse("url", "has to be an http or https URL without user name and fragment")
+        form.refuse("url", "must be an http or https URL without user name and fragment")
     form.choice("transport", TRANSPORTS)
     _read_pairs(form, "headers", HEADER, most=MOST_HEADERS)
 
@@ -58,7 +58,7 @@ def _read_mcp(form: FieldReader) -> None:
 def _read_neovim(form: FieldReader) -> None:
     address = form.text("address", longest=LONGEST_TEXT, required=True)
     if address is not None and not _is_address(address):
-        form.refuse("address", "has to be unix:/absolute/path or tcp:HOST:PORT")
+        form.refuse("address", "must be unix:/absolute/path or tcp:HOST:PORT")
 
 
 def _read_agent(form: FieldReader) -> None:
@@ -70,7 +70,7 @@ def _read_command(form: FieldReader) -> None:
     form.require("argv")
     arguments = form.texts("argv", most=MOST_ARGUMENTS, longest=LONGEST_TEXT, least=1)
     if arguments and not arguments[0].strip():
-        form.refuse("argv", "has to begin with the name or path of a program")
+        form.refuse("argv", "must begin with the name or path of a program")
     _read_pairs(form, "env", VARIABLE, most=MOST_VARIABLES)
 
 
@@ -93,7 +93,7 @@ def _read_pairs(form: FieldReader, field: str, names: str, *, most: int) -> None
         if re.fullmatch(names, name) is None:
             form.faults.add(place, f"{shorten(name)} is not a valid name")
         if not isinstance(value, str) or len(value) > LONGEST_TEXT or not value.isprintable():
-            form.faults.add(place, f"has to be printable text of at most {LONGEST_TEXT} characters")
+            form.faults.add(place, f"must be printable text of at most {LONGEST_TEXT} characters")
 
 
 def _is_url(url: str) -> bool:

@@ -43,7 +43,7 @@ class UrlTemplate:
         origin = _read_origin(text)
         rest = text[len(origin) :]
         if rest[:1] not in {"", "/", "?"}:
-            raise _refuse("the path has to begin with '/'; scheme and host cannot be templates")
+            raise _refuse("the path must begin with '/'; scheme and host cannot be templates")
         literal = ""
         for piece in split_template(rest):
             if piece.kind is PieceKind.TEXT and not _LITERAL.fullmatch(piece.text):
@@ -79,7 +79,7 @@ def _read_origin(text: str) -> str:
         raise _refuse(f"it has at most {_LONGEST_URL} characters")
     found = _ORIGIN.match(text)
     if found is None:
-        raise _refuse("it has to begin with http:// or https:// and a literal host, without user name")
+        raise _refuse("it must begin with http:// or https:// and a literal host, without user name")
     try:
         parts = urlsplit(found[0])
         is_usable = bool(parts.hostname) and parts.port != 0

@@ -31,18 +31,18 @@ def share_of(size: int) -> int:
 class FairSlotPool:
     """The slots of one pool; `name` is a short plural noun for messages and metrics, such as `document workers`.
 
-    `queue` is the limit on waiters of all tenants together, `patience_s` the longest wait of one. The `tenant` of a
+    `queue` is the limit on waiters of all tenants together, `timeout_s` the longest wait of one. The `tenant` of a
     call may be another string that identifies a party, such as a client address.
     """
 
-    def __init__(self, name: str, *, slots: int, queue: int | None = None, patience_s: float = 5.0) -> None:
+    def __init__(self, name: str, *, slots: int, queue: int | None = None, timeout_s: float = 5.0) -> None:
         self.name = name
         self.slots = slots
         self.share = share_of(slots)
         """Limit on the slots of one tenant."""
         self.queue = 4 * slots if queue is None else queue
         self.refused = 0
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._free = slots
         self._waiting = 0
         self._held: dict[str, int] = {}
@@ -97,7 +97,7 @@ class FairSlotPool:
         self._check_queue(tenant)
         waiter = self._enqueue(tenant)
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._timeout_s):
                 await waiter
         except BaseException as error:
             self._give_up(tenant, waiter)

@@ -24,7 +24,7 @@ class ThreadPool:
     """The thread slots of one gateway."""
 
     def __init__(self, places: int = 64) -> None:
-        self.places = FairSlotPool("handler threads", slots=places, queue=_LONGEST_QUEUE, patience_s=_QUEUE_TIMEOUT_S)
+        self.places = FairSlotPool("handler threads", slots=places, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S)
 
     @property
     def busy(self) -> int:

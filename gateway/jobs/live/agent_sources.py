@@ -53,7 +53,7 @@ class AgentSources:
         self._attachments = attachments
         self._leases = leases
         self._replica = replica
-        self._checks = FairSlotPool("checks of providers", slots=_CHECKS, queue=_CHECKS_WAITING, patience_s=_WAIT_S)
+        self._checks = FairSlotPool("checks of providers", slots=_CHECKS, queue=_CHECKS_WAITING, timeout_s=_WAIT_S)
         self._threads = anyio.CapacityLimiter(_CHECKS)
         self._time = TokenBuckets(rate=_TIME_PER_S, burst=2 * CPU_TIME_S)
 

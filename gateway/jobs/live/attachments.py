@@ -66,7 +66,7 @@ class LiveAttachments:
         self._scopes = held.scopes
         self._dialled: set[SourceKey] = set()
         self._tasks = TaskSupervisor()
-        self.places = FairSlotPool("discoveries", slots=4, queue=2 * MOST_HELD, patience_s=_QUEUE_TIMEOUT_S)
+        self.places = FairSlotPool("discoveries", slots=4, queue=2 * MOST_HELD, timeout_s=_QUEUE_TIMEOUT_S)
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run_rounds, self._recheck_periodically)

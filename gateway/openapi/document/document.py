@@ -55,7 +55,7 @@ def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) 
     text = raw if isinstance(raw, bytes) else _encode(raw)
     root = as_object(read_tree(text))
     if root is None:
-        raise _wrong("", "the outermost value has to be an object")
+        raise _wrong("", "the outermost value must be an object")
     dialect = _dialect(root)
     _check_paths(root, dialect)
     about = object_at(root, "info")
@@ -162,7 +162,7 @@ def _check_paths(root: Object, dialect: tuple[int, int]) -> None:
             return
         raise _wrong("", "there is no `paths` object")
     if root["paths"] is not None and as_object(root["paths"]) is None:
-        raise _wrong("/paths", "`paths` has to be an object")
+        raise _wrong("/paths", "`paths` must be an object")
 
 
 def _wrong(pointer: str, reason: str) -> InvalidDocument:

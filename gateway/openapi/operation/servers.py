@@ -53,7 +53,7 @@ def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server
             return parse_server(_resolve(_fill(as_object(item)), document_url))
         except Unusable as unusable:
             refusal = refusal or unusable
-    raise refusal or Unusable("`servers` has to be a list of servers")
+    raise refusal or Unusable("`servers` must be a list of servers")
 
 
 def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[str]:

@@ -143,7 +143,7 @@ class _SchemaTranslator:
             return {}
         mapping = as_object(node)
         if mapping is None:
-            self._drop("a schema has to be an object; anything is accepted instead")
+            self._drop("a schema must be an object; anything is accepted instead")
             return {}
         ref = mapping.get("$ref")
         self._depth += 1
@@ -271,7 +271,7 @@ class _SchemaTranslator:
     def _list(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
         parts = as_list(value)
         if not parts:
-            self._drop(f"`{keyword}` has to be a list with at least one schema; dropped")
+            self._drop(f"`{keyword}` must be a list with at least one schema; dropped")
             return
         self._path.append(keyword)
         out[keyword] = [self._at(str(index), part, scope) for index, part in enumerate(parts)]
@@ -299,7 +299,7 @@ class _SchemaTranslator:
     def _property_map(self, value: object) -> Object:
         mapping = as_object(value)
         if mapping is None:
-            self._drop("`properties` has to be an object; dropped")
+            self._drop("`properties` must be an object; dropped")
             return {}
         ref = mapping.get("$ref")
         if not isinstance(ref, str):
@@ -393,7 +393,7 @@ class _SchemaTranslator:
             return
         names = as_list(node["required"])
         if names is None or not all(isinstance(name, str) for name in names):
-            self._drop("`required` has to be a list of names; dropped")
+            self._drop("`required` must be a list of names; dropped")
             return
         kept = [name for name in dict.fromkeys(names) if name not in hidden]
         if kept:

@@ -48,7 +48,7 @@ class ClientChannel:
     spawn: Spawn
     questions: PendingRequests
     preferences: LogLevels
-    patience_s: float = ANSWER_TIMEOUT_S
+    timeout_s: float = ANSWER_TIMEOUT_S
     approval_timeout_s: float = APPROVAL_TIMEOUT_S
 
 
@@ -77,7 +77,7 @@ class SessionPeer:
         self._throttle = NotificationThrottle(asking.spawn, self._send_log)
 
     @property
-    def patience_s(self) -> float:
+    def approval_timeout_s(self) -> float:
         """Seconds that the request may wait for a person: clients give up after about a minute."""
         return self._channel.approval_timeout_s
 
@@ -120,7 +120,7 @@ class SessionPeer:
         woken = _RepeatableEvent()
         async with self._channel.bus.listening(self._keys.wake, woken.set):
             try:
-                with anyio.move_on_after(self._channel.patience_s):
+                with anyio.move_on_after(self._channel.timeout_s):
                     for key, question in questions.items():
                         await self._put(names[key], question)
                     return {key: await self._wait(names[key], question, woken) for key, question in questions.items()}

@@ -62,7 +62,7 @@ class StatelessPeer:
     ) -> None:
         self._ctx = ctx
         self.capabilities = None if ctx is None else ctx.session.client_capabilities
-        self.patience_s = 0.0
+        self.approval_timeout_s = 0.0
         """Seconds that a call may wait for another person; unbounded for a task."""
         self.on_intent: Callable[[], Awaitable[None]] | None = None
         self.answers = {**before.answers, **answers}

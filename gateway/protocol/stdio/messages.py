@@ -54,7 +54,7 @@ def parse_line(line: bytes | Oversized) -> Message:
     if found.get("jsonrpc") != "2.0" or not (_is_call(found) or _is_response(found)):
         raise not_a_message(found)
     if "method" in found and "id" in found and id_of(found) is None:
-        text = f"the line is not one JSON-RPC message: its id has to be a string of at most {_MAX_ID}"
+        text = f"the line is not one JSON-RPC message: its id must be a string of at most {_MAX_ID}"
         raise Refused(INVALID_REQUEST, f"{text} characters, or an integer of 64 bits", BadInput.code)
     return found
 

@@ -32,7 +32,7 @@ class StdioPeer:
         self.progress_gap = ProgressGap()
         self._memory: dict[str, object] = {}
 
-    patience_s = 0.0
+    approval_timeout_s = 0.0
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and its revision has it."""

@@ -288,7 +288,7 @@ class TaskRunner:
 
     def _adopt(self, run: TaskRun) -> None:
         """Let the call wait for other people without a limit, and record its intents."""
-        run.peer.patience_s = math.inf
+        run.peer.approval_timeout_s = math.inf
         run.peer.on_intent = partial(self._note_intent, run)
 
     async def _note_intent(self, run: TaskRun) -> None:

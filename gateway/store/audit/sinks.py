@@ -36,7 +36,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> TrailSink | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[TrailSink]:
-    """One page of the tenant's sinks, by default in order of names."""
+    """One page of the tenant's sinks, by default sorted by name."""
     listed = select(audit_sinks).where(audit_sinks.c.tenant_id == tenant)
     wanted = select_page(listed, audit_sinks.c, "name", after=after, limit=limit, order=order)
     return [_sink(row) for row in (await db.execute(wanted)).mappings()]

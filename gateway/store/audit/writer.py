@@ -169,7 +169,7 @@ class AuditWriter:
             return
         rows: list[StoredRow] | None = None
         try:
-            async with bounded_wait(self._patience_for(group)):
+            async with bounded_wait(self._timeout_of(group)):
                 statement = await self._ready()
                 rows = self._chains.rows(record for record, _ in group)
                 await statement.fetchval(rows)
@@ -192,7 +192,7 @@ class AuditWriter:
                 # guard: audit-signed-from-memory
                 self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))
 
-    def _patience_for(self, group: Sequence[_Waiting]) -> float:
+    def _timeout_of(self, group: Sequence[_Waiting]) -> float:
         """Deadline of a group: `PROMPT_S` if it contains outcomes that can be spooled, otherwise `_COMMIT_S`."""
         is_kept = self._overflow is not None and any(record.kind is AuditKind.CALL for record, _ in group)
         return PROMPT_S if is_kept else _COMMIT_S

@@ -37,7 +37,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Guardrail | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Guardrail]:
-    """One page of the tenant's guardrails, by default in order of names."""
+    """One page of the tenant's guardrails, by default sorted by name."""
     wanted = select_page(
         select(guardrails).where(guardrails.c.tenant_id == tenant),
         guardrails.c,

@@ -55,7 +55,7 @@ async def find_url(tenant: TenantId, db: Db, url: str) -> Issuer | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Issuer]:
-    """One page of the tenant's issuers, by default in order of names."""
+    """One page of the tenant's issuers, by default sorted by name."""
     own = select(issuers).where(issuers.c.tenant_id == tenant)
     wanted = select_page(own, issuers.c, "name", after=after, limit=limit, order=order)
     return [_issuer(row) for row in (await db.execute(wanted)).mappings()]

@@ -41,7 +41,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> LiveSource | None:
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LiveSource]:
-    """One page of the tenant's live sources, by default in order of names."""
+    """One page of the tenant's live sources, by default sorted by name."""
     wanted = select_page(_listed(tenant), live_sources.c, "name", after=after, limit=limit, order=order)
     return [_live_source(row) for row in (await db.execute(wanted)).mappings()]
 

@@ -51,7 +51,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OutboundWebhook]:
-    """One page of the tenant's endpoints, by default in order of names."""
+    """One page of the tenant's endpoints, by default sorted by name."""
     wanted = select_page(_listed(tenant), endpoints.c, "name", after=after, limit=limit, order=order)
     return [_endpoint(row) for row in (await db.execute(wanted)).mappings()]
 

@@ -49,7 +49,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Source]:
-    """One page of the tenant's sources, by default in order of names."""
+    """One page of the tenant's sources, by default sorted by name."""
     wanted = select_page(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
     return [_source(row) for row in (await db.execute(wanted)).mappings()]
 
@@ -80,7 +80,7 @@ async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
 
 
 async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
-    """The sources that the query tools show, in order of names."""
+    """The sources that the query tools show, sorted by name."""
     columns = (sources.c.id, sources.c.name, sources.c.active_version)
     shown = select(*columns).where(sources.c.tenant_id == tenant, sources.c.expose != Exposure.TOOLS.value)
     rows = await db.execute(shown.order_by(sources.c.name))

@@ -48,7 +48,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Webhook]:
-    """One page of the tenant's webhooks without their secrets, by default in order of names."""
+    """One page of the tenant's webhooks without their secrets, by default sorted by name."""
     wanted = select_page(_listed(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
     return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 

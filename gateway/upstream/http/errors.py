@@ -57,11 +57,11 @@ _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (NameUnknown, UpstreamUnreachable, "The upstream's name does not resolve to an address."),
     (DistrustedTls, UpstreamUnreachable, "The upstream's TLS handshake or certificate was not accepted."),
     (NotConnected, UpstreamUnreachable, "No connection to the upstream could be made."),
-    (Torn, UpstreamUnreachable, "The connection to the upstream broke."),
+    (Torn, UpstreamUnreachable, "The connection to the upstream was lost."),
     (Disconnected, UpstreamUnreachable, "The upstream closed the connection without a response."),
-    (BrokenOff, UpstreamUnreachable, "The connection broke before the end of the response."),
+    (BrokenOff, UpstreamUnreachable, "The connection was lost before the end of the response."),
     (Malformed, UpstreamAnswerBroken, "The upstream's response is not valid HTTP."),
-    (OSError, UpstreamUnreachable, "The connection to the upstream broke."),
+    (OSError, UpstreamUnreachable, "The connection to the upstream was lost."),
     # e.g. a host name that is invalid for TLS
     (ValueError, EgressDenied, "The gateway must not connect to the upstream's URL."),
 )
@@ -72,4 +72,4 @@ def translate(error: Exception) -> UpstreamError:
     for kind, ours, message in _REASONS:
         if isinstance(error, kind):
             return ours(message)
-    return UpstreamUnreachable("The connection to the upstream broke.")
+    return UpstreamUnreachable("The connection to the upstream was lost.")

@@ -46,10 +46,10 @@ class SecretStores:
         self._client: UpstreamClient | None = None
         self._vault: VaultClient | None = None
         if vault is not None:
-            patience = Timeouts(connect_s=2.0, first_byte_s=3.0, total_s=4.0)
-            self._client = UpstreamClient(egress_allow=[_authority(vault.url)], patience=patience)
+            timeouts = Timeouts(connect_s=2.0, first_byte_s=3.0, total_s=4.0)
+            self._client = UpstreamClient(egress_allow=[_authority(vault.url)], timeouts=timeouts)
             self._vault = VaultClient(self._client, vault)
-        self.places = FairSlotPool("reads of secret stores", slots=_SLOTS, queue=_QUEUE, patience_s=_READ_S)
+        self.places = FairSlotPool("reads of secret stores", slots=_SLOTS, queue=_QUEUE, timeout_s=_READ_S)
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:

@@ -193,7 +193,7 @@ class ProvideEndpoint:
         try:
             await attached.is_served.wait()
         except BaseException:
-            attached.attachment.end("the connection broke")
+            attached.attachment.end("the connection was lost")
             raise
         if attached.failure is not None:
             raise attached.failure

@@ -384,7 +384,7 @@ async def test_a_waiting_call_holds_no_slot(office: Office) -> None:
 
 async def test_patience_ends_and_the_approval_stays(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a session's call waits for a bounded time; then it ends as pending, and a later call runs it (SAF-3)."""
-    monkeypatch.setattr(SessionPeer, "patience_s", 0.1)
+    monkeypatch.setattr(SessionPeer, "approval_timeout_s", 0.1)
     async with office.gateway.client("acme", office.key, "legacy") as client:
         result = await client.call_tool("delete_pet", {"id": 7})
         asked = (result.meta or {})["gateway/approval"]

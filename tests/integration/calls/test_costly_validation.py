@@ -122,7 +122,7 @@ async def test_a_check_that_does_not_start_is_no_verdict() -> None:
 
 async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_line() -> None:
     """Ours: dear checks of one tenant leave places for all others (ISO-2, ISO-3)."""
-    checks = CostlyValidation(command=SLEEPER, places=FairSlotPool("checks", slots=4, queue=8, patience_s=60))
+    checks = CostlyValidation(command=SLEEPER, places=FairSlotPool("checks", slots=4, queue=8, timeout_s=60))
     usual = CostlyValidation().places
     assert (usual.share, usual.slots, usual.queue) == (1, 4, 16)
     async with anyio.create_task_group() as group:

@@ -548,9 +548,9 @@ async def test_there_is_no_approval_of_another_tenant(office: Office) -> None:
             await get_approval(tenant, office.catalog, name)
 
 
-def _waiting_call(office: Office, patience_s: float) -> Invocation:
+def _waiting_call(office: Office, timeout_s: float) -> Invocation:
     desk = Desk()
-    peer = TalkingPeer(patience_s=patience_s)
+    peer = TalkingPeer(approval_timeout_s=timeout_s)
     action = ("call", "delete_pet")
     return Invocation(CallPipeline(desk, desk), office.agent, peer, None, correlation_id="c", action=action)
 
@@ -593,7 +593,7 @@ async def test_a_database_that_is_away_for_a_moment_ends_no_wait(
     """Ours: a task may wait for hours; a look that fails is made again, because nothing has run (SAF-3, REL-1)."""
     monkeypatch.setattr("gateway.calls.approval._LOOK_S", 0.02)
     asked, states = await office.open(), list[ApprovalState]()
-    async with Store(database_url, pool_size=1, patience_s=0.02) as busy:
+    async with Store(database_url, pool_size=1, timeout_s=0.02) as busy:
         station = ApprovalStation(replace(office.catalog, store=busy), spawn=_spawn)
 
         async def wait() -> None:

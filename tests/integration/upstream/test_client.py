@@ -26,17 +26,17 @@ from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, 
 MIB = 1 << 20
 
 
-def allowed(server: Loopback, *, limit_bytes: int = 10 * MIB, patience: Timeouts | None = None) -> UpstreamClient:
+def allowed(server: Loopback, *, limit_bytes: int = 10 * MIB, timeouts: Timeouts | None = None) -> UpstreamClient:
     """A pool that may dial this server."""
-    return UpstreamClient(egress_allow=[server.authority], limit_bytes=limit_bytes, patience=patience)
+    return UpstreamClient(egress_allow=[server.authority], limit_bytes=limit_bytes, timeouts=timeouts)
 
 
 async def fails(
     answer: Answer, kind: type[UpstreamError], *, limit_bytes: int = 10 * MIB, **seconds: float
 ) -> UpstreamError:
     """The error that one request ends with; whatever was left of the answer, the connection is not used again."""
-    patience = Timeouts(**seconds)
-    async with loopback(answer) as server, allowed(server, limit_bytes=limit_bytes, patience=patience) as upstream:
+    timeouts = Timeouts(**seconds)
+    async with loopback(answer) as server, allowed(server, limit_bytes=limit_bytes, timeouts=timeouts) as upstream:
         with anyio.fail_after(20), pytest.raises(kind) as caught:
             await upstream.send(server.get(idempotent=False))
         assert server.authority not in str(caught.value)

@@ -31,9 +31,9 @@ PATIENT = BulkheadLimits(failures=1000)
 """For tests of what is sent again: nothing is left alone."""
 
 
-def pool(*servers: Loopback, rules: BulkheadLimits = PATIENT, patience: Timeouts | None = None) -> UpstreamClient:
+def pool(*servers: Loopback, rules: BulkheadLimits = PATIENT, timeouts: Timeouts | None = None) -> UpstreamClient:
     """A pool that may dial these servers."""
-    return UpstreamClient(egress_allow=[server.authority for server in servers], rules=rules, patience=patience)
+    return UpstreamClient(egress_allow=[server.authority for server in servers], rules=rules, timeouts=timeouts)
 
 
 def scheduled(*answers: bytes | None) -> Answer:
@@ -193,8 +193,8 @@ async def test_repetitions_are_paid_from_a_budget() -> None:
 
 async def test_nothing_is_repeated_when_there_is_no_time_left() -> None:
     """Ours: repetitions happen within the time of the call."""
-    patience = Timeouts(total_s=0.9)
-    async with loopback(says(unavailable())) as server, pool(server, patience=patience) as upstream:
+    timeouts = Timeouts(total_s=0.9)
+    async with loopback(says(unavailable())) as server, pool(server, timeouts=timeouts) as upstream:
         answer = await upstream.send(server.get())
 
     assert (answer.status, len(server.exchanges)) == (503, 1)
@@ -227,10 +227,10 @@ async def test_whatever_says_that_it_is_away_counts(raw: bytes) -> None:
         await exchange.write(raw)
         return bool(raw)
 
-    patience = Timeouts(first_byte_s=0.02, connect_s=0.2)
+    timeouts = Timeouts(first_byte_s=0.02, connect_s=0.2)
     async with (
         loopback(answer) as server,
-        pool(server, rules=BulkheadLimits(failures=3), patience=patience) as upstream,
+        pool(server, rules=BulkheadLimits(failures=3), timeouts=timeouts) as upstream,
     ):
         for _ in range(3):
             with contextlib.suppress(UpstreamTimeout, UpstreamUnreachable):

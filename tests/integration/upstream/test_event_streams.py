@@ -34,7 +34,7 @@ def begins(*pieces: bytes, headers: bytes = b"") -> Answer:
 def listening(server: Loopback, *, stream_s: float = 0.3, limit_bytes: int = 1 << 20) -> UpstreamClient:
     """A pool that listens so long."""
     return UpstreamClient(
-        egress_allow=[server.authority], patience=Timeouts(stream_s=stream_s), limit_bytes=limit_bytes
+        egress_allow=[server.authority], timeouts=Timeouts(stream_s=stream_s), limit_bytes=limit_bytes
     )
 
 

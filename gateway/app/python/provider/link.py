@@ -183,7 +183,7 @@ class ProviderLink:
             return 0, f"a message of the gateway cannot be read: {error}"
         except ConnectionClosed as closed:
             close = closed.rcvd or closed.sent
-            return (close.code, close.reason) if close is not None else (0, "the connection broke")
+            return (close.code, close.reason) if close is not None else (0, "the connection was lost")
         except InvalidStatus as refused:
             status = refused.response.status_code
             if status in _REFUSALS:

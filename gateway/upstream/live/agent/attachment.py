@@ -166,16 +166,16 @@ class AgentAttachment:
             if call_id in named:
                 call.wire = wire
             else:
-                call.finish(LiveSourceDetached("the connection to the program broke during the call"))
+                call.finish(LiveSourceDetached("the connection to the program was lost during the call"))
         self._wire, self._token = wire, secrets.token_urlsafe(24)
         self._signal()
         return self._token, tuple(call_id for call_id in self._calls if call_id in named)
 
     def disconnect(self, wire: AgentWire) -> None:
-        """Record that the connection broke; without a new one, the attachment ends after `RESUME_S`."""
+        """Record that the connection was lost; without a new one, the attachment ends after `RESUME_S`."""
         if self._wire is wire and not self.has_ended:
             self._wire = None
-            self._grace = asyncio.get_running_loop().call_later(RESUME_S, self.end, "the connection broke")
+            self._grace = asyncio.get_running_loop().call_later(RESUME_S, self.end, "the connection was lost")
 
     def end(self, reason: str) -> None:
         """End the attachment and its calls."""

@@ -58,7 +58,7 @@ class Conversation:
 
         Raises:
             RemoteRefusal: the server refused the request.
-            LiveSourceFailed: the server broke the protocol.
+            LiveSourceFailed: the server violated the protocol.
             LiveSourceDetached: the messages ended before the response.
             GatewayError: the client could not be reached.
         """

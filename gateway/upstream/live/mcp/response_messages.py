@@ -57,7 +57,7 @@ class ResponseMessages:
 
         Raises:
             LiveSourceFailed: too many messages, or one that is invalid or too large.
-            UpstreamError: the response broke off, and could not be resumed.
+            UpstreamError: the response was cut short, and could not be resumed.
         """
         while not self._ready:
             if self._has_ended:

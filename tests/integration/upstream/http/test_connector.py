@@ -89,10 +89,10 @@ async def test_a_name_with_countless_addresses_is_not_tried_for_ever() -> None:
 @pytest.mark.parametrize("names", [Names(), Names("127.0.0.1")])
 async def test_a_connection_that_does_not_come_about_has_its_deadline(names: Names) -> None:
     """Ours: a name system without an answer and a handshake without one are the same to the caller."""
-    patience, rules = Timeouts(connect_s=0.1, first_byte_s=60), BulkheadLimits(reserve=0)
+    timeouts, rules = Timeouts(connect_s=0.1, first_byte_s=60), BulkheadLimits(reserve=0)
     async with loopback(says(OK)) as server:  # it waits for a request while we wait for the handshake
         host = f"slow.internal:{server.port}"
-        async with UpstreamClient(egress_allow=[host], lookup=names, patience=patience, rules=rules) as upstream:
+        async with UpstreamClient(egress_allow=[host], lookup=names, timeouts=timeouts, rules=rules) as upstream:
             with anyio.fail_after(20), pytest.raises(UpstreamTimeout, match="did not accept a connection in time"):
                 await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}/", idempotent=True))
 

@@ -188,7 +188,7 @@ async def test_a_broken_connection_ends_the_call_at_once() -> None:
 
     script.replies["tools/call"] = half
     async with attached_to(script) as world:
-        with pytest.raises(LiveSourceFailed, match="connection broke"):
+        with pytest.raises(LiveSourceFailed, match="connection was lost"):
             await call(world)
 
 

@@ -35,7 +35,7 @@ def test_the_nearest_branch_is_named_with_its_faults(padding: int) -> None:
 
 def test_a_value_of_no_branch_is_answered_with_the_values_there_are() -> None:
     """Ours: a wrong discriminator is one fault, not one of each branch (OAS-8)."""
-    assert faults(PETS, {"kind": "fish"}) == [("/v/kind", 'has to be one of "cat", "dog"')]
+    assert faults(PETS, {"kind": "fish"}) == [("/v/kind", 'must be one of "cat", "dog"')]
 
 
 def test_at_most_three_faults_of_a_branch_are_shown() -> None:

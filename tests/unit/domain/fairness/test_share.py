@@ -91,7 +91,7 @@ async def test_the_queue_is_shared_like_the_places() -> None:
 
 async def test_a_wait_ends_with_a_refusal() -> None:
     """Ours: work that cannot begin in time holds no memory; the place goes to the next tenant."""
-    gate = FairSlotPool("workers", slots=1, patience_s=0)
+    gate = FairSlotPool("workers", slots=1, timeout_s=0)
     async with gate.hold("a"):
         with pytest.raises(LimitExceeded, match="retry later"):
             await gate.take("b")
@@ -122,7 +122,7 @@ async def test_a_cancelled_waiter_passes_its_place_on(is_granted_first: bool) ->
 
 async def test_any_mix_of_ends_leaves_every_place_free() -> None:
     """Ours: 2,000 tries with random ends lose no place, and no tenant is ever above its share."""
-    random, gate = Random(3), FairSlotPool("workers", slots=8, queue=24, patience_s=0.05)
+    random, gate = Random(3), FairSlotPool("workers", slots=8, queue=24, timeout_s=0.05)
     above: list[str] = []
 
     async def work(tenant: str) -> None:
