@@ -236,6 +236,12 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "reference-sealed": (value("()"), "test_a_credential_opens_only_as_it_was_sealed"),
         "delegation-sealed": (value("()"), "test_a_credential_opens_only_as_it_was_sealed"),
     },
+    "tests/behaviour/people/test_granted_exchange.py": {
+        "subject-token-grant": (
+            without(3),
+            "test_an_ended_token_of_the_provider_is_renewed_and_an_ended_grant_has_none",
+        ),
+    },
     "tests/behaviour/people/test_delegation.py": {
         "assertion-audience": (NEVER, "test_a_delegation_that_cannot_work_is_refused"),
         "delegation-without-caller": (NEVER, "test_requests_without_a_caller_have_no_credential_of_one"),

@@ -32,6 +32,9 @@ from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
 from gateway.identity.issued_tokens import TOKEN_PURPOSE, IssuedTokens
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.key_uses import KeyUseLog
+from gateway.identity.oauth.provider_checks import ProviderChecks
+from gateway.identity.oauth.relying_party import RelyingParty
+from gateway.identity.oauth.subject_tokens import SubjectTokens
 from gateway.identity.people import IssuerDirectory, People
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
@@ -83,13 +86,13 @@ def build_runtime(
     snapshots = Snapshots(infrastructure.store, code=code, ceilings=ceilings)
     infrastructure.upstream.set_allow_lists(StoredAllowLists(infrastructure.store, snapshots))
     secrets = CredentialCache(infrastructure.store, infrastructure.cipher, infrastructure.secret_stores)
-    tokens, signer, delegations = _build_identities(infrastructure, settings)
+    people = _build_people(infrastructure, settings)
+    tokens, signer, delegations = _build_identities(infrastructure, settings, people)
     cursors = Cursors(*infrastructure.cipher.derive_all("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors, StoredInputSchemas(infrastructure.store))
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
-    people = _build_people(infrastructure, settings)
     credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
@@ -124,12 +127,13 @@ def build_runtime(
 
 
 def _build_identities(
-    infrastructure: Infrastructure, settings: Settings
+    infrastructure: Infrastructure, settings: Settings, people: People
 ) -> tuple[Tokens, AssertionSigner, Delegations]:
-    cipher = infrastructure.cipher
+    cipher, catalog = infrastructure.cipher, _catalog_of_calls(infrastructure, settings)
+    checks = ProviderChecks(catalog, RelyingParty(infrastructure.upstream, people.keys))
     tokens = Tokens(infrastructure.upstream, SharedTokens(infrastructure.bus, secret=cipher.derive("access tokens")))
     signer = AssertionSigner(cipher.derive_all, public_url=settings.public_url)
-    return tokens, signer, Delegations(tokens, signer)
+    return tokens, signer, Delegations(tokens, signer, SubjectTokens(catalog, people.directory, checks).find)
 
 
 def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:

@@ -1,26 +1,33 @@
 """Credentials that name the caller: an assertion of the gateway, or a token in exchange for the caller's token.
 
-The caller's token is sent only to the token endpoint of the issuer that signed it.
+The caller's token is sent only to the token endpoint of the issuer that signed it. A caller whose token the gateway
+issued has the token that the issuer gave when the person signed in.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from gateway.domain.credentials import SignedAssertion, TokenExchange
 from gateway.domain.http.requests import Credential, NamedCredential
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.errors import CredentialMissing
 from gateway.upstream.auth.assertions import AssertionSigner
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.auth.token_endpoint import TokenRequest, token_exchange
 
+FindSubjectToken: TypeAlias = Callable[[Principal], Awaitable[InboundToken | None]]
+"""Returns the token of a caller that an issuer of the tenant gave; None if the caller has none."""
+
 
 class Delegations:
     """Resolves credentials with a delegation to credentials of one caller."""
 
-    def __init__(self, tokens: Tokens, signer: AssertionSigner) -> None:
+    def __init__(self, tokens: Tokens, signer: AssertionSigner, subject_token: FindSubjectToken) -> None:
         self._tokens = tokens
         self._signer = signer
+        self._subject_token = subject_token
 
     async def resolve(self, named: NamedCredential, principal: Principal, action: tuple[str, str]) -> NamedCredential:
         """Return the credential of this caller; a shared credential is returned unchanged.
@@ -39,19 +46,18 @@ class Delegations:
             # pools connections per caller: each assertion is new, so its own digest would never match
             digest = digest_of((named.name, terms.audience, principal.tenant, principal.subject))
             return replace(named, credential=Credential(value=value), delegation=None, digest=digest)
-        wanted = _exchange(named, terms, principal)
+        wanted = _exchange(named, terms, await self._subject_token(principal))
         token = await self._tokens.obtain(principal.tenant, f"credential:{named.name}", wanted)
         return replace(named, credential=Credential(value=token.value), delegation=None)
 
     async def forget(self, named: NamedCredential, principal: Principal, refused: Credential) -> None:
         """Drop the cached token that the upstream has refused."""
         if isinstance(named.delegation, TokenExchange):
-            wanted = _exchange(named, named.delegation, principal)
+            wanted = _exchange(named, named.delegation, await self._subject_token(principal))
             await self._tokens.drop(principal.tenant, f"credential:{named.name}", wanted, refused.value)
 
 
-def _exchange(named: NamedCredential, terms: TokenExchange, principal: Principal) -> TokenRequest:
-    token = principal.token
+def _exchange(named: NamedCredential, terms: TokenExchange, token: InboundToken | None) -> TokenRequest:
     if token is None:
         raise CredentialMissing(
             f"The credential {named.name!r} acts for the person who calls, so the call needs an access token of the"

@@ -1,0 +1,58 @@
+"""Tokens of a tenant's provider for people whose access token the gateway issued; token exchange sends them.
+
+A grant keeps its provider's tokens sealed, and a provider check renews them. An opened token is cached for twenty
+seconds, less than the time for which it is valid at least.
+"""
+
+import time
+
+from gateway.catalog.identity.grants import find_grant, find_holder
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.fairness.fair_cache import FairCache
+from gateway.domain.identifiers import is_grant_id
+from gateway.domain.refusals import SignInRefused
+from gateway.domain.tenancy.grants import GrantState
+from gateway.domain.tenancy.principals import InboundToken, Principal
+from gateway.errors import CredentialMissing
+from gateway.identity.oauth.provider_checks import ProviderChecks
+from gateway.identity.people import IssuerDirectory
+
+_CACHED_S = 20.0
+_CAPACITY = 4096
+
+
+class SubjectTokens:
+    """Finds the provider's token of a caller."""
+
+    def __init__(self, catalog: CatalogContext, directory: IssuerDirectory, checks: ProviderChecks) -> None:
+        self._catalog = catalog
+        self._directory = directory
+        self._checks = checks
+        self._held = FairCache[str, tuple[float, InboundToken]](_CAPACITY)
+
+    async def find(self, principal: Principal) -> InboundToken | None:
+        """Return the token of the caller: its own, or that of the provider under its grant; None for a key.
+
+        Raises:
+            CredentialMissing: the grant has ended, or the provider gives no token of the person any more.
+            Unavailable: the provider cannot be asked now.
+        """
+        if principal.token is not None or not is_grant_id(principal.key):
+            return principal.token
+        held = self._held.get(principal.tenant, principal.key)
+        if held is None or held[0] <= time.monotonic():
+            held = time.monotonic() + _CACHED_S, await self._open(principal)
+            self._held.put(principal.tenant, principal.key, held)
+        return held[1]
+
+    async def _open(self, principal: Principal) -> InboundToken:
+        tenant = principal.tenant
+        issuers = await self._directory.issuers_of(principal.slug)
+        found = await find_grant(tenant, self._catalog, principal.key)
+        if issuers is None or found is None or found[0].state is not GrantState.ACTIVE:  # guard: subject-token-grant
+            raise CredentialMissing("The grant of the caller has ended; the client has to sign in again.")
+        try:
+            holder = await find_holder(tenant, self._catalog, issuers, found[0])
+            return InboundToken(holder.issuer.id, await self._checks.subject_token(tenant, holder))
+        except SignInRefused as refused:
+            raise CredentialMissing(f"There is no token of the provider to exchange. {refused.message}") from None
