@@ -139,6 +139,8 @@ async def refuse_proposal(
         entry.detail = {"id": source.id, "version": found.number, "digest": found.digest.hex()}
         await proposals.remove(tenant, db, source.id)
         state = await refreshes.get(tenant, db, source.id)
+        if found.origin is ProposalOrigin.UPLOAD:  # it can have replaced a proposal of the document at the URL
+            state = state.with_content_unseen()
         await refreshes.save(tenant, db, source.id, replace(state, refused_digest=found.digest))
 
 

@@ -28,7 +28,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Compilation, ImportReport, Source
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.updates.source_changes import ImportChanges
-from gateway.domain.updates.source_versions import RefreshState, VersionOrigin
+from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState, SourceProposal, VersionOrigin
 from gateway.domain.updates.watches import Sighting
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.store import credentials, operations, secrets
@@ -96,7 +96,7 @@ async def replace_version(
     """
     async with change(tenant, catalog, way.entry, by=way.by) as db:
         current = await find_unchanged(tenant, db, way.seen)
-        state = await _check_proposal(tenant, db, current, ready)
+        state, waiting = await _check_proposal(tenant, db, current, ready)
         number = ready.proposal or max(current.active_version, state.last_number) + 1
         way.entry.detail |= {"version": number, "replaces": current.active_version}
         before = await operations.of_source(tenant, db, current.id)
@@ -117,7 +117,7 @@ async def replace_version(
         await leave_aliases(tenant, db, source, before=tools, after=ready)
         await proposals.remove(tenant, db, source.id)
         settle = way.settle or partial(store_looks, tenant, catalog, source, before=current)
-        await settle(db, _after(state, ready, source))
+        await settle(db, _after(state, waiting, ready, source))
         await _prune_later(tenant, catalog, db, source)
         source = await find_source(tenant, db, source.id)
     return Imported(source=source, report=report, changes=changes)
@@ -248,8 +248,10 @@ async def settle_changes(
     return await with_recent_calls(tenant, db, changes)
 
 
-async def _check_proposal(tenant: TenantId, db: Db, source: Source, ready: PreparedImport) -> RefreshState:
-    """Lock the state of the source's looks and return it.
+async def _check_proposal(
+    tenant: TenantId, db: Db, source: Source, ready: PreparedImport
+) -> tuple[RefreshState, SourceProposal | None]:
+    """Lock the state of the source's looks, and return it with the proposal that waits.
 
     Raises:
         Conflict: the proposal that is to be activated was replaced or withdrawn.
@@ -258,18 +260,24 @@ async def _check_proposal(tenant: TenantId, db: Db, source: Source, ready: Prepa
     is_same = waiting is not None and waiting.number == ready.proposal
     if ready.proposal is not None and not is_same:  # guard: proposal-as-reviewed
         raise Conflict("the proposal was replaced or withdrawn; review it again")
-    return state
+    return state, waiting
 
 
-def _after(state: RefreshState, ready: PreparedImport, source: Source) -> RefreshState:
-    """The state of the looks after another version; a document that was rolled back is not proposed again."""
+def _after(state: RefreshState, waiting: SourceProposal | None, ready: PreparedImport, source: Source) -> RefreshState:
+    """The state of the looks after another version.
+
+    A document that was rolled back is not proposed again. A found document whose proposal ends by an update is.
+    """
     state = replace(state, last_number=source.active_version)
     if ready.content.seen is not None:
         return replace(state, url=source.url, seen=ready.content.seen, refused_digest=None)
     if state.url != source.url:
         return replace(state, url=source.url, seen=Sighting(), refused_digest=None)
-    is_rollback = ready.origin is VersionOrigin.ROLLBACK
-    return replace(state, refused_digest=state.seen.digest) if is_rollback else state
+    if ready.origin is VersionOrigin.ROLLBACK:
+        return replace(state, refused_digest=state.seen.digest)
+    is_found = waiting is not None and waiting.origin is ProposalOrigin.URL
+    # guard: ended-proposal-found-again
+    return state.with_content_unseen() if is_found and ready.proposal is None else state
 
 
 async def _prune_later(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:

@@ -1,6 +1,6 @@
 """Versions of a source's document: those that are kept, the proposal that waits, and the looks at the source's URL."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -109,3 +109,7 @@ class RefreshState:
     reported_digest: bytes | None = field(default=None, repr=False)
     leased_until: datetime | None = None
     is_wanted: bool = False
+
+    def with_content_unseen(self) -> "RefreshState":
+        """The state after which the next look compares the document again, whatever was seen before."""
+        return replace(self, seen=replace(self.seen, etag=None, last_modified=None, digest=None))
