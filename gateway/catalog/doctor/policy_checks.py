@@ -1,17 +1,18 @@
-"""Doctor checks of policies: those weaker than the default, and tenants without a key that can approve."""
+"""Doctor checks of policies and access rules: weak ones, tenants without an approver, rules about what is missing."""
 
 from collections.abc import Sequence
 
 import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.catalog.identity.access_rules import find_missing_sources, find_unknown_entries
 from gateway.domain.findings import Finding, fine, listed, warning
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import PROTECTING, Decision, Policy, Safety, weaker_levels
 from gateway.errors import GatewayError
 from gateway.store.calls import policies
 from gateway.store.engine import Store
-from gateway.store.identity import keys
+from gateway.store.identity import access_rules, keys
 
 _TIMEOUT_S = 15.0
 _MOST_NAMED = 5
@@ -20,11 +21,11 @@ _REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade ne
 
 
 async def judge_policies(url: str) -> Sequence[Finding]:
-    """Findings on the decisions by level of all tenants, and on tenants without a key that can approve a call.
+    """Findings on all tenants' decisions by level, on tenants without an approver, and on access rules.
 
-    After 15 s the remaining tenants are skipped, and the findings report this. Rules are not examined.
+    After 15 s the remaining tenants are skipped, and the findings report this. Rules of policies are not examined.
     """
-    examined, weaker, unapproved = 0, list[str](), list[str]()
+    examined, weaker, unapproved, dangling = 0, list[str](), list[str](), list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
@@ -32,13 +33,24 @@ async def judge_policies(url: str) -> Sequence[Finding]:
                     async with store.transaction(tenant.id) as db:
                         found = await policies.get(tenant.id, db)
                         can_approve = await keys.is_granted(tenant.id, db, Scope.APPROVE)
+                        access = await access_rules.get(tenant.id, db)
+                        missing = await find_unknown_entries(tenant.id, db, access)
+                        missing |= await find_missing_sources(tenant.id, db, access)
+                    dangling += [f"{tenant.slug}: {one}" for one in sorted(missing)]
                     weaker += [tenant.slug] if weaker_levels(found) else []
                     unapproved += [tenant.slug] if _may_need_approval(found) and not can_approve else []
                     examined += 1
     except GatewayError as error:
         return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
     looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
-    return [_judge_weaker(weaker, looked), _judge_approvers(unapproved, looked)]
+    return [_judge_weaker(weaker, looked), _judge_approvers(unapproved, looked), _judge_access(dangling, looked)]
+
+
+def _judge_access(dangling: Sequence[str], looked: str) -> Finding:
+    if not dangling:
+        return fine("access_rules", f"every key, issuer and source that access rules name exists ({looked})")
+    detail = f"access rules name what does not exist: {listed(dangling, most=_MOST_NAMED)} ({looked})"
+    return warning("access_rules", detail, "`gateway --tenant SLUG access report`, then `access set` without them")
 
 
 def _may_need_approval(policy: Policy) -> bool:

@@ -7,7 +7,10 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, c
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, AccessRules
 from gateway.errors import Fault, InvalidBody
+from gateway.store.engine import Db
 from gateway.store.identity import access_rules, issuers, keys
+from gateway.store.live import live_sources
+from gateway.store.sources import sources
 
 _LARGEST = 128 * 1024
 _MOST_PATTERNS = 1000
@@ -59,15 +62,31 @@ def check_size(access: AccessRules) -> None:
 
 async def find_unknown(tenant: TenantId, catalog: CatalogContext, access: AccessRules) -> frozenset[str]:
     """Return the entries of the rules that name a key or an issuer that the tenant does not have."""
-    entries = {entry for rule in access.rules for entry in (*rule.who, *rule.unless)}
-    unknown: set[str] = set()
     async with catalog.store.transaction(tenant) as db:
-        for entry in sorted(entries):
-            if entry.startswith(KEY):
-                is_known = await keys.get(tenant, db, KeyId(entry.removeprefix(KEY))) is not None
-            elif entry.startswith((GROUP, ISSUER)):
-                is_known = await issuers.get(tenant, db, entry.split(":")[1]) is not None
-            else:
-                continue
-            unknown |= set() if is_known else {entry}
+        return await find_unknown_entries(tenant, db, access)
+
+
+async def find_unknown_entries(tenant: TenantId, db: Db, access: AccessRules) -> frozenset[str]:
+    """Return the same as `find_unknown`, within a transaction."""
+    unknown: set[str] = set()
+    for entry in sorted({entry for rule in access.rules for entry in (*rule.who, *rule.unless)}):
+        if entry.startswith(KEY):
+            is_known = await keys.get(tenant, db, KeyId(entry.removeprefix(KEY))) is not None
+        elif entry.startswith((GROUP, ISSUER)):
+            is_known = await issuers.get(tenant, db, entry.split(":")[1]) is not None
+        else:
+            continue
+        unknown |= set() if is_known else {entry}
     return frozenset(unknown)
+
+
+async def find_missing_sources(tenant: TenantId, db: Db, access: AccessRules) -> frozenset[str]:
+    """Return the sources that rules name and the tenant does not have."""
+    named = {name for rule in access.rules for name in rule.what.sources}
+    return frozenset(
+        [
+            name
+            for name in sorted(named)
+            if await sources.get(tenant, db, name) is None and await live_sources.get(tenant, db, name) is None
+        ]
+    )

@@ -42,7 +42,13 @@ async def test_the_operator_examines_the_gateway_and_nobody_else(
     assert f"gateway tenant egress SLUG --allow {upstream.authority}" in egress["mend"]
     checks = {finding["check"]: finding["status"] for finding in examined["findings"]}
     assert {check for check, status in checks.items() if status != "ok"} == {"egress", *weak}
-    assert len(checks) == 23
+    assert len(checks) == 25
+    rules = [{"effect": "deny", "who": ["key:key_x"], "unless": ["group:gone:x"], "what": {"sources": ["payroll"]}}]
+    (await gateway.admin.put("/tenants/acme/access", json={"rules": rules})).raise_for_status()
+    findings = (await gateway.admin.get("/doctor")).json()["findings"]
+    (access,) = (finding for finding in findings if finding["check"] == "access_rules")
+    assert access["status"] == "warning"
+    assert "acme: group:gone:x, acme: key:key_x, acme: payroll" in access["detail"]
     for scope in ("admin", "mcp", "audit"):
         key = await gateway.create_key("acme", scope)
         refused = await gateway.http.get("/admin/v1/doctor", headers={"authorization": f"Bearer {key}"})

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from gateway.errors import BrokenSetting, DatabaseUnavailable
 from gateway.store.database.connection import PostgresConnection, connect_owner
 from gateway.store.database.migrations import head, migrate
-from gateway.store.engine import Store
+from gateway.store.engine import SCHEMA, Store
 from gateway.store.secret_keys.tables import metadata as operators_metadata
 from gateway.store.tables import metadata
 from tests.support.servers import TestDatabase, TestServers, execute
@@ -145,3 +145,8 @@ def _described(tables: MetaData) -> dict[str, dict[str, tuple[str, bool, bool]]]
         for name, table in tables.tables.items()
         if name != "alembic_version"
     }
+
+
+def test_the_gateway_requires_its_newest_migration() -> None:
+    """Ours: replicas and the doctor compare the database with the last migration that this version has (SRV-4)."""
+    assert _REVISIONS[-1] == SCHEMA
