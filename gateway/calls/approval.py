@@ -62,7 +62,7 @@ APPROVED: Final = "gateway/approved"
 
 MOST_WAITING: Final = 512
 """Maximum number of waiting calls on this replica; a tenant can hold a quarter. Further calls end at once."""
-_LOOK_S = 5.0
+_POLL_S = 5.0
 _RENEW_S = LEASE.total_seconds() / 3
 _FINISH_S = 5.0
 _STEP = 1e-6
@@ -119,7 +119,7 @@ class ApprovalStation:
             while state is ApprovalState.PENDING and anyio.current_time() < until:
                 steps += 1
                 await call.peer.progress(steps * _STEP, None, f"waiting for the approval {approval.id}")
-                with anyio.move_on_after(min(_LOOK_S, until - anyio.current_time())):  # the event may be lost
+                with anyio.move_on_after(min(_POLL_S, until - anyio.current_time())):  # the event may be lost
                     await changed.wait()
                 changed.clear()
                 with suppress(Unavailable):  # nothing has run; a task waits for hours and polls

@@ -44,7 +44,7 @@ async def update_policy(
         bounded = await bounded_policy(tenant, db, catalog.ceilings)
         current = bounded.stored
         check_version(bounded, expected)
-        revised = _tidy(revise(current))
+        revised = _normalise(revise(current))
         before, after = asdict(current), asdict(revised)
         entry.detail = {name: after[name] for name in after if name != "version" and after[name] != before[name]}
         judged = {*given, *changed(current.limits, revised.limits)}
@@ -58,7 +58,7 @@ async def update_policy(
         return await bounded_policy(tenant, db, catalog.ceilings)
 
 
-def _tidy(policy: Policy) -> Policy:
+def _normalise(policy: Policy) -> Policy:
     """The policy with normalised origins and checked rules."""
     check_rules(policy.rules, policy.recorded_arguments)
     if policy.http_origins is None:

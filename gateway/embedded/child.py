@@ -69,7 +69,7 @@ class Child:
         """
         try:
             with self.log.open("wb") as log:
-                self._process = subprocess.Popen(  # noqa: S603  # a fixed command; `_die_with_us` takes no lock
+                self._process = subprocess.Popen(  # noqa: S603  # a fixed command; `_parent_death_signal` takes no lock
                     [str(part) for part in self.command],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -77,7 +77,7 @@ class Child:
                     env=_environment(),
                     start_new_session=True,
                     pass_fds=self.inherited,
-                    preexec_fn=_die_with_us(self.stop_signals[0]),  # noqa: PLW1509  # takes no lock
+                    preexec_fn=_parent_death_signal(self.stop_signals[0]),  # noqa: PLW1509  # takes no lock
                     user=self.account.uid if self.account else None,
                     group=self.account.gid if self.account else None,
                     extra_groups=() if self.account else None,
@@ -134,7 +134,7 @@ def _environment() -> dict[str, str]:
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
 
 
-def _die_with_us(death_signal: signal.Signals) -> Callable[[], None] | None:
+def _parent_death_signal(death_signal: signal.Signals) -> Callable[[], None] | None:
     """Return a hook that runs in the child before its program and requests the death signal; None if not on Linux."""
     if not _IS_LINUX:
         return None

@@ -16,9 +16,9 @@ from gateway.errors import EmbeddedServerFailed
 
 log = structlog.get_logger(__name__)
 
-_LOOK_S = 0.25
+_POLL_S = 0.25
 _MOST_RESTARTS = 3
-_WITHIN_S = 60.0
+_RESTART_WINDOW_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ async def _keep(server: Watched) -> None:
     name = server.child.name
     while True:
         while server.child.is_running:  # noqa: ASYNC110  # a child does not notify us when it ends
-            await anyio.sleep(_LOOK_S)
+            await anyio.sleep(_POLL_S)
         reason = server.child.failed()
         log.error("embedded_server_ended", server=name, reason=reason.message)
         now = time.monotonic()
-        ends = [*(end for end in ends if now - end < _WITHIN_S), now]
+        ends = [*(end for end in ends if now - end < _RESTART_WINDOW_S), now]
         if len(ends) > _MOST_RESTARTS:
             raise EmbeddedServerFailed(f"{name} ended {len(ends)} times within a minute. {reason.message}")
         await server.revive()

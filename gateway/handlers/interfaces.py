@@ -152,7 +152,7 @@ class Call(Protocol):
         calls are numbered.
 
         Raises:
-            NotFound: there is no tool of that name.
+            NotFound: there is no tool with this name.
             RecursionRefused: too many nested calls.
             GatewayError: the call was refused.
         """

@@ -59,7 +59,7 @@ _REMEMBERED_S = 3.0
 lookup.
 """
 
-_TAKEN_ALONG_S = _REMEMBERED_S / 2
+_PREFETCH_AGE_S = _REMEMBERED_S / 2
 """The age from which a cached result is renewed by the lookup of another one."""
 
 _MAX_REMEMBERED = 20_000
@@ -283,7 +283,7 @@ class Authenticator:
         changes, kept = self._changes, self._known.get(mark)
         asked_at = time.monotonic()
         is_kept = kept is not None and kept.kept_until > asked_at
-        along = self._take_along(asked_at)
+        along = self._due_for_renewal(asked_at)
         every = await self._finder.find({wanted, *along.values()}, hurried=is_kept)
         for other, key_id in along.items():
             self._renew(other, every.get(key_id), asked_at=asked_at)
@@ -333,7 +333,7 @@ class Authenticator:
             tenant, key = (TenantId(""), "") if found is None else (found[0].tenant, found[0].id)
             self._refusals.count(tenant, CountedRefusal(f"key:{key}", SIGN_IN, f"{Unauthenticated.code}.{reason}"))
 
-    def _take_along(self, now: float) -> dict[bytes, KeyId]:
+    def _due_for_renewal(self, now: float) -> dict[bytes, KeyId]:
         """Return results in use that expire soon or have expired, by mark, so that the current lookup renews them as
         well.
 
@@ -341,7 +341,7 @@ class Authenticator:
         together, so expired results are included.
         """
         along: dict[bytes, KeyId] = {}
-        while self._renewable and self._renewable[0][0] <= now - _TAKEN_ALONG_S and len(along) < _MOST_ALONG:
+        while self._renewable and self._renewable[0][0] <= now - _PREFETCH_AGE_S and len(along) < _MOST_ALONG:
             asked_at, mark = self._renewable.popleft()
             known = self._known.get(mark)
             if known is None or known.asked_at != asked_at or not known.is_used or known.kept_until <= now:

@@ -54,14 +54,14 @@ class JobScheduler:
     async def _run_rounds(self) -> None:
         while True:
             try:
-                await self._begin_what_is_due()
+                await self._start_due_jobs()
             except Unavailable as error:
                 log.warning("work_postponed", reason=error.message)
             except Exception:
                 log.exception("work_failed")
             await anyio.sleep(self._pause_s)
 
-    async def _begin_what_is_due(self) -> None:
+    async def _start_due_jobs(self) -> None:
         async with self._store.unscoped() as db:
             found = await jobs.page(db, until=datetime.now(UTC), limit=_SEEN_AT_ONCE, of_each=_SEEN_OF_EACH)
         busy = Counter(tenant for tenant, _ in self._running)

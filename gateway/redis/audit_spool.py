@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 MOST_ENTRIES = 500_000
 _MAC_BYTES = 16
-_TURN_MS = 15_000
+_LEASE_MS = 15_000
 
 # KEYS: stream. ARGV: maximum number of entries, entries. Returns the number of entries; nil when they would exceed it.
 _KEEP = """
@@ -95,7 +95,7 @@ class AuditSpool:
         """
         stream = self._stream
         with self._counting():
-            answer: tuple[int, _Found] = await self._peek((stream, f"{stream}:turn"), self._replica, _TURN_MS, limit)
+            answer: tuple[int, _Found] = await self._peek((stream, f"{stream}:turn"), self._replica, _LEASE_MS, limit)
         self.waiting, found = answer
         good = self._ours(stream, found)
         if len(good) < len(found):

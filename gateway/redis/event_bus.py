@@ -25,10 +25,10 @@ from gateway.redis.wakeups import Wakeups
 
 log = structlog.get_logger(__name__)
 
-_OPENING_S = 2.0
+_OPEN_TIMEOUT_S = 2.0
 _HEARTBEAT_S = 2.0
-_SILENCE_S = 6.0
-_CLOSING_S = 2.0
+_SILENCE_LIMIT_S = 6.0
+_CLOSE_TIMEOUT_S = 2.0
 _RETRY_S = (0.05, 1.0)
 
 
@@ -54,7 +54,7 @@ class EventBus:
         self._subscribed = anyio.Event()
         self._is_live = False
         self._received_at = 0.0
-        self._beaten_at = 0.0
+        self._heartbeat_sent_at = 0.0
         self._unsealed_until = 0.0
         self.lag_s: float | None = None
         """Round trip of the last heartbeat message on the replica's own channel, in seconds; None before the first."""
@@ -63,7 +63,7 @@ class EventBus:
         """Start to listen; wait at most two seconds for the subscription. Retries continue until the bus is closed."""
         self._tasks.open(self._listen, self._send_heartbeats)
         try:
-            with anyio.move_on_after(_OPENING_S):
+            with anyio.move_on_after(_OPEN_TIMEOUT_S):
                 await self._subscribed.wait()
         except BaseException:  # cancelled: the block does not begin, so nothing else closes the tasks
             await self._tasks.close()
@@ -74,7 +74,7 @@ class EventBus:
         try:
             await self._tasks.close()
         finally:
-            with anyio.move_on_after(_CLOSING_S, shield=True):
+            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
                 await self._client.close()
 
     @property
@@ -155,12 +155,12 @@ class EventBus:
         """Receive on one connection until it fails."""
         listener = self._client.listener()
         try:
-            with translated(), anyio.fail_after(_OPENING_S):
+            with translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
                 await listener.psubscribe(self._envelope.pattern)
                 await listener.subscribe(self._heartbeat)
                 await self._await_confirmation(listener)
             self._begin()
-            with translated(), anyio.fail_after(_OPENING_S):
+            with translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
                 await self._channels.attach(listener)
             while True:
                 with translated():
@@ -169,17 +169,17 @@ class EventBus:
                 if message is not None:
                     self._received_at = now
                     self._receive(message)
-                elif now - self._received_at > _SILENCE_S:
+                elif now - self._received_at > _SILENCE_LIMIT_S:
                     raise RedisUnavailable("Redis does not respond on an open connection")
         finally:
             self._channels.detach()
-            with anyio.move_on_after(_CLOSING_S, shield=True), translated():
+            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True), translated():
                 await listener.aclose()
 
     async def _await_confirmation(self, listener: PubSub) -> None:
         missing = {"psubscribe", "subscribe"}
         while missing:
-            message = await listener.get_message(timeout=_OPENING_S)
+            message = await listener.get_message(timeout=_OPEN_TIMEOUT_S)
             if message is not None:
                 missing.discard(message["type"])
 
@@ -198,8 +198,8 @@ class EventBus:
             case "pmessage":
                 self._deliver_raw(channel, message["data"])
             case "message" if channel == self._heartbeat.encode():
-                if self._beaten_at:
-                    self.lag_s, self._beaten_at = time.monotonic() - self._beaten_at, 0.0
+                if self._heartbeat_sent_at:
+                    self.lag_s, self._heartbeat_sent_at = time.monotonic() - self._heartbeat_sent_at, 0.0
             case "message":
                 self._channels.call(channel)
             case "subscribe":
@@ -226,7 +226,7 @@ class EventBus:
         while True:
             await anyio.sleep(_HEARTBEAT_S)
             try:
-                self._beaten_at = time.monotonic()
+                self._heartbeat_sent_at = time.monotonic()
                 await self._client.publish(self._heartbeat, b"")
             except RedisUnavailable:
                 log.debug("heartbeat_failed")

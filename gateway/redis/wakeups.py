@@ -15,7 +15,7 @@ from gateway.redis.client import PubSub, translated
 
 log = structlog.get_logger(__name__)
 
-_CONFIRMING_S = 2.0
+_CONFIRM_TIMEOUT_S = 2.0
 
 
 class _Channel:
@@ -117,7 +117,7 @@ class Wakeups:
         except RedisUnavailable as error:
             log.debug("channel_not_subscribed", reason=str(error))
             return
-        with anyio.move_on_after(_CONFIRMING_S):
+        with anyio.move_on_after(_CONFIRM_TIMEOUT_S):
             await confirmed.wait()
 
     async def _end(self, name: str) -> None:
@@ -125,7 +125,7 @@ class Wakeups:
             if name in self._channels or self._listener is None:
                 return  # the channel has a new listener, or the connection is lost
             try:
-                with anyio.move_on_after(_CONFIRMING_S), translated():
+                with anyio.move_on_after(_CONFIRM_TIMEOUT_S), translated():
                     await self._listener.unsubscribe(name)
             except RedisUnavailable as error:
                 log.debug("channel_not_unsubscribed", reason=str(error))

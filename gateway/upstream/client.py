@@ -44,7 +44,7 @@ _SHARE = _CONNECTIONS // 4
 """Limit on the connections of one tenant: a tenant whose upstreams never respond leaves capacity for the others."""
 _IDLE_S = 10.0
 _TICK_S = 0.25
-_WORTH_WAITING_S = 1.0
+_MIN_RETRY_WINDOW_S = 1.0
 """A request is not retried if less than this would remain of its total time."""
 _REDIRECTS, _ERRORS = 300, 400
 
@@ -288,7 +288,7 @@ class UpstreamClient:
         if pause_s is None:
             return False
         now = asyncio.get_running_loop().time()
-        if now + pause_s + _WORTH_WAITING_S > deadline.last or not bulkhead.pay(now):
+        if now + pause_s + _MIN_RETRY_WINDOW_S > deadline.last or not bulkhead.pay(now):
             return False
         deadline.allow(deadline.last)
         return True

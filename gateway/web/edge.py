@@ -118,7 +118,7 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one HTTP request or WebSocket; forward other scopes."""
         if scope["type"] != "http":
-            await self._pass_on(scope, receive, send)
+            await self._forward(scope, receive, send)
             return
         fields = headers_of(scope)
         correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
@@ -154,7 +154,7 @@ class Edge:
             answer.close()
             LABELS.reset(labelled)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "websocket":
             await self._app(scope, receive, send)
         elif self._sockets is None:

@@ -159,7 +159,7 @@ def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
         *((model, "serialization") for model in _by_name(shown)),
     ]
     _, collected = models_json_schema(models, ref_template=_REFERENCE)
-    return cast("dict[str, Json]", _tidy(collected["$defs"]))
+    return cast("dict[str, Json]", _simplify(collected["$defs"]))
 
 
 def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
@@ -244,14 +244,14 @@ def _by_name(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
     return sorted(models, key=lambda model: model.__name__)
 
 
-def _tidy(schema: object) -> object:
+def _simplify(schema: object) -> object:
     """Remove generated titles, and null defaults, which only mark absent fields."""
     if isinstance(schema, list):
-        return [_tidy(item) for item in cast("list[object]", schema)]
+        return [_simplify(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):
         return schema
     return {
-        name: _tidy(value)
+        name: _simplify(value)
         for name, value in cast("dict[str, object]", schema).items()
         if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
     }

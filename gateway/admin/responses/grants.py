@@ -84,7 +84,7 @@ class GrantShown(CopiedModel):
     idle_ends_at: Annotated[datetime, Field(description="The time at which it ends unless it is used before.")]
     ends_at: Annotated[datetime, Field(description="The time at which it ends in any case.")]
     revoked_at: Annotated[datetime | None, Field(description="The time of revocation; null if it is not revoked.")]
-    revoked_for: Annotated[str | None, Field(description="The reason of the revocation, or its author.")]
+    revoked_for: Annotated[str | None, Field(description="The reason for the revocation, or its author.")]
 
 
 class GrantPage(Page[GrantShown]):

@@ -222,7 +222,7 @@ class ConflictShown(BaseModel):
 
 
 class Problem(BaseModel):
-    """A problem document: the reason of a refusal (RFC 9457)."""
+    """A problem document: the reason for a refusal (RFC 9457)."""
 
     type: Annotated[str, Field(description="The URL of the explanation of the code, relative to the gateway.")]
     title: Annotated[str, Field(description="The reason phrase of the HTTP status.")]

@@ -25,7 +25,7 @@ from gateway.store.engine import Store
 
 log = structlog.get_logger(__name__)
 
-_WITHIN_S: Final = 3.0
+_TIMEOUT_S: Final = 3.0
 """Timeout of the lookup. It is generous, for a loaded machine; a caller on the event loop blocks the loop meanwhile."""
 _RETRY_S: Final = 10.0
 
@@ -80,7 +80,7 @@ def blocking_lookup(database_url: str) -> Lookup:
 
     async def find(primitive: PythonPrimitive) -> Sequence[OwnedName]:
         try:
-            async with asyncio.timeout(_WITHIN_S), Store(database_url, pool_size=1) as store:
+            async with asyncio.timeout(_TIMEOUT_S), Store(database_url, pool_size=1) as store:
                 return await find_hidden(store, [primitive])
         except TimeoutError:
             raise DatabaseUnavailable(

@@ -22,7 +22,7 @@ from gateway.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-_PARTING_S = 3.0
+_CLOSE_TIMEOUT_S = 3.0
 
 Started = Callable[[], Awaitable[None]]
 
@@ -136,7 +136,7 @@ class _Server(uvicorn.Server):
         """
         await super().shutdown(sockets)
         if self.server_state.tasks:
-            await asyncio.wait(self.server_state.tasks, timeout=_PARTING_S)
+            await asyncio.wait(self.server_state.tasks, timeout=_CLOSE_TIMEOUT_S)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

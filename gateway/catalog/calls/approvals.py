@@ -54,7 +54,7 @@ _BEFORE = {
     ApprovalState.DONE: "The same call was approved and run before, until {}.",
     ApprovalState.UNKNOWN: "The same call was approved and interrupted at {}; it may have been carried out.",
 }
-_SWEPT_AT_ONCE = 200
+_SWEEP_BATCH = 200
 _RETRY_S = 60.0
 """Pause of a task before it retries a full queue; people decide no faster."""
 
@@ -134,7 +134,7 @@ async def open_approval(
 
 
 async def get_approval(tenant: TenantId, catalog: CatalogContext, approval: str) -> Approval:
-    """The approval of this id.
+    """The approval with this id.
 
     Raises:
         NotFound: the tenant has none.
@@ -268,7 +268,7 @@ async def sweep(catalog: CatalogContext, due: Job) -> None:
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=datetime.now(UTC) + LEASE):
             return
-        for ended in await approvals.end_overdue(tenant, db, limit=_SWEPT_AT_ONCE):
+        for ended in await approvals.end_overdue(tenant, db, limit=_SWEEP_BATCH):
             await changes.note(db, ended)
         await approvals.remove_old(tenant, db, kept=KEPT, most=MOST_KEPT)
         next_at = await approvals.next_due(tenant, db, kept=KEPT)

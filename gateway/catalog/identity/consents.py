@@ -81,7 +81,7 @@ async def give_consent(
 
 
 async def get_consent(tenant: TenantId, catalog: CatalogContext, consent: str) -> Consent:
-    """The consent of this id.
+    """The consent with this id.
 
     Raises:
         NotFound: the tenant has none.
@@ -99,7 +99,7 @@ async def page_consents(
     order: Order = KEYED,
     person: KeyId | None = None,
 ) -> Sequence[Consent]:
-    """One page of the tenant's consents, or of one person's, by default in order of ids."""
+    """One page of the tenant's consents, or of one person's, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
         return await consents.page(tenant, db, after=after, limit=limit, order=order, person=person)
 

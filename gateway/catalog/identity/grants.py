@@ -85,7 +85,7 @@ async def redeem_code(
 
 
 async def find_grant(tenant: TenantId, catalog: CatalogContext, grant: str) -> tuple[Grant, GrantSecrets] | None:
-    """The grant of this id with its digests; None if there is none."""
+    """The grant with this id with its digests; None if there is none."""
     async with catalog.store.transaction(tenant) as db:
         found = await grants.get(tenant, db, grant)
         stored = None if found is None else await grants.secrets_of(tenant, db, found.id)
@@ -160,7 +160,7 @@ async def end_grants_of(tenant: TenantId, catalog: CatalogContext, sign_in: Sign
 
 
 async def get_grant(tenant: TenantId, catalog: CatalogContext, grant: str) -> Grant:
-    """The grant of this id.
+    """The grant with this id.
 
     Raises:
         NotFound: the tenant has none.
@@ -178,7 +178,7 @@ async def page_grants(
     order: Order = KEYED,
     person: KeyId | None = None,
 ) -> Sequence[Grant]:
-    """One page of the tenant's grants, or of one person's, by default in order of ids."""
+    """One page of the tenant's grants, or of one person's, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
         return await grants.page(tenant, db, after=after, limit=limit, order=order, person=person)
 

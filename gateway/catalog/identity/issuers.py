@@ -129,7 +129,7 @@ async def update_issuer(
         check_version(current, expected)
         if current.version != before.version:
             if current.sign_in != before.sign_in:
-                raise Conflict("the issuer was changed meanwhile; read it, and send the change again")
+                raise Conflict("the issuer was changed by another request; read it, and send the change again")
             revised = revise(_draft_of(current))
             _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
         await _check_profiles(tenant, db, revised.rules)
@@ -156,7 +156,7 @@ async def get_issuer(tenant: TenantId, catalog: CatalogContext, name: str) -> Is
 async def page_issuers(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Issuer]:
-    """One page of the tenant's issuers, by default in order of names."""
+    """One page of the tenant's issuers, by default sorted by name."""
     async with catalog.store.transaction(tenant) as db:
         return await issuers.page(tenant, db, after=after, limit=limit, order=order)
 

@@ -84,7 +84,7 @@ async def create_key(
 
 
 async def get_key(tenant: TenantId, catalog: CatalogContext, key: KeyId) -> Key:
-    """The key of this id.
+    """The key with this id.
 
     Raises:
         NotFound: the tenant has none.
@@ -102,7 +102,7 @@ async def has_approver(tenant: TenantId, catalog: CatalogContext) -> bool:
 async def page_keys(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Key]:
-    """One page of the tenant's keys, by default in order of ids."""
+    """One page of the tenant's keys, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
         return await keys.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -119,7 +119,7 @@ async def update_key(
     """Replace a key with the one that `revise` returns; callers change its name or expiry.
 
     Raises:
-        NotFound: the tenant has no key of this id.
+        NotFound: the tenant has no key with this id.
         InvalidBody: the new expiry is in the past.
         Forbidden: the key has a scope that the author may not grant.
         PreconditionFailed: the current version matches no expected tag.
@@ -150,7 +150,7 @@ async def rotate_key(
     default at once.
 
     Raises:
-        NotFound: the tenant has no key of this id.
+        NotFound: the tenant has no key with this id.
         Conflict: the key is revoked, or has two secrets already and would get a third one.
         Forbidden: the key has a scope that the author may not grant.
         PreconditionFailed: the current version matches no expected tag.
@@ -178,7 +178,7 @@ async def end_old_secret(
     """End the former secret of a key now, if it has one.
 
     Raises:
-        NotFound: the tenant has no key of this id.
+        NotFound: the tenant has no key with this id.
         PreconditionFailed: the current version matches no expected tag.
     """
 
@@ -195,7 +195,7 @@ async def revoke_key(
     """Revoke a key permanently. A second revocation keeps the time of the first.
 
     Raises:
-        NotFound: the tenant has no key of this id.
+        NotFound: the tenant has no key with this id.
         PreconditionFailed: the current version matches no expected tag.
     """
 
@@ -211,7 +211,7 @@ async def delete_key(
     """Delete the key.
 
     Raises:
-        NotFound: the tenant has no key of this id.
+        NotFound: the tenant has no key with this id.
         PreconditionFailed: the current version matches no expected tag.
     """
     async with change(tenant, catalog, CatalogChange(action="key.delete", target=key), by=by) as db:

@@ -80,7 +80,7 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
 
 
 async def find_client(tenant: TenantId, catalog: CatalogContext, client: str) -> OAuthClient | None:
-    """The stored client of this id; None if there is none."""
+    """The stored client with this id; None if there is none."""
     if not client.isprintable():  # PostgreSQL stores no NUL
         return None
     async with catalog.store.transaction(tenant) as db:
@@ -88,7 +88,7 @@ async def find_client(tenant: TenantId, catalog: CatalogContext, client: str) ->
 
 
 async def get_client(tenant: TenantId, catalog: CatalogContext, client: str) -> OAuthClient:
-    """The client of this id.
+    """The client with this id.
 
     Raises:
         NotFound: the tenant has none.
@@ -100,7 +100,7 @@ async def get_client(tenant: TenantId, catalog: CatalogContext, client: str) -> 
 async def page_clients(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OAuthClient]:
-    """One page of the tenant's clients, by default in order of ids."""
+    """One page of the tenant's clients, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
         return await oauth_clients.page(tenant, db, after=after, limit=limit, order=order)
 

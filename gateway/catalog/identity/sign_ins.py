@@ -49,7 +49,7 @@ async def enter_sign_in(
     Raises:
         SignInRefused: the person is denied; nothing but the person is stored.
         LimitExceeded: the tenant has too many people.
-        NotFound: the issuer was deleted meanwhile.
+        NotFound: the issuer was deleted concurrently.
         AuditUnavailable: the sign-in could not be recorded.
     """
     stored = await store_person(catalog.store, person)
@@ -76,7 +76,7 @@ async def find_session(tenant: TenantId, catalog: CatalogContext, sign_in: SignI
 
 
 async def find_person(tenant: TenantId, db: Db, person: KeyId) -> Key | None:
-    """The person of this id; None if the person is gone or denied."""
+    """The person with this id; None if the person is gone or denied."""
     found = await keys.get(tenant, db, person)
     return None if found is None or found.revoked_at is not None else found
 

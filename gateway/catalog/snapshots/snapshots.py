@@ -42,7 +42,7 @@ from gateway.upstream.egress.allow_list import read_stored
 log = structlog.get_logger(__name__)
 
 _CHECK_S = 5.0
-_TAKEN_ALONG = 0.5
+_PREFETCH_SHARE = 0.5
 """One query also compares every other revision whose last comparison is older than this fraction of `_CHECK_S`."""
 
 _STALE_S = 60.0
@@ -184,7 +184,7 @@ class Snapshots:
             NotFound: the tenant does not exist.
             Unavailable: the database does not respond.
         """
-        asked_at, soon = time.monotonic(), _CHECK_S * _TAKEN_ALONG
+        asked_at, soon = time.monotonic(), _CHECK_S * _PREFETCH_SHARE
         kept = {known: other for known, other in self._entries.items() if other.is_invalidated or _age(other) >= soon}
         kept[tenant] = entry
         invalidations = {known: other.invalidations for known, other in kept.items()}

@@ -142,7 +142,7 @@ async def begin_look(catalog: CatalogContext, due: Job) -> Look | None:
 
 
 async def take_look(catalog: CatalogContext, look: Look) -> RefreshOutcome | None:
-    """Look at the URL and store the outcome; None if the lease was lost meanwhile, and nothing was stored.
+    """Look at the URL and store the outcome; None if the lease was lost, and nothing was stored.
 
     Raises:
         Unavailable: a part of the gateway is unavailable; the look is repeated when the lease ends.
@@ -180,10 +180,10 @@ async def want_looks(tenant: TenantId, catalog: CatalogContext, names: Mapping[s
             raise ReferenceMissing("the tenant does not have all of these sources", faults=faults)
         for _, source in found:
             if source is not None:
-                await _want_look(tenant, catalog, db, source)
+                await _make_due(tenant, catalog, db, source)
 
 
-async def _want_look(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
+async def _make_due(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
     now, state = datetime.now(UTC), await refreshes.get(tenant, db, source.id)
     if state.leased_until is not None and state.leased_until > now:  # guard: refresh-wanted-under-lease
         await refreshes.save(tenant, db, source.id, replace(state, is_wanted=True))

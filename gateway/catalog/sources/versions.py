@@ -82,7 +82,7 @@ async def activate_version(
     Raises:
         NotFound: the tenant has no such source, or the source has no version of this number.
         PreconditionFailed: the version matches no expected tag.
-        Conflict: it is active already, or the proposal or the source was changed meanwhile; nothing was stored.
+        Conflict: it is active already, or the proposal or the source was changed concurrently; nothing was stored.
         InvalidBody: calls would go to new origins, and there are no credentials for them.
         NameTaken, LimitExceeded, ReferenceMissing, InvalidDocument, Unavailable: as for an update.
     """

@@ -17,7 +17,7 @@ _NOUN = "approvals"
 _COLUMNS = ("id", "state", "tool", "subject", "created_at", "expires_at", "decided_by")
 _FACTS = ("id", "state", "action", "tool", "profile", "requester", "subject", "created_at", "expires_at", "decided_by")
 _ENDS = ("decided_at", "comment", "started_at", "ended_at", "outcome", "correlation_id", "digest")
-_LOOK_S = 2.0
+_POLL_S = 2.0
 _SHOWN_AT_FIRST = 100
 
 
@@ -94,7 +94,7 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
             if printed == count:
                 return
         seen, is_first = {text_at(item, "id"): text_at(item, "state") for item in items}, False
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
 
 
 def _decide(context: AdminContext, name: str, verb: str, comment: str | None) -> None:

@@ -187,11 +187,11 @@ class Bridge:
                     if is_stream(answer):
                         async for event in read_events(answer.aiter_bytes()):
                             last_event, pause_s = event.id or last_event, _FIRST_PAUSE_S
-                            await self._pass_on(event.data)
+                            await self._forward(event.data)
             await anyio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    async def _pass_on(self, text: bytes) -> None:
+    async def _forward(self, text: bytes) -> None:
         found = read_remote(text)
         if found is not None and found.method is not None:  # a response belongs to the stream of its request
             with suppress(ClientGone):

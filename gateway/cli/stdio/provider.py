@@ -55,7 +55,7 @@ async def _connect(streams: StdioStreams, url: str, key: str) -> None:
         async with connect(  # not through a proxy of the environment, which could read the key
             url, additional_headers=headers, compression=None, max_size=MOST_BYTES, open_timeout=OPEN_S, proxy=None
         ) as socket:
-            await _pass_on(streams, socket)
+            await _forward(streams, socket)
     except InvalidStatus as refused:
         status = refused.response.status_code
         exit_code = (
@@ -67,7 +67,7 @@ async def _connect(streams: StdioStreams, url: str, key: str) -> None:
         raise Failure(f"no connection to {url}: {reason}", ExitCode.UNREACHABLE) from None
 
 
-async def _pass_on(streams: StdioStreams, socket: ClientConnection) -> None:
+async def _forward(streams: StdioStreams, socket: ClientConnection) -> None:
     code, reason = 0, "the connection was lost"
     async with anyio.create_task_group() as group:
         group.start_soon(_send_lines, streams, socket)
@@ -99,4 +99,4 @@ async def _send_lines(streams: StdioStreams, socket: ClientConnection) -> None:
     except UnicodeDecodeError:
         await socket.close(_NOT_TEXT)
     except ConnectionClosed:
-        return  # `_pass_on` reports the close code
+        return  # `_forward` reports the close code

@@ -22,11 +22,11 @@ from gateway.protocol.stdio.messages import Message, id_of, revision_of
 
 EVENT_STREAM: Final = "text/event-stream"
 _CONNECT_S: Final = 5.0
-_SHORT_S: Final = 30.0
+_MESSAGE_TIMEOUT_S: Final = 30.0
 """Timeout of a notification or response; the next line is read only afterwards."""
 _READ_S: Final = 330.0
 """Longest pause within a response: a call can wait 300 s for its user's answer."""
-_SILENCE_S: Final = 60.0
+_IDLE_TIMEOUT_S: Final = 60.0
 """Longest pause of a stream that was opened with GET; then it is reopened."""
 _NOT_FOUND: Final = 404
 _NAMED: Final[Mapping[str, str]] = {
@@ -90,7 +90,7 @@ class BridgedEndpoint:
             RemoteSessionEnded: the session has ended and cannot be renewed.
         """
         session = None if revision_of(message) else self.session
-        read_s = _SHORT_S if id_of(message) is None else _READ_S
+        read_s = _MESSAGE_TIMEOUT_S if id_of(message) is None else _READ_S
         async with self._post(self._headers(message, session), line, read_s) as answer:
             if answer.status_code != _NOT_FOUND or session is None or session.id is None:
                 yield answer
@@ -104,7 +104,7 @@ class BridgedEndpoint:
         """Open the standalone stream, or resume a stream after an event."""
         headers = {**_session_headers(session), "Accept": EVENT_STREAM}
         headers |= {} if last_event is None else {"Last-Event-ID": last_event}
-        timeout = httpx.Timeout(_SHORT_S, connect=_CONNECT_S, read=_SILENCE_S, pool=None)
+        timeout = httpx.Timeout(_MESSAGE_TIMEOUT_S, connect=_CONNECT_S, read=_IDLE_TIMEOUT_S, pool=None)
         async with self._http.stream("GET", self._url, headers=headers, timeout=timeout) as answer:
             yield answer
 
@@ -179,9 +179,9 @@ class BridgedEndpoint:
         return name in self._schemas
 
     def _post(
-        self, headers: Mapping[str, str], line: bytes, read_s: float = _SHORT_S
+        self, headers: Mapping[str, str], line: bytes, read_s: float = _MESSAGE_TIMEOUT_S
     ) -> AbstractAsyncContextManager[httpx.Response]:
-        timeout = httpx.Timeout(_SHORT_S, connect=_CONNECT_S, read=read_s, pool=None)
+        timeout = httpx.Timeout(_MESSAGE_TIMEOUT_S, connect=_CONNECT_S, read=read_s, pool=None)
         return self._http.stream("POST", self._url, content=line, headers=headers, timeout=timeout)
 
     def _headers(self, message: Message, session: BridgedSession | None) -> Mapping[str, str]:

@@ -22,7 +22,7 @@ class ClientDirectory:
         self._documents = documents
 
     async def find(self, found: TenantIssuers, client_id: str) -> OAuthClient:
-        """Return the client of this id.
+        """Return the client with this id.
 
         Raises:
             ClientRefused: the tenant does not know it, or does not permit its host.
@@ -35,7 +35,7 @@ class ClientDirectory:
         stored = await find_client(found.tenant, self._catalog, client_id) if len(client_id) <= _LONGEST_ID else None
         if stored is None:
             raise ClientRefused(
-                "The application is not known here. It has to register again, or its client_id has to be the https URL"
+                "The application is not known here. It must register again, or its client_id must be the https URL"
                 " of its metadata document."
             )
         return stored

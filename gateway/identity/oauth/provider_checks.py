@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 FRESH = timedelta(minutes=5)
 """Age up to which claims and tokens are used without asking the provider."""
 _STALE = timedelta(hours=1)
-_SPARE_S = 30.0
+_EXPIRY_MARGIN_S = 30.0
 _ENDED = frozenset({"invalid_grant", "access_denied"})
 _AGAIN = "The provider does not know this sign-in any more; sign in again."
 
@@ -82,7 +82,7 @@ class ProviderChecks:
         tokens = await open_provider_tokens(tenant, self._catalog, holder.sign_in)
         if tokens is None:
             raise SignInRefused(_AGAIN)
-        if tokens.access_ends_at - _SPARE_S > time.time():
+        if tokens.access_ends_at - _EXPIRY_MARGIN_S > time.time():
             return tokens.access_token
         if tokens.refresh_token is None:
             raise SignInRefused("The provider's token of this person has ended, and it gave no refresh token.")

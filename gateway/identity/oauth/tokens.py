@@ -83,7 +83,7 @@ class TokenIssue:
     async def issue(
         self, found: TenantIssuers, usable: UsableGrant, *, issuer: str, correlation_id: str
     ) -> TokenSet | None:
-        """Return the next tokens of a grant; None if its refresh token was replaced meanwhile.
+        """Return the next tokens of a grant; None if its refresh token was replaced concurrently.
 
         Raises:
             SignInRefused: the person is denied, unknown to the provider, or admitted by no rule.

@@ -38,7 +38,7 @@ _SETTLED_ROUNDS = 3
 _ATTACH_S = 15.0
 _FIRST_RETRY_S = 1.0
 _LAST_RETRY_S = 300.0
-_STEADY_S = 60.0
+_STABLE_S = 60.0
 """An attachment that lasted this long ends the back-off."""
 _CLOSING_S = 2.0
 _QUEUE_TIMEOUT_S = 60.0
@@ -212,7 +212,7 @@ class LiveAttachments:
         except GatewayError as error:
             fault = error.message
         self._held.failures[source.kind] += 1
-        failures = 1 if time.monotonic() - began > _STEADY_S else source.status.failures + 1
+        failures = 1 if time.monotonic() - began > _STABLE_S else source.status.failures + 1
         retry_in_s = _back_off(failures)
         retry_at = datetime.now(UTC) + timedelta(seconds=retry_in_s)
         await self._detach(key, recorded, AttachmentEnd(fault=fault, failures=failures, retry_at=retry_at))

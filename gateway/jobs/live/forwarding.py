@@ -42,7 +42,7 @@ from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
 log = structlog.get_logger(__name__)
 
-_WATCH_S = 1.0
+_POLL_S = 1.0
 _MOST_WAITING = 1000
 """Notifications of one request that wait for its client; further ones are dropped."""
 _ABILITIES = ("elicitation", "elicitation.url", "sampling", "roots")
@@ -285,7 +285,7 @@ class Forwarding:
     async def _watch(self) -> None:
         """End the requests of replicas that have crashed."""
         while True:
-            await anyio.sleep(_WATCH_S)
+            await anyio.sleep(_POLL_S)
             for replica in {one.holder for one in self._outgoing.values()} | {
                 one.begin.sender for one in self._incoming.values()
             }:

@@ -24,7 +24,7 @@ from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveMet
 log = structlog.get_logger(__name__)
 
 _DISCOVER_S = 30.0
-_SETTLING_S = 0.25
+_DEBOUNCE_S = 0.25
 """Debounce time: several reports within it are handled as one."""
 _RETRY_S = 2.0
 _SUBSCRIBE_S = 10.0
@@ -76,7 +76,7 @@ class SourceReports:
         while True:
             with anyio.move_on_after(max(until - time.monotonic(), 0) if self.has_changed else None):
                 await self.has_news.wait()
-            await anyio.sleep(_SETTLING_S)
+            await anyio.sleep(_DEBOUNCE_S)
             self.has_news, updates, self.updates = anyio.Event(), self.updates, set()
             has_changed = self.has_changed and time.monotonic() >= until
             if has_changed:

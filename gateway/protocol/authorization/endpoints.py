@@ -182,7 +182,7 @@ class AuthorizationEndpoints:
         if basic is not None and "client_secret" in fields:  # guard: client-once
             raise BadInput("the client has to authenticate in one way: with the header, or in the body")
         if basic is not None and fields.setdefault("client_id", basic[0]) != basic[0]:  # guard: client-same
-            raise BadInput("client_id has to be the one in the Authorization header")
+            raise BadInput("client_id must be the one in the Authorization header")
         client = await self._clients.find(grants.found, fields.get("client_id", ""))
         secret = fields.get("client_secret") if basic is None else basic[1]
         return grants, ClientRequest(client=client, fields=fields, secret=secret, is_basic=basic is not None)

@@ -24,7 +24,7 @@ PING_S: Final = 60.0
 """Seconds of silence after which a stream sends a ping; less if a third of the session's idle time is shorter."""
 
 _MAX_UNANSWERED = 2
-_PARTING_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 
 
 class PingMonitor:
@@ -78,7 +78,7 @@ class PingMonitor:
     async def stop(self) -> None:
         """Close the open pings; responses to them are ignored from then on."""
         for name in filter(None, (self._asked, self._next)):
-            with anyio.move_on_after(_PARTING_S, shield=True):
+            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
                 await self._close(name)
 
     async def _close(self, name: str) -> None:

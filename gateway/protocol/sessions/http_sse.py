@@ -28,7 +28,7 @@ from gateway.redis.sessions.stores import SessionStores
 
 log = structlog.get_logger(__name__)
 
-_PARTING_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 _NOT_INITIALIZED = "the session is not initialized; send initialize and wait for its response before other requests"
 
 
@@ -69,7 +69,7 @@ class HttpSseTransport:
         try:
             await self._listening.serve_standalone(stream_request)
         finally:
-            with anyio.move_on_after(_PARTING_S, shield=True):
+            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
                 await self._end(record)
 
     async def post(self, request: McpRequest, message: dict[str, Any], context: RequestContext) -> None:

@@ -23,7 +23,7 @@ TAKEN: Final = "a request with this id is running"
 NO_ANSWER: Final = b""
 """The empty response of a request that its client has cancelled; no response is sent (MCP, cancellation)."""
 
-_PARTING_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 _RETRY_S = 1.0
 
 
@@ -77,7 +77,7 @@ class RequestExchange:
             with self.sink.scope:
                 text = await work
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(_PARTING_S, shield=True):
+            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
                 message = "the replica stopped before the end of the request; its outcome is unknown"
                 await self.sink.respond(self._failed(INTERNAL_ERROR, message, "call.replica_lost"))
             raise

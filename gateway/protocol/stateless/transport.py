@@ -78,9 +78,9 @@ class StatelessTransport:
         if reply is not None:
             await reply.send(request)
         else:
-            await self._hand_over(request, replay(raw, request.receive), context)
+            await self._dispatch(request, replay(raw, request.receive), context)
 
-    async def _hand_over(self, request: McpRequest, receive: Receive, context: RequestContext) -> None:
+    async def _dispatch(self, request: McpRequest, receive: Receive, context: RequestContext) -> None:
         """Pass the message to the SDK's transport, with a disconnect watcher if the client accepts no stream."""
         scope = request.scope
         if request.headers.get(b"accept") is None:

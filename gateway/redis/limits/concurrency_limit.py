@@ -21,7 +21,7 @@ RENEW_S = 2.0
 _ENTRY_TTL_S = 10.0
 _PROBE_S = 1.0
 _RETRY_S = 0.25
-_TIDY_S = 0.25
+_RENEW_DELAY_S = 0.25
 _MOST_ATTEMPTS = 8
 _SMALL_LIMIT = 8
 _SPARE_DIVISOR = 32
@@ -79,7 +79,7 @@ class ConcurrencyLease:
         self._grant = _Grant.ENOUGH
         self._is_used = False
         """True if a call began since the last request."""
-        self._is_tidying = False
+        self._is_renewal_due = False
         self._asked_at = 0.0
         self._synced: anyio.Event | None = None
 
@@ -139,19 +139,19 @@ class ConcurrencyLease:
         unused = self._held - needed
         if unused <= self._in_hand or (needed and self._spare and unused <= max(self._spare, needed)):
             return
-        if self._synced is not None or self._is_tidying or self._grant is _Grant.ALONE:
+        if self._synced is not None or self._is_renewal_due or self._grant is _Grant.ALONE:
             return
         if not self._spare:
             self._start_sync()
         else:
-            self._is_tidying = True
-            self._spawn(self._tidy)
+            self._is_renewal_due = True
+            self._spawn(self._renew_later)
 
-    async def _tidy(self) -> None:
+    async def _renew_later(self) -> None:
         try:
-            await anyio.sleep(_TIDY_S)
+            await anyio.sleep(_RENEW_DELAY_S)
         finally:
-            self._is_tidying = False
+            self._is_renewal_due = False
         await self.renew()
 
     def _adopt(self, limit: int) -> None:

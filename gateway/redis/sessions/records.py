@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 _LEASE_S = 3.0
 _RENEW_S = 2.0
 _MAX_LEASES = 20_000
-_SPARE = 8
+_GRACE_DIVISOR = 8
 _MAX_RECORD_BYTES = 64 * 1024
 _SEAL = b',"seal":"'
 _SEALED = re.compile(rb'(\{.*),"seal":"([0-9a-f]{32})"\}', re.DOTALL)
@@ -165,7 +165,7 @@ class Sessions:
     @property
     def kept_ms(self) -> int:
         """Time to live of a session's subscriptions in ms: `idle_ms` and an eighth, so that they are seldom renewed."""
-        return self._idle_ms + self._idle_ms // _SPARE
+        return self._idle_ms + self._idle_ms // _GRACE_DIVISOR
 
     def keys(self, tenant: TenantId, session: str) -> SessionKeys:
         """The Redis names of the parts of a session."""

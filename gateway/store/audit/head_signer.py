@@ -69,7 +69,7 @@ class AuditSigner:
         """Stop, and sign the latest entries for at most 3 s."""
         await self._tasks.close()
         with anyio.move_on_after(_CLOSE_S, shield=True):
-            await self._try_to_sign()
+            await self._sign_logged()
 
     async def sign(self) -> None:
         """Sign the ends of the chains of all tenants with new entries, and deliver the heads to outside stores.
@@ -103,9 +103,9 @@ class AuditSigner:
     async def _run(self) -> None:
         while True:
             await anyio.sleep(self._pause_s)
-            await self._try_to_sign()
+            await self._sign_logged()
 
-    async def _try_to_sign(self) -> None:
+    async def _sign_logged(self) -> None:
         try:
             await self.sign()
         except GatewayError as error:
@@ -121,7 +121,7 @@ class AuditSigner:
         known = await self._outside.recall(tenant) if is_first else self._known[tenant]  # guard: audit-signer-recalls
         async with self._store.upkeep(tenant) as db:  # guard: signing-outside-the-share
             anchor = await self._lock_anchor(tenant, db, known)
-            before, is_behind = await self._go_on_from(tenant, db, anchor, known)
+            before, is_behind = await self._find_previous_signature(tenant, db, anchor, known)
             found = await self._find_ends(tenant, db, ends, is_first=is_first)
             made = self._signatures(tenant, found or ([_MARK] if is_behind else []), before)
             if made:
@@ -145,7 +145,7 @@ class AuditSigner:
             return anchors.make(tenant, key=self._anchor_keys[0], kind=AnchorKind.BROKEN)
         return anchor
 
-    async def _go_on_from(
+    async def _find_previous_signature(
         self, tenant: TenantId, db: Db, anchor: StoredAnchor, known: TrailHead | None
     ) -> tuple[TrailHead, bool]:
         """The signature that the next signature follows, and True if the database lacks the remembered signature."""

@@ -27,7 +27,7 @@ HEADS_PURPOSE = "audit heads outside"
 """Purpose for which the key that seals heads is derived."""
 
 _DEADLINE_S = 5.0
-_RECALL_S = 1.0
+_READ_TIMEOUT_S = 1.0
 _HEADS_PER_BATCH = 500
 _MOST_WAITING = 10_000
 _DELIVERY_ERRORS = (GatewayError, OSError, TimeoutError)
@@ -132,7 +132,7 @@ class OutsideHeads:
         newest: TrailHead | None = None
         for store in self._stores:
             if store.is_memory:
-                found = await self._read(store, tenant, within_s=_RECALL_S)
+                found = await self._read(store, tenant, within_s=_READ_TIMEOUT_S)
                 for trail in found.heads:
                     newest = trail if newest is None or trail.number > newest.number else newest
         return newest

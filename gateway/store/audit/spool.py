@@ -132,8 +132,8 @@ class SpoolDrain:
             try:
                 await self._name()
                 if waiting := await self._overflow.peek(_GROUP):
-                    await self._bring_back(waiting)
-                await self._bring_back_shared()
+                    await self._restore(waiting)
+                await self._restore_shared()
             except _STORE_ERRORS as error:
                 log.debug("audit_not_brought_back", error=type(error).__name__)
             except Exception:
@@ -147,7 +147,7 @@ class SpoolDrain:
             self._overflow.belong_to(str(await connection.fetchval(_INSTALLATION)))
         self._is_named = True
 
-    async def _bring_back(self, waiting: Sequence[tuple[str, bytes]]) -> None:
+    async def _restore(self, waiting: Sequence[tuple[str, bytes]]) -> None:
         """Write all spooled entries, in groups on one connection, as new chains."""
         async with self._connected() as connection:
             chains = ChainWriter(self._chain_key)
@@ -158,7 +158,7 @@ class SpoolDrain:
                 self._note(len(waiting))
                 waiting = await self._overflow.peek(_GROUP)
 
-    async def _bring_back_shared(self) -> None:
+    async def _restore_shared(self) -> None:
         """Write the entries that replicas of the previous release left, if their tenants belong to this database.
 
         Other entries stay for their own installation, and this replica does not read them again.

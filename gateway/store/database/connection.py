@@ -21,7 +21,7 @@ _TIMEOUT_S = 5.0
 _COMMAND_S = 15.0
 """Deadline of the driver for one command, because a server that hangs ignores its own `statement_timeout`."""
 
-_PARTING_S = 0.1
+_CLOSE_TIMEOUT_S = 0.1
 _SETTINGS = {"application_name": "gateway", "search_path": "public", "jit": "off"}
 _GUARDS = {"statement_timeout": "10000", "idle_in_transaction_session_timeout": "60000"}  # guard: statement-timeout
 _IS_SAFE = """
@@ -82,7 +82,7 @@ class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
         """Close gracefully within the timeout, or else abort."""
         above: Any = super()
         with suppress(TimeoutError):  # the driver has aborted the connection
-            await above.close(timeout=None if timeout is None else min(timeout, _PARTING_S))
+            await above.close(timeout=None if timeout is None else min(timeout, _CLOSE_TIMEOUT_S))
 
 
 _dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs

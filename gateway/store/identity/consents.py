@@ -34,7 +34,7 @@ async def find(tenant: TenantId, db: Db, wanted: Consent) -> Consent | None:
 
 
 async def get(tenant: TenantId, db: Db, consent: str) -> Consent | None:
-    """The consent of this id."""
+    """The consent with this id."""
     wanted = select(consents).where(_columns.tenant_id == tenant, _columns.id == consent)
     row = (await db.execute(wanted)).mappings().one_or_none()
     return None if row is None else _read(row)
@@ -43,7 +43,7 @@ async def get(tenant: TenantId, db: Db, consent: str) -> Consent | None:
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED, person: KeyId | None = None
 ) -> Sequence[Consent]:
-    """One page of the tenant's consents, or of one person's, by default in order of ids."""
+    """One page of the tenant's consents, or of one person's, by default sorted by id."""
     own = select(consents).where(_columns.tenant_id == tenant)
     own = own if person is None else own.where(_columns.person_id == person)
     wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)

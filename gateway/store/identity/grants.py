@@ -54,7 +54,7 @@ async def insert(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets) 
 
 
 async def get(tenant: TenantId, db: Db, grant: str, *, locked: bool = False) -> Grant | None:
-    """The grant of this id; `locked` holds the row until the transaction ends."""
+    """The grant with this id; `locked` holds the row until the transaction ends."""
     wanted = select(grants).where(*_is(tenant, grant))
     row = (await db.execute(wanted.with_for_update() if locked else wanted)).mappings().one_or_none()
     return None if row is None else _read(row)

@@ -54,14 +54,14 @@ async def insert(key: Key, db: Db) -> None:
 
 
 async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
-    """The tenant's key of this id."""
+    """The tenant's key with this id."""
     rows = await db.execute(select(keys).where(keys.c.tenant_id == tenant, keys.c.id == key))
     row = rows.mappings().one_or_none()
     return read_key(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
-    """One page of the tenant's keys, by default in order of ids."""
+    """One page of the tenant's keys, by default sorted by id."""
     own = select(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_(None))
     wanted = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
     return [read_key(row) for row in (await db.execute(wanted)).mappings()]

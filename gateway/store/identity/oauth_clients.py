@@ -24,7 +24,7 @@ async def insert(tenant: TenantId, db: Db, client: OAuthClient) -> None:
 
 
 async def get(tenant: TenantId, db: Db, client: str, *, locked: bool = False) -> OAuthClient | None:
-    """The client of this id; `locked` holds the row until the transaction ends."""
+    """The client with this id; `locked` holds the row until the transaction ends."""
     wanted = select(oauth_clients).where(*_is(tenant, client))
     row = (await db.execute(wanted.with_for_update() if locked else wanted)).mappings().one_or_none()
     return None if row is None else _read(row)
@@ -33,7 +33,7 @@ async def get(tenant: TenantId, db: Db, client: str, *, locked: bool = False) ->
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OAuthClient]:
-    """One page of the tenant's clients, by default in order of ids."""
+    """One page of the tenant's clients, by default sorted by id."""
     own = select(oauth_clients).where(_columns.tenant_id == tenant)
     wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
     return [_read(row) for row in (await db.execute(wanted)).mappings()]

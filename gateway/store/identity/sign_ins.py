@@ -39,7 +39,7 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: Sign
 
 
 async def get(tenant: TenantId, db: Db, sign_in: SignInId) -> SignIn | None:
-    """The sign-in of this id."""
+    """The sign-in with this id."""
     row = (await db.execute(select(sign_ins).where(*_is(tenant, sign_in)))).mappings().one_or_none()
     return None if row is None else _read(row)
 

@@ -25,8 +25,8 @@ from gateway.upstream.auth.token_endpoint import TokenRequest, client_credential
 from gateway.upstream.client import UpstreamClient
 
 _CAPACITY = 4096
-_SPARE_S = 30.0
-_SPARE_SHARE = 0.2
+_EXPIRY_MARGIN_S = 30.0
+_EXPIRY_MARGIN_SHARE = 0.2
 
 
 class TokenStore(Protocol):
@@ -192,4 +192,4 @@ def _token_name(owner: str, wanted: TokenRequest) -> str:
 def _is_fresh(token: AccessToken) -> bool:
     """True if more than 30 seconds, or 20 % of a lifetime below 150 seconds, are left."""
     left = token.expires_at - time.time()
-    return left > min(_SPARE_S, token.life_s * _SPARE_SHARE)
+    return left > min(_EXPIRY_MARGIN_S, token.life_s * _EXPIRY_MARGIN_SHARE)

@@ -33,7 +33,7 @@ class SigningKeys:
         return jwt.encode(dict(claims), self._private, algorithm=ALGORITHM, headers=headers)
 
     def find(self, kid: object) -> ec.EllipticCurvePublicKey | None:
-        """Return the public key of this id."""
+        """Return the public key with this id."""
         return self._public.get(kid) if isinstance(kid, str) else None
 
 

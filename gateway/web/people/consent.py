@@ -101,7 +101,7 @@ class ConsentPages:
         """Return the request of a sealed text; its client and redirect URI are checked again.
 
         Raises:
-            SignInExpired: it is no request of this tenant, or older than ten minutes.
+            SignInExpired: it is not a request of this tenant, or older than ten minutes.
             ClientRefused: the client is gone, or has not this redirect URI any more.
         """
         found = self._requests.read(visit.found.tenant, text)

@@ -98,7 +98,7 @@ class SignInPages:
         """The routes of all pages."""
         return [
             Route("/t/{tenant}/sign-in", self.guarded(self._open), methods=["GET"]),
-            Route("/t/{tenant}/sign-in/{issuer}/callback", self.guarded(self._come_back), methods=["GET"]),
+            Route("/t/{tenant}/sign-in/{issuer}/callback", self.guarded(self._handle_callback), methods=["GET"]),
             Route("/t/{tenant}/sign-out", self.guarded(self._sign_out), methods=["POST"]),
         ]
 
@@ -140,7 +140,7 @@ class SignInPages:
         """Return the response that leads the browser through a sign-in; with several issuers, a page offers the choice.
 
         Raises:
-            BadInput: the target is no path of this tenant, or too long.
+            BadInput: the target is not a path of this tenant, or too long.
         """
         known = sign_in_issuers(visit.found)
         check_target(visit.slug, wanted.target)
@@ -175,7 +175,7 @@ class SignInPages:
         content = _SIGNED_IN.format(slug=visit.slug, person=visible(session.person.subject), token=token)
         return self.show("Signed in", content, session)
 
-    async def _come_back(self, request: Request) -> Response:
+    async def _handle_callback(self, request: Request) -> Response:
         """Finish a sign-in; the browser goes on to its target with a new session."""
         visit = await self.visit(request)
         known, found = sign_in_issuers(visit.found), visit.found

@@ -162,7 +162,7 @@ async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
 async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a connection that stays open and says nothing is given up, and made anew when Redis speaks again."""
     monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.1)
-    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_S", 0.5)
+    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_LIMIT_S", 0.5)
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         gap = anyio.Event()
@@ -179,7 +179,7 @@ async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: p
 async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a bus without events hears its own heartbeat and stays connected."""
     monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.05)
-    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_S", 0.4)
+    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_LIMIT_S", 0.4)
     with capture_logs() as lines:
         async with EventBus(redis_url, secret=SECRET) as bus:
             await anyio.sleep(1.0)

@@ -101,7 +101,7 @@ class ProviderLink:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                await self._stay_connected(group)
+                await self._keep_connected(group)
         except BaseExceptionGroup as failed:  # a group of one task, because calls do not raise
             raise failed.exceptions[0] from None
 
@@ -140,7 +140,7 @@ class ProviderLink:
             raise QuestionRefused(response.error[1] if response.error else "the answer is not an object")
         return response.members
 
-    async def _stay_connected(self, group: asyncio.TaskGroup) -> None:
+    async def _keep_connected(self, group: asyncio.TaskGroup) -> None:
         pause_s, is_key_checked = _FIRST_S, False
         try:
             while True:

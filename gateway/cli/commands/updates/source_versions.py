@@ -86,7 +86,7 @@ def show_diff(context: AdminContext, name: str) -> None:
 def review_proposal(context: AdminContext, name: str, credentials: tuple[str, ...], logins: tuple[str, ...]) -> None:
     """Show the proposal of a source, then ask whether to activate or to refuse it; without a terminal, only show it.
 
-    Exactly what was shown is activated; a proposal that changes meanwhile is not.
+    Exactly what was shown is activated; a proposal that has changed since is not.
     """
     path = _path(context, name, "proposal")
     found, tag = context.admin.get_with_tag(path)

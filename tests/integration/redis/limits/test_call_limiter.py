@@ -171,7 +171,7 @@ async def test_a_call_now_and_then_keeps_its_place_in_hand(
     bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: a tenant that calls a few times a second does not take a place and give it back each time."""
-    monkeypatch.setattr("gateway.redis.limits.concurrency_limit._TIDY_S", 0.01)
+    monkeypatch.setattr("gateway.redis.limits.concurrency_limit._RENEW_DELAY_S", 0.01)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 60)
     buckets, limits = CallLimiter(bus, spawn=tasks.spawn), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
     await raw.config_resetstat()
