@@ -798,6 +798,16 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "redirect-target-hidden": (SKIP, "test_the_target_of_a_redirect_is_not_shown"),
         "shown-header-user": (value("printable"), "test_urls_have_no_user_and_values_no_control_characters"),
     },
+    "tests/unit/calls/test_field_selection.py": {
+        "fields-bounded": (NEVER, "test_other_forms_are_refused_with_their_place"),
+    },
+    "tests/behaviour/openapi/test_responses.py": {
+        "fields-of-the-profile": (NEVER, "test_a_profile_gives_tools_fields_to_select"),
+        "own-fields-argument": (
+            swap(" and _OWN not in tool.definition", ""),
+            "test_an_argument_of_this_name_in_a_document_stays_its_own",
+        ),
+    },
     "tests/unit/calls/test_structured_once.py": {
         "once-structured": (NEVER, "test_small_results_and_lists_of_older_revisions_stay"),
         "once-repeated": (NEVER, "test_other_texts_stay"),

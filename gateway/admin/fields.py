@@ -9,6 +9,9 @@ UNIQUE_NAME = Field(description="The name; unique in the tenant for objects that
 DESCRIPTION = Field(description="The description, for people.")
 INCLUDE = Field(description="Items that match any of these rules are included; an empty list includes everything.")
 EXCLUDE = Field(description="Items that match any of these rules are excluded.")
+SELECTS_FIELDS = Field(
+    description="True gives imported tools the argument `_fields`, with which callers select parts of JSON results."
+)
 STRUCTURED_ONCE = Field(
     description="True sends JSON results as structured content alone, with a sentence as text, where the revision has"
     " structured content. It is meant for clients that show structured content to their model."

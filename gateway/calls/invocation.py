@@ -59,6 +59,11 @@ class PrimitiveLookup(Protocol):
         """The version of the tenant's policy in that revision."""
         ...
 
+    @property
+    def selects_fields(self) -> bool:
+        """True if the profile gives imported tools the argument `_fields`."""
+        ...
+
     async def inner_tool(self, name: str) -> BoundTool | None:
         """Return the tool of this name, even if it is hidden from clients; None if there is none."""
         ...
@@ -104,6 +109,7 @@ class Invocation:
         "action",
         "correlation_id",
         "digest",
+        "fields",
         "judged",
         "levels",
         "lookup",
@@ -141,6 +147,7 @@ class Invocation:
         self.correlation_id = correlation_id
         self.action = action
         self.digest = b""
+        self.fields: tuple[str, ...] = ()
         self.levels: Levels | None = None
         self.source = ""
         self.recorded: dict[str, object] | None = None

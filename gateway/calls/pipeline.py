@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.field_selection import may_select, select_fields, take_fields
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.invocation import Admission, Invocation, PrimitiveLookup
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages, encode
@@ -22,6 +23,7 @@ from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confi
 from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
 from gateway.calls.safeguards import BoundCall, Safeguards
+from gateway.calls.upstream_head import append_text
 from gateway.definitions.json_schema.validator import Costly
 from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.domain.audit import AuditKind
@@ -31,6 +33,7 @@ from gateway.domain.refusals import ApprovalRequired
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tools import FIELDS
 from gateway.errors import (
     ArgumentsInvalid,
     BadInput,
@@ -237,6 +240,8 @@ class CallPipeline:
     async def _run_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
         if bound.policy.recorded is not None:
             self._record_arguments(call, bound.policy.recorded, arguments)
+        if FIELDS in arguments and may_select(call, bound.tool):
+            arguments, call.fields = take_fields(arguments)
         judged, handler = decide(bound), bound.handler
         settled = handler.settle(arguments)
         if found := bound.validator.check(settled):
@@ -337,13 +342,18 @@ class CallPipeline:
             if bound.output is not None and not answer.is_error:
                 await self._results.check_structured(tenant, bound.output, structured)
             return _end(call, "error" if answer.is_error else "ok", members)
+        note = None
+        if call.fields:
+            answer, note = await select_fields(answer, call.fields)
         if len(answer.body) <= result_rendering.LARGEST_TEXT:
             members = result_rendering.content(answer)
         else:
             is_kept = not bound.guardrails  # a stored result could be read without the guardrails
             members = await self._shaper.content(call.principal, answer, is_kept=is_kept)  # guard: guardrail-leftover
-        if bound.output is not None:
+        if bound.output is not None and not call.fields:
             members = await self._results.check_upstream_result(tenant, bound.output, members)
+        if note is not None:
+            members = append_text(members, note)
         call.status = answer.status
         return _end(call, "ok" if answer.status < _HTTP_ERROR else "upstream_error", members)
 

@@ -51,7 +51,7 @@ def add_head(members: bytes, answer: UpstreamAnswer) -> bytes:
         return members
     headers = shown_headers(answer)
     if answer.body and answer.status in {_CREATED, _ACCEPTED} and _LOCATION in headers:
-        members = _with_block(members, f"{status_line(answer.status)}\nLocation: {headers[_LOCATION]}")
+        members = append_text(members, f"{status_line(answer.status)}\nLocation: {headers[_LOCATION]}")
     return b"".join((members, b',"_meta":', orjson.dumps({META: head_meta(answer.status, headers)})))
 
 
@@ -60,11 +60,12 @@ def head_meta(status: int, headers: dict[str, str]) -> dict[str, object]:
     return {"status": status} | ({"headers": headers} if headers else {})
 
 
-def _with_block(members: bytes, text: str) -> bytes:
+def append_text(members: bytes, text: str) -> bytes:
     """Append a text block. Quotes inside texts are escaped, so the first match is the end of the blocks."""
     at = members.find(_BODY_END)
     at = members.rfind(_CONTENT_END) if at < 0 else at
-    block = b',{"type":"text","text":' + orjson.dumps(text) + b"}"
+    printable = text.encode("utf-8", "replace").decode()
+    block = b',{"type":"text","text":' + orjson.dumps(printable) + b"}"
     return members[:at] + block + members[at:]
 
 

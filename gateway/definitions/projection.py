@@ -53,6 +53,23 @@ def point(value: object, pointer: str) -> object:
     return value
 
 
+def find_missing(value: object, paths: Sequence[str], *, most_visits: int) -> list[str]:
+    """Return the paths at which the value has no part, as far as the number of visited parts allows."""
+    missing: list[str] = []
+    for path in paths:
+        waiting: list[tuple[object, list[str]]] = [(value, _tokens(path))]
+        while waiting and waiting[-1][1]:
+            part, (token, *rest) = waiting.pop()
+            found = [below for _, below in _parts_at(part, token)]
+            most_visits -= len(found) + 1
+            if most_visits < 0:
+                return missing
+            waiting += [(below, rest) for below in found]
+        if not waiting:
+            missing.append(path)
+    return missing
+
+
 def keep(value: object, paths: Sequence[str]) -> object:
     """Return only the parts at the paths, in their containers. A value that is not a container becomes null."""
     return _kept(value, (_mark(paths),))
@@ -85,6 +102,17 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         yield from members.items()
     else:
         yield from ((str(index), element) for index, element in enumerate(as_list(value) or ()))
+
+
+def _parts_at(value: object, token: str) -> Iterator[tuple[str, object]]:
+    """The parts that a token may match."""
+    if token == _EVERY:
+        return _parts(value)
+    members, elements = as_object(value), as_list(value) or ()
+    if members is not None:
+        return iter([(token, members[token])] if token in members else [])
+    is_index = _INDEX.fullmatch(token) is not None and int(token) < len(elements)
+    return iter([(token, elements[int(token)])] if is_index else [])
 
 
 def _has_parts(value: object) -> bool:

@@ -18,6 +18,10 @@ FULL_INPUT_META: Final = "gateway/fullInputSchema"
 """The member of `_meta` of a listed definition whose input schema is shortened: the digest of the full one."""
 
 
+FIELDS = "_fields"
+"""The argument with which callers select parts of a result."""
+
+
 class PrimitiveOrigin(StrEnum):
     """Origin of a primitive."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gateway.domain.json_access import Object
 from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
+from gateway.domain.tools import FIELDS
 from gateway.errors import BadInput, Fault
 from gateway.openapi.document.document import Document, read_document
 from gateway.openapi.document.json_access import Unusable, list_at, object_at, quote_text
@@ -194,6 +195,8 @@ class _Compiler:
         template = read_template(operation.path)
         parts, losses = self._read(operation, template)
         plan, arguments = plan_request(operation, template, parts)
+        if any(argument.name == FIELDS for argument in arguments):
+            self._warnings.add(operation.identity, f"its argument {FIELDS} is its own and selects no parts of results")
         schema = compose_input(arguments, self._components, self._examples)
         if name.reason is not None:
             self._warnings.add(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")

@@ -42,8 +42,10 @@ class ListPage(Generic[Item]):
 class PagedList(Generic[Item]):
     """The primitives of one family, sorted by name."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[Item], listed_form: Callable[[Item], Item] | None = None) -> None:
+        """Given `listed_form`, pages have these forms of the items."""
         self.items: Sequence[Item] = items
+        self.listed_form = listed_form
         self.by_name: Mapping[str, Item] = {item.name: item for item in items}
         self._names: Sequence[str] = [item.name for item in items]
         self._pages: dict[int, ListPage[Item]] = {}
@@ -54,6 +56,8 @@ class PagedList(Generic[Item]):
         found = self._pages.get(start)
         if found is None:
             shown = self.items[start : start + PAGE]
+            if self.listed_form is not None:
+                shown = [self.listed_form(item) for item in shown]
             sizes = accumulate(len(item.definition) for item in shown)
             shown = shown[: max(1, sum(size <= PAGE_BYTES for size in sizes))]  # guard: list-page-bytes
             more = len(self.items) > start + len(shown)

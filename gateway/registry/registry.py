@@ -47,6 +47,12 @@ class Registry(msgspec.Struct, frozen=True):
         profile = self.view.snapshot.profiles.get(self.profile)
         return profile is not None and profile.structured_once
 
+    @property
+    def selects_fields(self) -> bool:
+        """True if the profile gives imported tools the argument `_fields`."""
+        profile = self.view.snapshot.profiles.get(self.profile)
+        return profile is not None and profile.selects_fields
+
     def finish_result(self, members: bytes, *, is_modern: bool) -> bytes:
         """Return the members of a tool's result as the profile sends them, in a revision with structured content."""
         return send_once(members, is_modern=is_modern) if self.sends_once else members

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
 import structlog
 
 from gateway.catalog.snapshots.access_table import AccessTable
+from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
 from gateway.catalog.snapshots.primitive_policies import policy_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.paths import readings_of_uri
@@ -48,7 +50,9 @@ class VisiblePrimitives:
         """The access rules that restrict it; None if none does."""
         if rules is not None:
             selection = _within(snapshot.access, rules, selection)
-        self.tools = PagedList(_with_details(_chosen(snapshot.tools, selection), snapshot, rules))
+        stored = snapshot.profiles.get(profile)
+        form = _with_fields if stored is not None and stored.selects_fields else None
+        self.tools = PagedList(_with_details(_chosen(snapshot.tools, selection), snapshot, rules), form)
         self.resources = PagedList(_chosen(snapshot.resources, selection))
         self.templates = PagedList(_chosen(snapshot.templates, selection))
         self.prompts = PagedList(_chosen(snapshot.prompts, selection))
@@ -75,6 +79,8 @@ class VisiblePrimitives:
         """True if both list the same definitions of a family."""
         mine: Sequence[Tool | Primitive] = self.of(family).items
         theirs: Sequence[Tool | Primitive] = other.of(family).items
+        if self.of(family).listed_form is not other.of(family).listed_form:
+            return False
         return len(mine) == len(theirs) and all(
             one.definition == another.definition for one, another in zip(mine, theirs, strict=True)
         )
@@ -224,6 +230,11 @@ def _with_details(tools: Sequence[Tool], snapshot: Snapshot, rules: int | None) 
     if rules is not None and snapshot.access.denies(rules, details):  # guard: access-details
         return tools
     return sorted((*tools, details), key=lambda tool: tool.name)
+
+
+def _with_fields(tool: Tool) -> Tool:
+    """The tool as a profile with `_fields` lists it."""
+    return replace(tool, definition=with_fields(tool.definition)) if offers_fields(tool) else tool
 
 
 def _chosen(items: Iterable[_Any], selection: Selection | None) -> Sequence[_Any]:

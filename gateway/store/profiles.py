@@ -19,6 +19,7 @@ class _Rules(msgspec.Struct, omit_defaults=True):
     include: tuple[Rule, ...] = ()
     exclude: tuple[Rule, ...] = ()
     structured_once: bool = False
+    selects_fields: bool = False
 
 
 _decode = msgspec.json.Decoder(_Rules).decode
@@ -94,7 +95,12 @@ def _facts(profile: Profile) -> dict[str, object]:
         "name": profile.name,
         "description": profile.description,
         "rules": msgspec.json.encode(
-            _Rules(include=profile.include, exclude=profile.exclude, structured_once=profile.structured_once)
+            _Rules(
+                include=profile.include,
+                exclude=profile.exclude,
+                structured_once=profile.structured_once,
+                selects_fields=profile.selects_fields,
+            )
         ),
         "updated_at": func.now(),
     }
@@ -109,5 +115,6 @@ def _profile(row: RowMapping) -> Profile:
         include=rules.include,
         exclude=rules.exclude,
         structured_once=rules.structured_once,
+        selects_fields=rules.selects_fields,
         version=row["version"],
     )

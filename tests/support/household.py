@@ -181,6 +181,11 @@ class Household:
         return self.snapshot.revision
 
     @property
+    def selects_fields(self) -> bool:
+        """No profile."""
+        return False
+
+    @property
     def policy_version(self) -> int:
         return self.snapshot.policy.version
 

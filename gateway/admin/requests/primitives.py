@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, STRUCTURED_ONCE
+from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, SELECTS_FIELDS, STRUCTURED_ONCE
 from gateway.admin.openapi.formats import GROUP, LABEL, METHOD, NAME, SCOPE
 from gateway.admin.requests.models import (
     GIVEN,
@@ -184,6 +184,7 @@ class ProfileReplace(BodyModel):
     include: Annotated[Rules, Field(default_factory=list[RuleSent]), INCLUDE]
     exclude: Annotated[Rules, Field(default_factory=list[RuleSent]), EXCLUDE]
     structured_once: Annotated[bool, STRUCTURED_ONCE] = False
+    selects_fields: Annotated[bool, SELECTS_FIELDS] = False
 
 
 class ProfileCreate(ProfileReplace):
@@ -199,6 +200,7 @@ class ProfileUpdate(BodyModel):
     include: Annotated[Rules | Absent, GIVEN, INCLUDE] = None
     exclude: Annotated[Rules | Absent, GIVEN, EXCLUDE] = None
     structured_once: Annotated[bool | Absent, GIVEN, STRUCTURED_ONCE] = None
+    selects_fields: Annotated[bool | Absent, GIVEN, SELECTS_FIELDS] = None
 
 
 class SecretReferenceSent(BodyModel):

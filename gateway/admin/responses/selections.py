@@ -5,7 +5,17 @@ from typing import Annotated, Self
 
 from pydantic import Field, RootModel
 
-from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, STRUCTURED_ONCE, CreatedAt, Id, Name, UpdatedAt
+from gateway.admin.fields import (
+    DESCRIPTION,
+    EXCLUDE,
+    INCLUDE,
+    SELECTS_FIELDS,
+    STRUCTURED_ONCE,
+    CreatedAt,
+    Id,
+    Name,
+    UpdatedAt,
+)
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.catalog.snapshots.token_costs import Price
 from gateway.domain.credentials import CredentialKind, CredentialLocation, StoredCredential, TokenExchange
@@ -47,6 +57,7 @@ class ProfileShown(ResponseModel):
     include: Annotated[Sequence[RuleShown], INCLUDE]
     exclude: Annotated[Sequence[RuleShown], EXCLUDE]
     structured_once: Annotated[bool, STRUCTURED_ONCE]
+    selects_fields: Annotated[bool, SELECTS_FIELDS]
     counts: Annotated[CountsOfProfile, Field(description="The number of primitives by family.")]
     tools_list_bytes: Annotated[int, Field(description="The size of the tool list in bytes.")]
     estimated_tokens: Annotated[int, Field(description="The estimated cost of the tool list in tokens: bytes / 4.")]
@@ -61,6 +72,7 @@ class ProfileShown(ResponseModel):
             include=[RuleShown.of(rule) for rule in profile.include],
             exclude=[RuleShown.of(rule) for rule in profile.exclude],
             structured_once=profile.structured_once,
+            selects_fields=profile.selects_fields,
             counts=CountsOfProfile.of(price),
             tools_list_bytes=price.tools_list_bytes,
             estimated_tokens=price.estimated_tokens,

@@ -52,6 +52,7 @@ async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpd
             include=profile.include if body.include is None else _rules(body.include),
             exclude=profile.exclude if body.exclude is None else _rules(body.exclude),
             structured_once=profile.structured_once if body.structured_once is None else body.structured_once,
+            selects_fields=profile.selects_fields if body.selects_fields is None else body.selects_fields,
         )
 
     update = partial(profiles.update_profile, call.tenant, admin.catalog, call.path["name"])
@@ -76,6 +77,7 @@ def _revise(body: ProfileReplace, profile: Profile) -> Profile:
         include=_rules(body.include),
         exclude=_rules(body.exclude),
         structured_once=body.structured_once,
+        selects_fields=body.selects_fields,
     )
 
 

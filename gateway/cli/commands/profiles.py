@@ -46,6 +46,7 @@ class ProfileOptions(TypedDict):
     exclude_safety: tuple[str, ...]
     exclude_family: tuple[str, ...]
     structured_once: bool
+    selects_fields: bool
 
 
 def profile_options(command: _Command) -> _Command:
@@ -58,6 +59,8 @@ def profile_options(command: _Command) -> _Command:
             text = f"{does} {which}. May be repeated{ending}"
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
     once = "Send JSON results as structured content alone, with a sentence as text."
+    fields = "Give imported tools the argument _fields, which selects parts of JSON results."
+    command = click.option("--selects-fields", is_flag=True, help=fields)(command)
     command = click.option("--structured-once", is_flag=True, help=once)(command)
     command = click.option("--description", help="The description, for people.")(command)
     command = click.option("--name", help="The name, which is part of its URL.")(command)
@@ -159,6 +162,7 @@ def _describe(found: JsonObject) -> str:
         ("list bytes", thousands(number_at(found, "tools_list_bytes"))),
         ("tokens (estimate)", thousands(number_at(found, "estimated_tokens"))),
         ("structured once", "yes" if found.get("structured_once") else "no"),
+        ("selects fields", "yes" if found.get("selects_fields") else "no"),
         *(("include", _rule(rule)) for rule in as_objects(found.get("include"))),
         *(("exclude", _rule(rule)) for rule in as_objects(found.get("exclude"))),
     ]
@@ -176,5 +180,5 @@ def _fields(options: ProfileOptions) -> JsonObject:
     excluded = [{member: given[f"exclude_{kind}"]} for kind, member, *_ in _KINDS if given[f"exclude_{kind}"]]
     fields: JsonObject = {name: given[name] for name in ("name", "description") if given[name] is not None}
     fields |= {"include": [included]} if included else {}
-    fields |= {"structured_once": True} if given["structured_once"] else {}
+    fields |= {name: True for name in ("structured_once", "selects_fields") if given[name]}
     return fields | ({"exclude": excluded} if excluded else {})

@@ -34,4 +34,6 @@ class Profile:
     exclude: tuple[Rule, ...] = ()
     structured_once: bool = False
     """True if JSON results are structured content alone, with a sentence as text."""
+    selects_fields: bool = False
+    """True if imported tools take `_fields`."""
     version: int = 1

@@ -85,6 +85,52 @@ async def test_a_profile_sends_structured_content_once(one: Desk, mode: Mode) ->
     assert once[1].endswith("in structured content: an object with items (list of 50), total (number).")
 
 
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_profile_gives_tools_fields_to_select(one: Desk, mode: Mode) -> None:
+    """Ours: parts of a result above the size limit arrive complete; other profiles lack the argument (OAS-10)."""
+    profile = {"selects_fields": True}
+    (await one.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
+    items = [{"id": number, "text": "x" * 500} for number in range(2000)]
+    one.upstream.body = json.dumps({"items": items}).encode()
+    one.upstream.seen.clear()
+    asked = {"_fields": ["/items/*/id", "/nothing"]}
+    async with one.gateway.client(f"{SLUG}/picky", one.key, mode) as client:
+        [tool] = (await client.list_tools()).tools
+        found = await client.call_tool("op_0000", asked)
+    async with one.gateway.client(SLUG, one.key, mode) as client:
+        [other] = (await client.list_tools()).tools
+        refused = await client.call_tool("op_0000", asked)
+
+    assert found.structured_content == {"items": [{"id": number} for number in range(2000)]}
+    assert found.content[1].model_dump()["text"] == "The result has nothing at '/nothing'."
+    costs = [
+        (await one.gateway.admin.get(f"/tenants/{SLUG}/profiles/{name}")).json()["tools_list_bytes"]
+        for name in ("picky", "default")
+    ]
+    assert costs[0] > costs[1]
+    assert "_fields" in tool.input_schema["properties"]
+    assert "_fields" not in other.input_schema["properties"]
+    assert refused.is_error
+    assert len(one.upstream.seen) == 1
+    assert "_fields" not in one.upstream.seen[0].target
+
+
+async def test_an_argument_of_this_name_in_a_document_stays_its_own(desk: Desk) -> None:
+    """Ours: what a document calls `_fields` is sent, and the report says that it selects nothing (OAS-10)."""
+    document = many(desk.upstream.url, 1)
+    [operation] = [node for item in document["paths"].values() for node in item.values()]
+    operation["parameters"] = [{"name": "_fields", "in": "query", "schema": {"type": "string"}}]
+    report = await desk.import_document(document)
+    profile = {"selects_fields": True}
+    (await desk.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
+    desk.upstream.seen.clear()
+    async with desk.gateway.client(f"{SLUG}/picky", desk.key, "auto") as client:
+        await client.call_tool("op_0000", {"_fields": "a"})
+
+    assert desk.upstream.seen[0].target.endswith("?_fields=a")
+    assert report is None or any("selects no parts" in warning for warning in report["warnings"])
+
+
 async def test_every_kind_of_answer_has_its_block(one: Desk) -> None:
     """MCP: text, image, audio, embedded bytes; an answer without a body has its status (CAL-1)."""
     big = await result(one, 200, "application/hal+json", b'{"n":12345678901234567890123,"f":1.10}')

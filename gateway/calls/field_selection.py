@@ -1,0 +1,87 @@
+"""Selection of fields: the argument `_fields` of imported tools, where a profile offers it (decision 53).
+
+The argument never leaves the gateway. What it selects is cut out of the response before the result is rendered, so
+that parts of large responses arrive complete; guardrails check what is left.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import anyio.to_thread
+
+from gateway.calls.invocation import Invocation
+from gateway.calls.upstream_errors import FIRST_ERROR
+from gateway.catalog.snapshots.field_argument import MOST_FIELDS, offers_fields
+from gateway.definitions.handlers.specs import ResultSpec
+from gateway.definitions.json_access import quote
+from gateway.definitions.projection import LONGEST_POINTER, find_missing, is_path
+from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.tools import FIELDS, Tool
+from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed
+from gateway.handlers.http_request import project_answer
+from gateway.handlers.response_body.reading import read_json
+
+_INLINE = 64 * 1024
+"""Bytes of a body above which a thread selects, because each value takes about 1 µs."""
+_MOST_VISITS = 20_000
+"""Limit on the parts that are visited to name what is missing."""
+_MOST_NAMED = 10
+
+
+def may_select(call: Invocation, tool: Tool) -> bool:
+    """True if a call comes from a client whose profile gives the tool the argument."""
+    if call.lookup is None or call.is_inner or not call.lookup.selects_fields:  # guard: fields-of-the-profile
+        return False
+    return offers_fields(tool)
+
+
+def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], tuple[str, ...]]:
+    """Return the arguments without `_fields`, and the selected paths; none if it is null.
+
+    Raises:
+        ArgumentsInvalid: it is no list of 1 to 50 JSON Pointers.
+    """
+    others = {name: value for name, value in arguments.items() if name != FIELDS}
+    given = arguments[FIELDS]
+    if given is None:
+        return others, ()
+    paths = cast("list[object]", given) if isinstance(given, list) else []
+    if not 0 < len(paths) <= MOST_FIELDS:  # guard: fields-bounded
+        raise _invalid(f"/{FIELDS}", f"it has to be a list of 1 to {MOST_FIELDS} JSON Pointers")
+    for index, path in enumerate(paths):
+        if not isinstance(path, str) or not is_path(path):
+            reason = f"it has to be a JSON Pointer such as /items/*/id, of at most {LONGEST_POINTER} characters"
+            raise _invalid(f"/{FIELDS}/{index}", reason)
+    return others, tuple(cast("list[str]", paths))
+
+
+async def select_fields(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswer, str | None]:
+    """Return the response with the selected parts in their containers, and a note about what could not be selected.
+
+    An error, and a response that is no JSON object or list, stay as they are.
+    """
+    if answer.status >= FIRST_ERROR or not answer.body:
+        return answer, None
+    if len(answer.body) <= _INLINE:
+        return _select(answer, paths)
+    return await anyio.to_thread.run_sync(_select, answer, paths)
+
+
+def _select(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswer, str | None]:
+    try:
+        value = read_json(answer)
+        if not isinstance(value, dict | list):
+            raise HandlerFailed("the response is no JSON object or list")
+        selected = project_answer(answer, ResultSpec(keep=tuple(paths)))
+    except HandlerFailed as error:
+        return answer, f"{FIELDS} had no effect: {error.message}. The result is complete."
+    missing = [quote(path) for path in find_missing(value, paths, most_visits=_MOST_VISITS)]
+    if not missing:
+        return selected, None
+    named = ", ".join(missing[:_MOST_NAMED]) + (" and more" if len(missing) > _MOST_NAMED else "")
+    return selected, f"The result has nothing at {named}."
+
+
+def _invalid(pointer: str, reason: str) -> ArgumentsInvalid:
+    fault = Fault(pointer=pointer, reason=reason)
+    return ArgumentsInvalid(f"the arguments do not match the tool's input schema: {FIELDS}", faults=(fault,))

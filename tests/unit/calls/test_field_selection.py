@@ -1,0 +1,111 @@
+"""The argument `_fields`: its form, and what it selects."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.calls.field_selection import select_fields, take_fields
+from gateway.catalog.snapshots.field_argument import with_fields
+from gateway.domain.http.requests import UpstreamAnswer
+from gateway.errors import ArgumentsInvalid
+
+PETS: Any = {
+    "items": [{"id": 1, "n": {"a/b": 2, "": 3}}, {"id": 12345678901234567890123, "n": None}],
+    "total": 2,
+    "~": 1,
+}
+
+
+async def selected(
+    value: Any, *paths: str, kind: str = "application/json", status: int = 200
+) -> tuple[Any, str | None]:
+    """The body that is left, and the note."""
+    answer = UpstreamAnswer(status=status, content_type=kind, body=json.dumps(value).encode())
+    found, note = await select_fields(answer, paths)
+    return json.loads(found.body), note
+
+
+@pytest.mark.parametrize(
+    ("paths", "left"),
+    [
+        (["/items/*/id"], {"items": [{"id": 1}, {"id": 12345678901234567890123}]}),
+        (["/items/0/n/a~1b", "/total"], {"items": [{"n": {"a/b": 2}}], "total": 2}),
+        (["/items/0/n/"], {"items": [{"n": {"": 3}}]}),
+        (["/~0"], {"~": 1}),
+        (["/items", "/items/0/id"], {"items": PETS["items"]}),
+    ],
+)
+async def test_parts_stay_in_their_containers(paths: list[str], left: Any) -> None:
+    """Ours: what is selected has the path that it had, and numbers keep their digits (OAS-10)."""
+    assert await selected(PETS, *paths) == (left, None)
+
+
+async def test_what_is_missing_is_named() -> None:
+    """Ours: a caller learns which pointer led nowhere (OAS-10)."""
+    left, note = await selected(PETS, "/total", "/items/7/id", "/items/*/nope", "/total/deep")
+
+    assert left["total"] == 2
+    assert note == "The result has nothing at '/items/7/id', '/items/*/nope', '/total/deep'."
+
+
+@pytest.mark.parametrize(("value", "more"), [("text", {}), (7, {}), ([], {"kind": "text/plain"})])
+async def test_other_results_stay_complete_and_say_so(value: Any, more: dict[str, Any]) -> None:
+    """Ours: a call that has run does not lose its result (OAS-10)."""
+    if more:
+        answer = UpstreamAnswer(status=200, content_type="text/plain", body=b"a,b\n")
+        found, note = await select_fields(answer, ("/a",))
+        assert found is answer
+    else:
+        left, note = await selected(value, "/a")
+        assert left == value
+    assert note is not None
+    assert note.startswith("_fields had no effect")
+
+
+async def test_errors_stay() -> None:
+    """Ours: an error is read whole (OAS-10)."""
+    assert await selected({"error": 1}, "/x", status=404) == ({"error": 1}, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ([], "/_fields"),
+        ("/a", "/_fields"),
+        (["/a"] * 51, "/_fields"),
+        ([""], "/_fields/0"),
+        (["/a", "b"], "/_fields/1"),
+        (["/~2"], "/_fields/0"),
+        ([5], "/_fields/0"),
+        (["/" + "x" * 600], "/_fields/0"),
+    ],
+)
+def test_other_forms_are_refused_with_their_place(fields: object, place: str) -> None:
+    """Ours: nothing is called with a selection that cannot be made (OAS-10)."""
+    with pytest.raises(ArgumentsInvalid) as refused:
+        take_fields({"id": 1, "_fields": fields})
+
+    assert refused.value.faults[0].pointer == place
+
+
+def test_null_selects_everything() -> None:
+    """Ours: null is absent, as for other optional arguments (OAS-10)."""
+    assert take_fields({"id": 1, "_fields": None}) == ({"id": 1}, ())
+
+
+async def test_ten_thousand_missing_parts_cost_a_bounded_search() -> None:
+    """Ours: what is missing is named as far as the search may go (ISO-2)."""
+    left, note = await selected({"a": [[1] * 100] * 300}, *[f"/a/*/*/x{number}" for number in range(50)])
+
+    assert len(left["a"]) == 300
+    assert note is None or len(note) < 300
+
+
+def test_a_listed_tool_has_the_argument_and_no_output_schema() -> None:
+    """Ours: a selection need not match what the document promises (OAS-10)."""
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "additionalProperties": False}
+    listed = json.loads(with_fields(json.dumps({"name": "x", "inputSchema": schema, "outputSchema": {}}).encode()))
+
+    assert list(listed["inputSchema"]["properties"]) == ["id", "_fields"]
+    assert "outputSchema" not in listed
