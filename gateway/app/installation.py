@@ -25,6 +25,7 @@ def describe_installation(
         operator_key_is_generated=settings.operator_key is None,
         cipher=EnvelopeCipher(keys.secret_keys) if keys.secret_keys else None,
         secret_stores=build_secret_stores(settings),
+        public_url=settings.public_url,
         tenant_policy=read_decisions(settings.tenant_policy),
         code=code,
     )

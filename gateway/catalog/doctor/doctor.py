@@ -23,6 +23,7 @@ from gateway.catalog.doctor.live_source_checks import judge_live_sources
 from gateway.catalog.doctor.policy_checks import judge_policies
 from gateway.catalog.doctor.reference_checks import judge_references
 from gateway.catalog.doctor.secret_key_checks import judge_secret_keys
+from gateway.catalog.doctor.sign_in_checks import judge_sign_in
 from gateway.catalog.doctor.source_checks import judge_sources
 from gateway.catalog.doctor.store_checks import judge_database, judge_redis, judge_versions
 from gateway.catalog.identity.secret_keys.status import read_state
@@ -69,6 +70,7 @@ class Doctor:
             findings.append(await judge_live_sources(installation.database_url))
             findings.append(await judge_sources(installation.database_url))
             findings += await judge_policies(installation.database_url)
+            findings.append(await judge_sign_in(installation.database_url, installation.public_url))
         return [
             *findings,
             *judge_keys(installation),

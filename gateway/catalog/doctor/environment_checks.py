@@ -44,6 +44,8 @@ class Installation:
     cipher: EnvelopeCipher | None = field(default=None, repr=False)
     secret_stores: SecretStores | None = field(default=None, repr=False)
     """Outside stores of secrets of this replica, unopened."""
+    public_url: str | None = None
+    """The gateway's own URL, if it is configured."""
     tenant_policy: Policy = PROTECTING
     """The policy of new tenants."""
     code: PythonPrimitives | None = None

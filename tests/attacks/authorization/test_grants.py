@@ -1,5 +1,6 @@
 """Attacks on codes and tokens of the authorization server: replay, injection, confusion of audiences, reuse."""
 
+import asyncio
 from typing import Any
 
 import jwt
@@ -151,6 +152,22 @@ async def test_a_refresh_token_ends_with_its_grant_and_a_guess_ends_nothing(
     await application.gateway.admin.post(f"/tenants/acme/grants/{grant}/revoke")
     for held in (second, third["refresh_token"]):  # the former one is within its seconds of a retry
         assert (await application.refresh(held)).json()["error"] == "invalid_grant"
+
+
+async def test_requests_at_the_same_moment_bring_one_set_of_tokens(application: Application) -> None:
+    """Ours: of several redemptions of a code one succeeds, and the grant ends; refreshes agree on one token (IDN-2)."""
+    held = (await application.tokens())["refresh_token"]
+    refreshed = await asyncio.gather(*(application.refresh(held) for _ in range(5)))
+    assert {answer.status_code for answer in refreshed} == {200}
+    assert len({answer.json()["refresh_token"] for answer in refreshed}) == 1
+
+    code = await application.code()
+    redeemed = await asyncio.gather(*(application.redeem(code) for _ in range(5)))
+    won = [answer for answer in redeemed if answer.status_code == 200]
+    assert len(won) <= 1
+    for answer in won:
+        assert await application.status(answer.json()["access_token"]) == 401
+    assert sorted(grant["state"] for grant in await _grants(application.gateway)) == ["active", "revoked"]
 
 
 async def test_a_denied_person_and_whom_no_rule_admits_get_no_more_tokens(

@@ -30,8 +30,10 @@ from gateway.domain.updates.watches import Sighting
 from gateway.store import primitives
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
+from gateway.store.identity import issuers
 from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
+from tests.integration.store.samples import make_issuer
 from tests.support.documents import secured
 from tests.support.primitives import static_tool
 from tests.support.servers import TestDatabase, TestServers
@@ -55,6 +57,7 @@ ALL = [
     "sources",
     "policies",
     "approvers",
+    "sign_in",
     "secret_keys",
     "operator_key",
     "egress",
@@ -283,6 +286,21 @@ async def test_live_sources_that_fail_again_and_again_are_named(
 
     assert (found.status, found.detail) == (Verdict.WARNING, "failing: acme: broken (3 examined)")
     assert "source status" in found.mend
+
+
+async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Installation, database_url: str) -> None:
+    """Ours: cookies, redirect URIs and tokens follow from the public URL; a plain one is a warning (IDN-2)."""
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        await issuers.insert(changes.tenant.id, db, make_issuer("corp"))
+    found: dict[str | None, Finding] = {}
+    for url in (None, "http://gateway.example", "https://gateway.example", "http://127.0.0.1:8080"):
+        installation = replace(sound, database_url=database_url, public_url=url)
+        found[url] = (await _examine(installation))["sign_in"]
+
+    verdicts = [finding.status for finding in found.values()]
+    assert verdicts == [Verdict.WARNING, Verdict.WARNING, Verdict.OK, Verdict.OK]
+    assert found[None].detail == "GATEWAY_PUBLIC_URL is not set, and people of acme sign in at a provider (1 examined)"
+    assert "issuer show" in found[None].mend
 
 
 async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Installation, database_url: str) -> None:

@@ -1,0 +1,54 @@
+"""Doctor check of sign-in: the URL under which people and providers reach the gateway."""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import anyio
+
+from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.errors import GatewayError
+from gateway.store.engine import Store
+from gateway.store.identity import issuers
+
+_PATIENCE_S = 15.0
+_MOST_NAMED = 5
+_MOST_ISSUERS = 100
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_REMEDY = (
+    "set GATEWAY_PUBLIC_URL to the https URL of the gateway; `gateway --tenant SLUG issuer show NAME` then prints the"
+    " redirect URI to register at the provider"
+)
+
+
+async def judge_sign_in(url: str, public_url: str | None) -> Finding:
+    """Finding on tenants whose people sign in at a provider, if the gateway's own URL does not fit.
+
+    Cookies, redirect URIs, issuer and audiences of tokens follow from this URL. After 15 s the remaining tenants are
+    skipped, and the finding reports this.
+    """
+    examined, signing = 0, list[str]()
+    try:
+        with anyio.move_on_after(_PATIENCE_S) as patience:
+            async with Store(url, pool_size=1) as store:
+                for tenant in await all_tenants(store):
+                    async with store.transaction(tenant.id) as db:
+                        found = await issuers.page(tenant.id, db, after=None, limit=_MOST_ISSUERS)
+                    signing += [tenant.slug] if any(each.enabled and each.sign_in for each in found) else []
+                    examined += 1
+    except GatewayError as error:
+        return warning("sign_in", f"not examined: {error.message}", "fix the findings on the database first")
+    looked = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
+    return _judge(signing, public_url, looked)
+
+
+def _judge(signing: Sequence[str], public_url: str | None, looked: str) -> Finding:
+    if not signing:
+        return fine("sign_in", f"no tenant's people sign in at a provider ({looked})")
+    named = f"people of {listed(signing, most=_MOST_NAMED)} sign in at a provider ({looked})"
+    if public_url is None:
+        return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set, and {named}", _REMEDY)
+    parts = urlsplit(public_url)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        return warning("sign_in", f"GATEWAY_PUBLIC_URL is not https, and {named}", _REMEDY)
+    return fine("sign_in", named)
