@@ -209,6 +209,7 @@ async def test_a_cursor_of_one_persons_list_is_none_of_anothers(gateway: Running
     assert "error" in foreign, foreign
     checked: list[dict[str, Any]] = []
     asked: dict[str, Any] = {"as": {"subject": "corp:bob", "groups": []}, "family": "tool", "limit": 100}
+    found: dict[str, Any] = {}
     for _ in range(2):
         found = (await gateway.admin.post(f"{ACCESS}/check", json=asked)).json()
         checked += found["items"]

@@ -90,7 +90,7 @@ async def test_an_owner_accepts_no_issuer_unless_it_may(
 ) -> None:
     """Ours: neither a new one, nor other rules for one of the operator's (IDN-4)."""
     issuer = new_issuer(upstream)
-    body = {"name": "own", "url": issuer.url, "rules": [{}]}
+    body: dict[str, Any] = {"name": "own", "url": issuer.url, "rules": [{}]}
     assert (await owner.ask("POST", "/issuers", body)).status_code == 403
     await add_issuer(gateway, "acme", issuer, rules=[{"group": "staff"}])
     assert (await owner.ask("PATCH", "/issuers/corp", {"rules": [{}]})).status_code == 403

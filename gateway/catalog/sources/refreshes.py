@@ -276,7 +276,7 @@ async def _withdraw(catalog: CatalogContext, look: Look, seen: Sighting, *, by: 
     """Delete the proposal of a document that the URL has no more."""
     if look.proposal is None or look.proposal.origin is not ProposalOrigin.URL:
         return await _leave(catalog, look, seen)
-    detail = {"id": look.source.id, "version": look.proposal.number}
+    detail: dict[str, object] = {"id": look.source.id, "version": look.proposal.number}
     entry = CatalogChange(action="source.withdraw", target=look.source.name, detail=detail)
     async with change(look.tenant, catalog, entry, by=by) as db:
         source = await find_source(look.tenant, db, look.source.id)

@@ -23,7 +23,8 @@ class GatewayDialect(PGDialect_asyncpg):
 
     supports_statement_cache = True  # of each class for itself: without it every statement is compiled again
 
-    def do_ping(self, dbapi_connection: DBAPIConnection) -> bool:
+    # The base returns True or raises.
+    def do_ping(self, dbapi_connection: DBAPIConnection) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         """False if the connection is lost; the pool then replaces it and all older ones.
 
         Raises:
