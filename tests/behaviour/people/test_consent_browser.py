@@ -76,7 +76,7 @@ async def test_a_person_decides_with_the_keyboard_and_without_scripts(
     await browser.tab_to(button)
     await browser.press("Enter", loads=True)
 
-    place = urlsplit(await browser.ask("location.href"))
+    place = urlsplit(str(await browser.ask("location.href")))
     assert f"{place.scheme}://{place.netloc}{place.path}" == application.redirect_uri
     query = parse_qs(place.query)
     assert (query.keys() - {"code", "error"}, answer in query) == ({"state", "iss"}, True)
