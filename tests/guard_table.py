@@ -105,6 +105,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "sign-in-rules": (NEVER, "test_whom_no_rule_admits_or_who_is_denied_gets_no_session"),
         "sign-in-state": (NEVER, "test_a_state_is_of_one_browser_and_works_once"),
         "sign-in-target": (NEVER, "test_a_sign_in_leads_to_pages_of_its_tenant_only"),
+        "userinfo-groups-unknown": (value("claims"), "test_groups_that_userinfo_does_not_give_are_not_known"),
         "userinfo-same-person": (NEVER, "test_groups_come_from_userinfo_of_the_same_person"),
     },
     "tests/attacks/authorization/test_clients.py": {

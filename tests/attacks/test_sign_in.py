@@ -9,6 +9,7 @@ import httpx
 import jwt
 import pytest
 
+from gateway.store.database.connection import connect_owner
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.servers import TestDatabase, TestServers, dump, execute
@@ -320,6 +321,26 @@ async def test_groups_come_from_userinfo_of_the_same_person(browser: Browser) ->
     assert (other.status_code, same.status_code) == (502, 303)
     [person] = await _people(browser.gateway)
     assert person == "corp:ada"
+
+
+async def test_groups_that_userinfo_does_not_give_are_not_known(browser: Browser, database: TestDatabase) -> None:
+    """Ours: access rules about groups count without an admission rule about them; in doubt, strictly (IDN-4)."""
+    await browser.gateway.admin.delete("/tenants/acme/issuers/corp")
+    url, answer = browser.provider.issuer.url, browser.provider.answer
+    answer |= {"userinfo_endpoint": f"{url}/userinfo", "groups": ["keepers"], "sub": "bob"}
+    await add_provider(browser.gateway, "acme", browser.provider)
+    check = "select groups::text, has_all_groups from sign_ins order by created_at"
+
+    assert (await browser.sign_in()).status_code == 303
+    answer["sub"] = "ada"
+    assert (await browser.sign_in()).status_code == 303
+
+    connection = await connect_owner(database.superuser_url)
+    try:
+        rows = [tuple(row.values()) for row in await connection.fetch(check)]
+    finally:
+        await connection.close()
+    assert rows == [("{}", False), ("{keepers}", True)]
 
 
 async def test_floods_of_sign_ins_are_limited_by_address_and_tenant(servers: TestServers) -> None:

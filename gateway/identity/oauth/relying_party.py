@@ -18,6 +18,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import SignInFailed
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, SignInClient
 from gateway.domain.tenancy.sign_ins import ProviderTokens
+from gateway.errors import UpstreamError
 from gateway.identity.access_tokens import KeySource, TokenRejected, claim_at, read_person, verify_id_token
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.auth.token_endpoint import TokenResponse, code_exchange, fetch_tokens, token_refresh
@@ -103,22 +104,31 @@ class RelyingParty:
     async def _complete(
         self, tenant: TenantId, issuer: Issuer, response: TokenResponse, claims: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the claims, with those of the UserInfo endpoint if the rules need groups that the ID token lacks."""
+        """Return the claims, with those of the UserInfo endpoint if the ID token lacks groups.
+
+        Access rules may name groups that no admission rule names. If these cannot be read, the groups are not known.
+        """
         url = client_of(issuer).userinfo_url
         needs_groups = any(rule.group is not None for rule in issuer.rules)
-        if url is None or not needs_groups or claim_at(claims, issuer.groups_claim) is not None:
+        if url is None or claim_at(claims, issuer.groups_claim) is not None:
             return claims
         token = response.access_token.value
         headers = (("Accept", "application/json"), ("Authorization", f"Bearer {token}"))
         request = UpstreamRequest(
             method="GET", url=url, headers=headers, idempotent=True, credential=digest_of((token,))
         )
-        answer = await self._upstream.send(request, tenant=tenant, limit_bytes=_LIMIT_BYTES)
         try:
+            answer = await self._upstream.send(request, tenant=tenant, limit_bytes=_LIMIT_BYTES)
             found = msgspec.json.decode(answer.body, type=dict[str, Any]) if answer.status == _OK else {}
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             found = {}
+        except UpstreamError:
+            if needs_groups:
+                raise
+            found = {}
         if found.get("sub") != claims["sub"]:  # guard: userinfo-same-person
+            if not needs_groups:
+                return {**claims, "hasgroups": True}  # guard: userinfo-groups-unknown
             raise SignInFailed("The provider's UserInfo endpoint did not describe the person of the ID token.")
         return {**found, **claims}
 
