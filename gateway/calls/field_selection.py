@@ -16,6 +16,7 @@ from gateway.definitions.handlers.specs import ResultSpec
 from gateway.definitions.json_access import quote
 from gateway.definitions.projection import LONGEST_POINTER, find_missing, is_path
 from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.json_access import as_list, as_object
 from gateway.domain.tools import FIELDS, Tool
 from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed
 from gateway.handlers.http_request import project_answer
@@ -70,7 +71,7 @@ async def select_fields(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[U
 def _select(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswer, str | None]:
     try:
         value = read_json(answer)
-        if not isinstance(value, dict | list):
+        if as_object(value) is None and as_list(value) is None:
             raise HandlerFailed("the response is no JSON object or list")
         selected = project_answer(answer, ResultSpec(keep=tuple(paths)))
     except HandlerFailed as error:

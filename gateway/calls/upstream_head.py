@@ -57,7 +57,8 @@ def add_head(members: bytes, answer: UpstreamAnswer) -> bytes:
 
 def head_meta(status: int, headers: dict[str, str]) -> dict[str, object]:
     """Return the member of `_meta`."""
-    return {"status": status} | ({"headers": headers} if headers else {})
+    meta: dict[str, object] = {"status": status}
+    return {**meta, "headers": headers} if headers else meta
 
 
 def append_text(members: bytes, text: str) -> bytes:
