@@ -1010,6 +1010,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "source-as-seen": (NEVER, "test_what_changes_while_a_document_is_compared_is_not_overwritten"),
         "proposal-as-reviewed": (NEVER, "test_what_changes_while_a_document_is_compared_is_not_overwritten"),
         "proposal-of-the-active-version": (ALWAYS, "test_what_changed_since_it_was_read_is_not_activated"),
+        "busy-is-no-failed-look": (NEVER, "test_a_look_for_which_no_worker_is_free_does_not_count_as_failed"),
         "ended-proposal-found-again": (NEVER, "test_a_proposal_that_ends_by_another_change_is_found_again"),
         "proposal-reported-once": (ALWAYS, "test_alternating_documents_make_one_proposal_at_a_time"),
     },

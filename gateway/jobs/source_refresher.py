@@ -19,7 +19,7 @@ class SourceRefresher:
         """Take one look, unless another replica does.
 
         Raises:
-            Unavailable: a part of the gateway is unavailable; the look is taken again when its lease ends.
+            Unavailable, LimitExceeded: as for `take_look`; the look is taken again when its lease ends.
         """
         look = await begin_look(self.catalog, due)
         outcome = None if look is None else await take_look(self.catalog, look)

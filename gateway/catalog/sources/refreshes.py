@@ -145,7 +145,8 @@ async def take_look(catalog: CatalogContext, look: Look) -> RefreshOutcome | Non
     """Look at the URL and store the outcome; None if the lease was lost, and nothing was stored.
 
     Raises:
-        Unavailable: a part of the gateway is unavailable; the look is repeated when the lease ends.
+        Unavailable, LimitExceeded: a part of the gateway is unavailable or busy; the look is repeated when the lease
+            ends, and does not count as failed.
     """
     by = Author(caller=GATEWAY, correlation_id=f"refresh:{look.source.id}")
     try:
@@ -156,6 +157,8 @@ async def take_look(catalog: CatalogContext, look: Look) -> RefreshOutcome | Non
     except _LookLost:
         return None
     except _FAULTS as error:
+        if isinstance(error, LimitExceeded) and error.retry_after_s is not None:  # guard: busy-is-no-failed-look
+            raise
         fault = error.message
     log.warning("source_refresh_failed", tenant_id=look.tenant, source=look.source.name, reason=fault)
     return RefreshOutcome.FAILED if await _note_fault(catalog, look, fault) else None

@@ -24,6 +24,7 @@ from gateway.catalog.sources.replacement import Imported, Replacement, replace_v
 from gateway.catalog.sources.versions import Activation
 from gateway.catalog.transaction import CatalogChange
 from gateway.domain.audit import AuditFilter
+from gateway.domain.fairness.share import share_of
 from gateway.domain.http.requests import Credential
 from gateway.domain.refusals import SourceShrunk
 from gateway.domain.sources import Source
@@ -379,6 +380,32 @@ async def test_a_rollback_restores_a_document_under_todays_options(desk: Desk) -
             await desk.activate(number)
 
 
+async def test_many_looks_and_documents_at_once_leave_one_proposal(desk: Desk) -> None:
+    """Ours: of several proposals at once the last one waits; a number is never of two documents (OAS-6)."""
+    await desk.add()
+    desk.serve(_with(desk.document))
+    made: list[int] = []
+
+    async def send(tools: int) -> None:
+        with suppress(LimitExceeded):  # no worker is free for so many of one tenant
+            made.append((await desk.propose(_with(desk.document, tools=tools))).number)
+
+    async def look() -> None:
+        with suppress(Conflict, LimitExceeded):
+            await desk.refresh()
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(send, number + 2)
+            tasks.start_soon(look)
+    waiting = await desk.proposal()
+    assert made
+    assert len(set(made)) == len(made)
+    assert waiting.number >= max(made)
+    assert (await desk.activate(waiting.number)).source is not None
+    assert len(await desk.tools()) == 4 + len(waiting.changes.added)
+
+
 async def test_a_rollback_sends_no_credential_to_a_host_of_old(desk: Desk) -> None:
     """Ours: stored credentials do not follow a rollback or a proposal to another host (TEN-4, OAS-6)."""
     desk.serve(secured(OTHER))
@@ -607,6 +634,27 @@ async def test_a_server_that_always_answers_304_hides_nothing_from_a_look_by_han
     assert await desk.look() is RefreshOutcome.UNCHANGED
     with pytest.raises(FetchFailed):
         await desk.refresh()
+
+
+async def test_a_look_for_which_no_worker_is_free_does_not_count_as_failed(desk: Desk) -> None:
+    """Ours: a tenant with many sources that change at once is not slowed as if its upstreams failed (OAS-6)."""
+    await desk.add(refresh_interval_s=FLOOR_S)
+    desk.serve(_with(desk.document))
+    places = desk.catalog.workers.places
+    while places.try_take(desk.tenant):
+        pass
+    async with anyio.create_task_group() as tasks:
+        for _ in range(share_of(places.queue)):
+            tasks.start_soon(places.take, desk.tenant)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(LimitExceeded):
+            await desk.look()
+        tasks.cancel_scope.cancel()
+    while places.held(desk.tenant):
+        places.free(desk.tenant)
+    status = (await desk.source()).refresh
+    assert (status.seen.failures, status.seen.fault) == (0, None)
+    assert await desk.look() is RefreshOutcome.PROPOSED
 
 
 async def test_failing_looks_and_old_proposals_are_found(desk: Desk) -> None:
