@@ -42,7 +42,7 @@ async def test_the_operator_examines_the_gateway_and_nobody_else(
     assert f"gateway tenant egress SLUG --allow {upstream.authority}" in egress["mend"]
     checks = {finding["check"]: finding["status"] for finding in examined["findings"]}
     assert {check for check, status in checks.items() if status != "ok"} == {"egress", *weak}
-    assert len(checks) == 25
+    assert {"database", "secrets", "policies", "access_rules"} <= checks.keys()
     rules = [{"effect": "deny", "who": ["key:key_x"], "unless": ["group:gone:x"], "what": {"sources": ["payroll"]}}]
     (await gateway.admin.put("/tenants/acme/access", json={"rules": rules})).raise_for_status()
     findings = (await gateway.admin.get("/doctor")).json()["findings"]
