@@ -26,6 +26,7 @@ from gateway.cli.output.client_lines import render_clients
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import join_parts, render_totals
 from gateway.cli.output.tables import render_pairs
+from gateway.domain.tenancy.client_setup import ClientTarget
 
 _TENANT = "example"
 _SOURCE = "library"
@@ -58,10 +59,10 @@ def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
         key = ensure_key(admin, _TENANT, kept_in=running.data_dir / _KEY_FILE)
         policy = policy_line(admin, _TENANT, change=f"`gateway --tenant {_TENANT} policy set`")
     progress.finish()
-    url = mcp_url(running.url, _TENANT)
+    target = ClientTarget(name=_SOURCE, url=mcp_url(running.url, _TENANT), key=key)
     heading = f"The example library is at {base_url}, its tools at the MCP URL. Ctrl-C ends both."
     operator = render_pairs([("operator key", print_operator_key(running))])
-    click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key), policy, operator))
+    click.echo(join_parts(heading, render_totals(report), render_clients(target), policy, operator))
 
 
 def _ensure_library(admin: AdminApi, progress: Progress, *, folder: Path, base_url: str) -> JsonObject:

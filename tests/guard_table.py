@@ -193,6 +193,20 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "issued-token-issuer": (SKIP, "test_a_token_is_for_one_issuer_and_one_resource"),
         "issued-token-type": (without(2), "test_neither_an_assertion_nor_an_ended_or_incomplete_token_is_one"),
     },
+    "tests/behaviour/people/test_tenant_page.py": {
+        "consent-own": (NEVER, "test_a_consent_is_revoked_by_its_own_person_only"),
+        "tenant-page-key-form": (NEVER, "test_the_holder_of_a_key_sees_what_the_key_may_use"),
+        "tenant-page-key-sign-in": (NEVER, "test_a_stranger_sees_the_sign_in_of_every_tenant_alike"),
+        "tenant-page-key-tenant": (
+            swap("held.principal.slug == slug", "True"),
+            "test_the_holder_of_a_key_sees_what_the_key_may_use",
+        ),
+        "tenant-page-profile": (NEVER, "test_a_person_sees_the_profiles_that_a_rule_admits"),
+        "tenant-page-slug": (NEVER, "test_a_stranger_sees_the_sign_in_of_every_tenant_alike"),
+    },
+    "tests/unit/web/people/test_tenant_page.py": {
+        "tenant-page-stranger": (ALWAYS, "test_a_strangers_request_looks_up_nothing"),
+    },
     "tests/behaviour/people/test_browser_sign_in.py": {
         "people-origin": (NEVER, "test_a_person_signs_in_and_out"),
         "person-form-token": (NEVER, "test_a_person_signs_in_and_out"),

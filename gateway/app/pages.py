@@ -10,6 +10,7 @@ from gateway.app.runtime import Runtime
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.keys import Scope
 from gateway.identity.oauth.client_documents import ClientDocuments
 from gateway.identity.oauth.clients import ClientDirectory
 from gateway.identity.oauth.provider_checks import ProviderChecks
@@ -22,11 +23,13 @@ from gateway.protocol.authorization.request_grants import AuthorizationParts
 from gateway.settings import Settings
 from gateway.web.console import sessions as console_sessions
 from gateway.web.console.endpoint import ApprovalPages
+from gateway.web.console.sessions import ConsoleSessions
 from gateway.web.html.documents import style_route
 from gateway.web.people import sessions as people_sessions
 from gateway.web.people.consent import ConsentPages
 from gateway.web.people.sessions import PersonSessions
 from gateway.web.people.sign_in import PENDING_PURPOSE, SignInPages
+from gateway.web.people.tenant_page import KEY_COOKIE, KEY_SESSION_PURPOSE, PeoplePage
 from gateway.web.people.tenants import TenantLookup
 
 
@@ -52,12 +55,15 @@ def build_pages(
     clients = ClientDirectory(catalog, documents)
     requests = SealedRequests(cipher.derive_all(REQUEST_PURPOSE))
     consent = ConsentPages(catalog, pages, clients, checks, requests)
+    page_keys = cipher.derive_all(KEY_SESSION_PURPOSE)
+    by_key = ConsoleSessions(page_keys, runtime.credentials, runtime.stores.nonces, scope=Scope.MCP, name=KEY_COOKIE)
+    tenant_page = PeoplePage(catalog, pages, by_key)
     rotation_keys = cipher.derive_all(ROTATION_PURPOSE)
     tokens = TokenIssue(catalog, checks, people.issued, infrastructure.refusals, rotation_keys=rotation_keys)
     parts = AuthorizationParts(catalog=catalog, people=people, requests=requests, tokens=tokens, issued=people.issued)
     server = AuthorizationEndpoints(runtime.credentials, pages, clients, parts)
     return PublicPages(
-        routes=(style_route(), *approvals.routes, *pages.routes, *consent.routes, *server.routes),
+        routes=(style_route(), *approvals.routes, *pages.routes, *tenant_page.routes, *consent.routes, *server.routes),
         pools=(approvals.places, pages.places, documents.places, server.places),
     )
 

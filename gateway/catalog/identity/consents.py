@@ -105,17 +105,25 @@ async def page_consents(
 
 
 async def revoke_consent(
-    tenant: TenantId, catalog: CatalogContext, consent: str, *, by: Author, expected: Expected = None
+    tenant: TenantId,
+    catalog: CatalogContext,
+    consent: str,
+    *,
+    by: Author,
+    expected: Expected = None,
+    person: KeyId | None = None,
 ) -> None:
     """Delete a consent, and revoke the grants that the person gave this client for the resource.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has none; with a person, also if it is another person's.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="consent.revoke", target=consent)
     async with change(tenant, catalog, entry, by=by) as db:
         found = await _find_consent(tenant, db, consent)
+        if person not in {None, found.person}:  # guard: consent-own
+            raise NotFound("no such consent")
         check_version(found, expected)
         wanted = GrantFilter(person_id=found.person, client=found.client, resource=found.resource)
         ended = await grants.revoke(tenant, db, wanted, at=datetime.now(UTC), reason=by.caller.name)

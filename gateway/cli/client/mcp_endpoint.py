@@ -1,6 +1,5 @@
 """A client of one tenant's MCP URL in revision 2026-07-28, which has no sessions."""
 
-import base64
 import json
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -13,37 +12,10 @@ from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
 from gateway.cli.transport_failures import transport_failure
+from gateway.domain.http.mcp_requests import header_value, request_body, request_headers
 
-REVISION = "2026-07-28"
-ACCEPT = "application/json, text/event-stream"
 _TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 _LIMIT_REACHED = 42900
-_META: JsonObject = {
-    "io.modelcontextprotocol/protocolVersion": REVISION,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
-
-def request_headers(method: str, *, name: str | None = None) -> dict[str, str]:
-    """Return the headers that this revision requires on every request, except the credential."""
-    headers = {
-        "Content-Type": "application/json",
-        "Accept": ACCEPT,
-        "MCP-Protocol-Version": REVISION,
-        "Mcp-Method": method,
-    }
-    return headers if name is None else {**headers, "Mcp-Name": header_value(name)}
-
-
-def request_body(method: str, params: Mapping[str, object] | None = None) -> JsonObject:
-    """Build a request with the required `_meta`."""
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": _META}}
-
-
-def header_value(text: str) -> str:
-    """Encode the text as a header value: unchanged, or in base64 if it could be misread."""
-    is_plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?")
-    return text if is_plain else f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
 def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[str, str]:

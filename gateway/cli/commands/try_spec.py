@@ -20,10 +20,11 @@ from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.import_request import import_fields
 from gateway.cli.input.json_fields import JsonObject, as_object, number_at
 from gateway.cli.input.options import wants_json
-from gateway.cli.output.client_lines import call_line, client_lines, render_clients
+from gateway.cli.output.client_lines import call_line, render_clients
 from gateway.cli.output.printing import show
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import count_tools, join_parts, render_prices, render_reasons, render_totals
+from gateway.domain.tenancy.client_setup import ClientTarget, client_lines
 
 _TENANT = "try"
 _KEY_FILE = "try-key"
@@ -41,6 +42,11 @@ class Trial:
     call: str
     """A shell command that calls a tool; empty if no tool is safe to call with sample arguments."""
     policy: str
+
+    @property
+    def target(self) -> ClientTarget:
+        """The URL and the key for clients."""
+        return ClientTarget(name=self.name, url=self.url, key=self.key)
 
 
 def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArguments) -> None:
@@ -71,7 +77,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
                 show({"tools": 0, "report": report}, lambda: _render_report(report), as_json=as_json)
                 raise Failure(explain_no_tools(report))
             with McpClient(url, key) as endpoint:
-                call = call_line(url, key, endpoint.tools())
+                call = call_line(ClientTarget(name=name, url=url, key=key), endpoint.tools())
             trial = Trial(name=name, url=url, key=key, report=report, reachable=reachable, call=call, policy=policy)
             show(_facts(trial), lambda: _render(trial), as_json=as_json)
 
@@ -95,7 +101,7 @@ def _facts(trial: Trial) -> JsonObject:
         "tools_list_bytes": number_at(trial.report, "tools_list_bytes"),
         "tools_list_tokens_estimate": number_at(trial.report, "estimated_tokens"),
         "reachable": list(trial.reachable),
-        "clients": dict(client_lines(trial.name, trial.url, trial.key)),
+        "clients": dict(client_lines(trial.target)),
         "call": trial.call or None,
         "report": trial.report,
     }
@@ -108,7 +114,7 @@ def _render(trial: Trial) -> str:
         _render_report(trial.report),
         advise(trial.report),
         note if trial.reachable else "",
-        render_clients(trial.name, trial.url, trial.key, call=trial.call),
+        render_clients(trial.target, call=trial.call),
         trial.policy,
         "Ctrl-C ends it.",
     )

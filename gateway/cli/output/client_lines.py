@@ -6,23 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from gateway.cli.client.mcp_endpoint import mirrored_headers, request_body, request_headers
+from gateway.cli.client.mcp_endpoint import mirrored_headers
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_text, pick, text_at
 from gateway.cli.output.tables import render_pairs
+from gateway.domain.http.mcp_requests import request_body, request_headers
+from gateway.domain.tenancy.client_setup import ClientTarget, client_lines, curl_line
 
 _MOST_SEARCHED_TOOLS = 500
 """Maximum number of tools to search for one that is safe to call."""
 _SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
-
-
-def client_lines(name: str, url: str, key: str) -> Sequence[tuple[str, str]]:
-    """Return each client's name with the line that configures it; for curl, a request."""
-    return (
-        ("Claude Code", claude_code_line(name, url, key)),
-        ("Cursor", cursor_line(name, url, key)),
-        ("VS Code", vs_code_line(name, url, key)),
-        ("curl", curl_line(url, key)),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,29 +47,7 @@ def stdio_lines(name: str, local: LocalCommand) -> Sequence[tuple[str, str]]:
     )
 
 
-def claude_code_line(name: str, url: str, key: str) -> str:
-    """Return a shell command for Claude Code."""
-    authorization = f'"Authorization: Bearer {key}"'
-    return f"claude mcp add --transport http {shlex.quote(name)} {shlex.quote(url)} --header {authorization}"
-
-
-def cursor_line(name: str, url: str, key: str) -> str:
-    """Return the contents of Cursor's `mcp.json`."""
-    return json.dumps({"mcpServers": {name: {"url": url, "headers": _headers(key)}}})
-
-
-def vs_code_line(name: str, url: str, key: str) -> str:
-    """Return a shell command for VS Code."""
-    server = {"name": name, "type": "http", "url": url, "headers": _headers(key)}
-    return f"code --add-mcp {shlex.quote(json.dumps(server))}"
-
-
-def curl_line(url: str, key: str) -> str:
-    """Return a shell command that lists the tools in revision 2026-07-28."""
-    return _curl(url, {**_headers(key), **request_headers("tools/list")}, request_body("tools/list"))
-
-
-def call_line(url: str, key: str, tools: Iterable[JsonObject]) -> str:
+def call_line(target: ClientTarget, tools: Iterable[JsonObject]) -> str:
     """Return a shell command that calls a read-only tool; empty if no tool is safe to call with sample arguments."""
     found = _choose_call(islice(tools, _MOST_SEARCHED_TOOLS))
     if found is None:
@@ -85,19 +55,14 @@ def call_line(url: str, key: str, tools: Iterable[JsonObject]) -> str:
     tool, arguments = found
     name = text_at(tool, "name")
     mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
-    headers = {**_headers(key), **request_headers("tools/call", name=name), **mirrored}
-    return _curl(url, headers, request_body("tools/call", {"name": name, "arguments": arguments}))
+    headers = {**target.headers, **request_headers("tools/call", name=name), **mirrored}
+    return curl_line(target.url, headers, request_body("tools/call", {"name": name, "arguments": arguments}))
 
 
-def render_clients(name: str, url: str, key: str, *, call: str = "") -> str:
+def render_clients(target: ClientTarget, *, call: str = "") -> str:
     """Render the lines: URL and credential first, a first call last if there is one."""
-    pairs = [("MCP URL", url), ("header", f"Authorization: Bearer {key}")]
-    return render_pairs([*pairs, *client_lines(name, url, key), ("a safe call", call)])
-
-
-def _curl(url: str, headers: Mapping[str, str], body: JsonObject) -> str:
-    options = " ".join(f"-H {shlex.quote(f'{header}: {value}')}" for header, value in headers.items())
-    return f"curl -sS {shlex.quote(url)} {options} -d {shlex.quote(json.dumps(body, separators=(',', ':')))}"
+    pairs = [("MCP URL", target.url), *(("header", f"{name}: {value}") for name, value in target.headers.items())]
+    return render_pairs([*pairs, *client_lines(target), ("a safe call", call)])
 
 
 def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] | None:
@@ -126,7 +91,3 @@ def _sample_arguments(schema: JsonObject) -> JsonObject | None:
             return None
         arguments[as_text(name)] = given[0]
     return arguments
-
-
-def _headers(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"}

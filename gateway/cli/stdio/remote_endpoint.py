@@ -14,10 +14,11 @@ import anyio
 import httpx
 import msgspec
 
-from gateway.cli.client.mcp_endpoint import ACCEPT, header_value, mirrored_headers, request_headers
+from gateway.cli.client.mcp_endpoint import mirrored_headers
 from gateway.cli.input.json_fields import as_object, pick, text_at
 from gateway.cli.stdio.event_stream import LARGEST, RemoteFailed, read_events, too_large
 from gateway.cli.stdio.remote_messages import RemoteMessage, object_of, one_line, read_remote, schemas_of
+from gateway.domain.http.mcp_requests import ACCEPT, header_value, request_headers
 from gateway.protocol.stdio.messages import Message, id_of, revision_of
 
 EVENT_STREAM: Final = "text/event-stream"

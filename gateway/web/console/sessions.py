@@ -1,4 +1,6 @@
-"""Sign-in sessions of pages: one sealed cookie, bound to a key with the scope `approve`, its version and its tenant.
+"""Sessions of people who sign in with a key: one sealed cookie, bound to the key, its version and its tenant.
+
+The pages of approvals admit keys with the scope `approve`, the page of a tenant those with `mcp`.
 
 The cookie contains the principal, never the key. It ends after an hour without a request, and after eight hours in
 total. Each request looks up the key, so a revoked or rotated key ends its sessions at once on every replica. Signing
@@ -27,7 +29,6 @@ from gateway.web.html.sealed_cookies import SealedCookies
 SESSION_PURPOSE = "console sessions"
 IDLE_S = 3600
 LONGEST_S = 8 * 3600
-_NAME = "gateway-session"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class EndedSessions(Protocol):
 
 
 class ConsoleSessions:
-    """Begins, finds and seals sessions; `keys` open cookies, and the first one seals new ones."""
+    """Begins, finds and seals sessions; `keys` open cookies called `name`, and the first one seals new ones."""
 
     def __init__(
         self,
@@ -61,12 +62,15 @@ class ConsoleSessions:
         credentials: Authenticator,
         ended: EndedSessions,
         *,
+        scope: Scope = Scope.APPROVE,
+        name: str = "gateway-session",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._cookies = SealedCookies(keys, _NAME, life_s=IDLE_S, same_site="Strict", clock=clock)
+        self._cookies = SealedCookies(keys, name, life_s=IDLE_S, same_site="Strict", clock=clock)
         self._forms = keys[0]
         self._credentials = credentials
         self._ended = ended
+        self._scope = scope
         self._clock = clock
 
     async def begin(self, key: str, *, address: str, is_secure: bool) -> ConsoleSession:
@@ -75,12 +79,12 @@ class ConsoleSessions:
         Raises:
             Unauthenticated: the key is not valid.
             LimitExceeded: the address has too many failures.
-            Forbidden: the key lacks the scope `approve`, or is the operator's, which belongs to no tenant.
+            Forbidden: the key lacks the scope, or is the operator's, which belongs to no tenant.
             DatabaseUnavailable: the key cannot be checked now.
         """
         caller = await self._credentials.authenticate(f"Bearer {key}", address=address)
-        if not isinstance(caller, Principal) or Scope.APPROVE not in caller.scopes:  # guard: console-scope
-            raise Forbidden("sign in with a tenant's key that has the scope approve")
+        if not isinstance(caller, Principal) or self._scope not in caller.scopes:  # guard: console-scope
+            raise Forbidden(f"sign in with a tenant's key that has the scope {self._scope}")
         return ConsoleSession(id=secrets.token_hex(16), principal=caller, began_at=self._clock(), is_secure=is_secure)
 
     async def find(self, cookies: Mapping[str, str]) -> ConsoleSession | None:

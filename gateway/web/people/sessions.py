@@ -57,6 +57,10 @@ class PersonSessions:
             return None
         return begin(slug, found, *stored, is_secure=is_secure)
 
+    def has_cookie(self, slug: str, cookies: Mapping[str, str]) -> bool:
+        """True if a browser has a cookie of the gateway's for a tenant; nothing is looked up."""
+        return self._cookies.read(cookies, slug) is not None
+
     def cookie_of(self, session: PersonSession) -> str:
         """Return the `Set-Cookie` header of a session; its idle time begins again."""
         value = f"{session.sign_in.id} {session.person.version}".encode()

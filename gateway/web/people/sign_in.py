@@ -35,7 +35,8 @@ _SUFFIX = 8
 _MOST_PENDING = 3
 """Sign-ins that a browser can begin at the same time; their cookies are part of every request."""
 _TARGET = re.compile(r"/t/(?P<slug>[a-z0-9-]{1,63})/(?P<path>[A-Za-z0-9._~/-]*)(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?")
-_FORGET = "sign-out"
+SIGN_OUT = "sign-out"
+"""The purpose of the token of sign-out forms."""
 _CHOICE = Markup("""<p>Choose the account with which you use the tenant <strong>{slug}</strong>.</p>
 <ul>{links}</ul>""")
 _LINK = Markup('<li><a href="/t/{slug}/sign-in?{query}">Sign in with {name}</a></li>\n')
@@ -44,7 +45,8 @@ _SIGNED_IN = Markup("""<p>You are signed in to the tenant <strong>{slug}</strong
 <form method="post" action="/t/{slug}/sign-out">
 <input type="hidden" name="token" value="{token}">
 <p><button>Sign out</button></p>
-</form>""")
+</form>
+<p><a href="/t/{slug}/">Connect a client</a></p>""")
 _SIGNED_OUT = Markup("""<p role="status">You are signed out of the tenant <strong>{slug}</strong> in this browser.</p>
 <p><a href="/t/{slug}/sign-in?again=1">Sign in again</a></p>""")
 
@@ -171,7 +173,7 @@ class SignInPages:
         if target is not None:
             check_target(visit.slug, target)
             return RedirectResponse(target, 303, headers=PAGE_HEADERS)
-        token = self.sessions.form_token(session, _FORGET)
+        token = self.sessions.form_token(session, SIGN_OUT)
         content = _SIGNED_IN.format(slug=visit.slug, person=visible(session.person.subject), token=token)
         return self.show("Signed in", content, session)
 
@@ -203,7 +205,7 @@ class SignInPages:
         form, session = await read_form(request), visit.session
         response = self.show("Signed out", _SIGNED_OUT.format(slug=visit.slug))
         if session is not None:
-            self.sessions.check_form(session, _FORGET, form)
+            self.sessions.check_form(session, SIGN_OUT, form)
             for cookie in await self.sessions.end(session):
                 response.headers.append("set-cookie", cookie)
         return response

@@ -13,6 +13,7 @@ import pytest
 from examples.library.upstream import Library, build_upstream
 from examples.serving import serving as serving_upstream
 from gateway.cli.client.mcp_endpoint import McpClient
+from gateway.domain.tenancy.client_setup import CLIENTS
 from tests.behaviour.cli.conftest import ROOT, environment, serving
 from tests.support.commands import run_gateway
 
@@ -76,7 +77,7 @@ def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
     assert facts["report"]["counts"]["ok"] == 10
     assert facts["tools"] == len(listed) == 17
     assert facts["tools_list_tokens_estimate"] == round(facts["tools_list_bytes"] / 4)
-    assert set(facts["clients"]) == {"Claude Code", "Cursor", "VS Code", "curl"}
+    assert set(facts["clients"]) == {client.name for client in CLIENTS if client.takes_key}
 
 
 @pytest.mark.parametrize(

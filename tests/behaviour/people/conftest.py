@@ -1,5 +1,6 @@
 """A gateway that may fetch from one recording upstream, which is also the issuer of access tokens."""
 
+from tests.attacks.authorization.conftest import application
 from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 
-__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
+__all__ = ["application", "common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]

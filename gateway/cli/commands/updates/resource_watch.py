@@ -9,13 +9,13 @@ import click
 import httpx
 
 from gateway.cli.client.locations import find_key, mcp_url
-from gateway.cli.client.mcp_endpoint import request_body, request_headers
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, pick, text_at
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.output.tables import drop_controls
 from gateway.cli.transport_failures import transport_failure
+from gateway.domain.http.mcp_requests import request_body, request_headers
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"

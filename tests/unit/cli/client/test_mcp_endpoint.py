@@ -6,9 +6,10 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from gateway.cli.client.mcp_endpoint import McpClient, header_value, mirrored_headers
+from gateway.cli.client.mcp_endpoint import McpClient, mirrored_headers
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
+from gateway.domain.http.mcp_requests import header_value
 
 _URL = "http://127.0.0.1:8080/t/acme/mcp"
 _TOOL: dict[str, object] = {"name": "add", "inputSchema": {"type": "object"}}

@@ -4,65 +4,10 @@ import json
 import shlex
 
 from gateway.cli.input.json_fields import JsonObject
-from gateway.cli.output.client_lines import (
-    call_line,
-    claude_code_line,
-    client_lines,
-    curl_line,
-    cursor_line,
-    render_clients,
-    vs_code_line,
-)
+from gateway.cli.output.client_lines import call_line, render_clients
+from gateway.domain.tenancy.client_setup import ClientTarget
 
-_URL = "http://127.0.0.1:8080/t/try/mcp"
-_KEY = "mcpg_live_abc"
-
-
-def test_the_claude_code_line_is_one_command_with_the_key_in_a_header() -> None:
-    """Ours: pasting the line connects the client."""
-    words = shlex.split(claude_code_line("shop", _URL, _KEY))
-
-    assert words == [
-        "claude", "mcp", "add", "--transport", "http", "shop", _URL, "--header", f"Authorization: Bearer {_KEY}",
-    ]  # fmt: skip
-
-
-def test_the_cursor_line_is_json_on_one_line() -> None:
-    """Ours: it can be pasted as the whole of mcp.json."""
-    server = json.loads(cursor_line("shop", _URL, _KEY))["mcpServers"]["shop"]
-
-    assert server == {"url": _URL, "headers": {"Authorization": f"Bearer {_KEY}"}}
-
-
-def test_the_vs_code_line_survives_the_shell() -> None:
-    """Ours: the JSON reaches `code` as one argument."""
-    words = shlex.split(vs_code_line("o'shop", _URL, _KEY))
-
-    assert words[:2] == ["code", "--add-mcp"]
-    assert json.loads(words[2])["name"] == "o'shop"
-    assert json.loads(words[2])["type"] == "http"
-
-
-def test_the_curl_line_carries_everything_the_revision_demands() -> None:
-    """MCP 2026-07-28: version and method in headers, version and capabilities in `_meta`, both media types accepted."""
-    words = shlex.split(curl_line(_URL, _KEY))
-    headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
-    body = json.loads(words[words.index("-d") + 1])
-
-    assert headers["Authorization"] == f"Bearer {_KEY}"
-    assert headers["Accept"] == "application/json, text/event-stream"
-    assert headers["Content-Type"] == "application/json"
-    assert headers["MCP-Protocol-Version"] == "2026-07-28"
-    assert headers["Mcp-Method"] == body["method"] == "tools/list"
-    assert body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
-    assert body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
-
-
-def test_every_client_has_exactly_one_line() -> None:
-    """Ours: a line can be copied whole."""
-    assert [name for name, _ in client_lines("shop", _URL, _KEY)] == ["Claude Code", "Cursor", "VS Code", "curl"]
-    assert all("\n" not in line for _, line in client_lines("shop", _URL, _KEY))
-    assert render_clients("shop", _URL, _KEY).splitlines()[1].endswith(f"Authorization: Bearer {_KEY}")
+_TARGET = ClientTarget(name="shop", url="http://127.0.0.1:8080/t/try/mcp", key="mcpg_live_abc")
 
 
 def _tool(name: str, properties: JsonObject, *, reads: bool = True) -> JsonObject:
@@ -71,7 +16,7 @@ def _tool(name: str, properties: JsonObject, *, reads: bool = True) -> JsonObjec
 
 
 def _called(tools: list[JsonObject]) -> tuple[dict[str, str], JsonObject]:
-    words = shlex.split(call_line(_URL, _KEY, tools))
+    words = shlex.split(call_line(_TARGET, tools))
     body: JsonObject = json.loads(words[words.index("-d") + 1])["params"]
     return dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H"), body
 
@@ -105,9 +50,9 @@ def test_no_call_is_offered_where_none_is_safe_and_clear() -> None:
     bare: JsonObject = {"name": "bare"}
     tools = [_tool("put", {}, reads=False), _tool("get", {"filter": {"$ref": "#/$defs/F"}}), bare]
 
-    assert call_line(_URL, _KEY, tools) == ""
-    assert "a safe call" not in render_clients("shop", _URL, _KEY)
-    assert render_clients("shop", _URL, _KEY, call="curl x").splitlines()[-1].split() == [
+    assert call_line(_TARGET, tools) == ""
+    assert "a safe call" not in render_clients(_TARGET)
+    assert render_clients(_TARGET, call="curl x").splitlines()[-1].split() == [
         "a",
         "safe",
         "call",

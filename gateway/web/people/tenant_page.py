@@ -1,0 +1,210 @@
+"""The page of a tenant for its people: `/t/{tenant}/`, with sign-in, clients to connect, and consents to revoke.
+
+A person has signed in at the tenant's provider, or with a key of the tenant. A stranger sees the sign-in, for which
+nothing is looked up: it is the same for every tenant, existing or not.
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from gateway.catalog.identity.consents import MOST_CONSENTS, page_consents, revoke_consent
+from gateway.catalog.profiles import MOST_PROFILES, page_profiles
+from gateway.catalog.transaction import Author, CatalogContext
+from gateway.domain.tenancy.client_setup import ClientTarget
+from gateway.domain.tenancy.grants import Consent
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
+from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
+from gateway.web.authentication import address_of
+from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
+from gateway.web.html.documents import page, respond
+from gateway.web.html.forms import read_fields, read_form
+from gateway.web.people.sessions import PersonSession
+from gateway.web.people.sign_in import PAGE_HEADERS, SIGN_OUT, SignInPages
+from gateway.web.people.tenant_page_content import (
+    PageForms,
+    clients_content,
+    consents_content,
+    profiles_content,
+    sign_in_content,
+    visitor_content,
+)
+from gateway.web.problems import correlation_id_of
+
+KEY_SESSION_PURPOSE = "key sessions of people"
+KEY_COOKIE = "gateway-key"
+_SLUG = re.compile(r"[a-z0-9-]{1,63}")
+_CONSENT = re.compile(r"cns_[0-9a-z]{20}")
+_REVOKE = "revoke consent"
+_KEY = "YOUR-KEY"
+_NOT_VALID = "This key is not valid here."
+
+Session = PersonSession | ConsoleSession
+
+
+class PeoplePage:
+    """The page of all tenants; `keys` are the sessions of people who sign in with a key."""
+
+    def __init__(self, catalog: CatalogContext, pages: SignInPages, keys: ConsoleSessions) -> None:
+        self._catalog = catalog
+        self._pages = pages
+        self._keys = keys
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes of the page and of its forms."""
+        return [
+            Route("/t/{tenant}/", self._pages.guarded(self._show), methods=["GET"]),
+            Route("/t/{tenant}/", self._pages.guarded(self._sign_in), methods=["POST"]),
+            Route("/t/{tenant}/consents", self._pages.guarded(self._revoke), methods=["POST"]),
+            Route("/t/{tenant}/key/sign-out", self._pages.guarded(self._sign_out), methods=["POST"]),
+        ]
+
+    async def _show(self, request: Request) -> Response:
+        session = await self._find(request)
+        if session is None:
+            return _ask(_slug_of(request))
+        query = read_fields(request.url.query)
+        profiles = await self._profiles_of(session)
+        chosen = query.get("profile", profiles[0].name if profiles else None)
+        content = visitor_content(_slug_of(request), _subject_of(session), self._sign_out_form(session))
+        if chosen is not None:
+            if chosen not in {profile.name for profile in profiles}:  # guard: tenant-page-profile
+                raise NotFound("There is no such page.")
+            target = self._target(request, session, chosen)
+            content += profiles_content(_slug_of(request), profiles, chosen) + clients_content(target, chosen)
+        else:
+            content += profiles_content(_slug_of(request), (), "")
+        if isinstance(session, PersonSession):
+            token = self._pages.sessions.form_token(session, _REVOKE)
+            forms = PageForms(action=f"/t/{session.slug}/consents", token=token)
+            content += consents_content(await self._consents_of(session), forms, is_revoked="revoked" in query)
+        response = self._pages.show("Connect a client", content)
+        response.headers.append("set-cookie", self._cookie_of(session))
+        return response
+
+    async def _find(self, request: Request) -> Session | None:
+        """Return the session of the browser at the tenant; None without one. A stranger's request looks up nothing."""
+        slug = _slug_of(request)
+        if self._pages.sessions.has_cookie(slug, request.cookies):  # guard: tenant-page-stranger
+            try:
+                visit = await self._pages.visit(request)
+            except NotFound:  # the tenant is gone, or has no issuer any more
+                return None
+            if visit.session is not None:
+                return visit.session
+        held = await self._keys.find(request.cookies)
+        return held if held is not None and held.principal.slug == slug else None  # guard: tenant-page-key-tenant
+
+    async def _sign_in(self, request: Request) -> Response:
+        slug, form = _slug_of(request), await read_form(request)
+        is_secure = request.headers.get("origin", "").startswith("https://")
+        try:
+            session = await self._keys.begin(
+                form.get("key", "").strip(), address=address_of(request.scope), is_secure=is_secure
+            )
+        except Unauthenticated as error:
+            return _ask(slug, text=_NOT_VALID, error=error)
+        except (Forbidden, LimitExceeded) as error:
+            return _ask(slug, text=error.message, error=error)
+        if session.principal.slug != slug:  # guard: tenant-page-key-sign-in
+            return _ask(slug, text=_NOT_VALID, error=Unauthenticated(_NOT_VALID))
+        return self._lead_back(session, slug)
+
+    async def _sign_out(self, request: Request) -> Response:
+        session, form = await self._find(request), await read_form(request)
+        if isinstance(session, ConsoleSession):
+            if not self._keys.is_form_token(session, form.get("token", "")):  # guard: tenant-page-key-form
+                raise Forbidden("the form is not of this session; open the page again")
+            await self._keys.end(session)
+        response = RedirectResponse(f"/t/{_slug_of(request)}/", 303, headers=PAGE_HEADERS)
+        for cookie in self._keys.ended_cookies() if session is not None else ():
+            response.headers.append("set-cookie", cookie)
+        return response
+
+    async def _revoke(self, request: Request) -> Response:
+        session, form = await self._find(request), await read_form(request)
+        if not isinstance(session, PersonSession):
+            raise Forbidden("sign in first; open the page again")
+        self._pages.sessions.check_form(session, _REVOKE, form)
+        consent = form.get("consent", "")
+        if _CONSENT.fullmatch(consent) is None:  # PostgreSQL stores no NUL
+            raise NotFound("no such consent")
+        by = Author(caller=_principal_of(session), correlation_id=correlation_id_of(request.scope))
+        await revoke_consent(session.tenant, self._catalog, consent, by=by, person=session.person.id)
+        return self._lead_back(session, session.slug, "?revoked=1#consents")
+
+    async def _profiles_of(self, session: Session) -> Sequence[Profile]:
+        """Return the profiles that the session's person may use, `default` first."""
+        tenant = session.tenant if isinstance(session, PersonSession) else session.principal.tenant
+        found = await page_profiles(tenant, self._catalog, after=None, limit=MOST_PROFILES + 1)
+        own = [profile for profile in found if _admits(session, profile.name)]
+        return sorted(own, key=lambda profile: (profile.name != DEFAULT_PROFILE, profile.name))
+
+    async def _consents_of(self, session: PersonSession) -> Sequence[Consent]:
+        person = session.person.id
+        return await page_consents(session.tenant, self._catalog, after=None, limit=MOST_CONSENTS, person=person)
+
+    def _target(self, request: Request, session: Session, profile: str) -> ClientTarget:
+        slug, key = _slug_of(request), None if isinstance(session, PersonSession) else _KEY
+        is_default = profile == DEFAULT_PROFILE
+        path = f"/t/{slug}/mcp" if is_default else f"/t/{slug}/{quote(profile)}/mcp"
+        url = f"{self._pages.tenants.origin_of(request)}{path}"
+        return ClientTarget(name=slug if is_default else f"{slug}-{profile}", url=url, key=key)
+
+    def _sign_out_form(self, session: Session) -> PageForms:
+        if isinstance(session, PersonSession):
+            token = self._pages.sessions.form_token(session, SIGN_OUT)
+            return PageForms(action=f"/t/{session.slug}/sign-out", token=token)
+        action = f"/t/{session.principal.slug}/key/sign-out"
+        return PageForms(action=action, token=self._keys.form_token(session))
+
+    def _cookie_of(self, session: Session) -> str:
+        if isinstance(session, PersonSession):
+            return self._pages.sessions.cookie_of(session)
+        return self._keys.cookie_of(session)
+
+    def _lead_back(self, session: Session, slug: str, more: str = "") -> Response:
+        response = RedirectResponse(f"/t/{slug}/{more}", 303, headers=PAGE_HEADERS)
+        response.headers.append("set-cookie", self._cookie_of(session))
+        return response
+
+
+def _slug_of(request: Request) -> str:
+    slug = str(request.path_params["tenant"])
+    if _SLUG.fullmatch(slug) is None:  # guard: tenant-page-slug
+        raise NotFound("There is no such page.")
+    return slug
+
+
+def _ask(slug: str, *, text: str = "", error: GatewayError | None = None) -> Response:
+    return respond(page("Sign in", sign_in_content(slug, text=text)), error=error, headers=PAGE_HEADERS)
+
+
+def _admits(session: Session, profile: str) -> bool:
+    if isinstance(session, PersonSession):
+        return session.issuer.admits(session.sign_in.claims, profile)
+    return session.principal.profile in {None, profile}
+
+
+def _subject_of(session: Session) -> str:
+    return session.person.subject if isinstance(session, PersonSession) else session.principal.subject
+
+
+def _principal_of(session: PersonSession) -> Principal:
+    """Return the author of what the person does on the page; it permits nothing."""
+    person = session.person
+    return Principal(
+        tenant=session.tenant,
+        slug=session.slug,
+        key=person.id,
+        subject=person.subject,
+        scopes=frozenset(),
+        version=person.version,
+        is_person=True,
+    )
