@@ -99,6 +99,8 @@ _SORTS: Mapping[str, Sequence[str]] = {
     "resources": ("uri", "created_at"),
     "resource-templates": ("uri", "created_at"),
     "profiles": ("name",),
+    "consents": ("created_at",),
+    "grants": ("created_at",),
     "watches": ("uri", "created_at"),
 }
 _USUAL = ("name", "created_at")

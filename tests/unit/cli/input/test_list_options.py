@@ -23,6 +23,12 @@ LISTS = {
     "webhook-endpoint": "webhook_endpoints",
     "guardrail": "guardrails",
     "watch": "watches",
+    "issuer": "issuers",
+    "person": "people",
+    "client": "clients",
+    "consent": "consents",
+    "grant": "grants",
+    "live-source": "live_sources",
 }
 
 
