@@ -14,7 +14,7 @@ from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.errors import SecretUnreadable
 from gateway.store import jobs
 from gateway.store.engine import Db
-from gateway.store.identity import grants, issuers, keys, oauth_clients, sign_ins
+from gateway.store.identity import consents, grants, issuers, keys, oauth_clients, sign_ins
 from gateway.store.jobs import Job
 
 KIND = "sign-ins"
@@ -132,14 +132,15 @@ async def save_provider_tokens(
 
 
 async def clean_up(catalog: CatalogContext, due: Job) -> None:
-    """Delete what has ended: sign-ins, grants, unused clients; move the job to the time at which the next one ends."""
+    """Delete ended sign-ins and grants, and unused clients with the consents to them; move the job to the next end."""
     tenant, now = due.tenant, datetime.now(UTC)
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=now + _LEASE):
             return
         grant_end = await grants.remove_ended(tenant, db, by=now - KEPT, codes_by=now - CODE_KEPT)
         session_end = await sign_ins.remove_ended(tenant, db, now=now)
-        await oauth_clients.remove_unused(tenant, db, made_by=now - UNUSED, used_by=now - IDLE)
+        for client in await oauth_clients.remove_unused(tenant, db, made_by=now - UNUSED, used_by=now - IDLE):
+            await consents.remove_client(tenant, db, client)
         unused, used = await oauth_clients.oldest_dates(tenant, db)
         ends = [session_end, _later(grant_end, KEPT), _later(unused, UNUSED), _later(used, IDLE)]
         next_at = min((end for end in ends if end is not None), default=None)
