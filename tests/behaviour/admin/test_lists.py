@@ -1,12 +1,17 @@
 """Lists of the admin API that are searched, filtered and ordered, and what a hostile tenant tries with them."""
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
+import httpx
 import pytest
 
+from tests.support.authorization import BACK, Application, register
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
+from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource
+from tests.support.upstream import RecordingUpstream
 
 URL = "https://pets.example"
 NAMES = ("e_five", "A.one", "c-three", "B%two", "d")
@@ -19,6 +24,15 @@ async def acme(gateway: RunningGateway) -> RunningGateway:
     """The gateway with one tenant."""
     await gateway.create_tenant("acme")
     return gateway
+
+
+@pytest.fixture
+async def application(acme: RunningGateway, upstream: RecordingUpstream) -> AsyncGenerator[Application]:
+    """An application of the tenant, whose person is `corp:ada`; other applications register themselves."""
+    provider = LocalProvider(new_issuer(upstream))
+    await add_provider(acme, "acme", provider, sign_in={**provider.client, "registration": True})
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+        yield Application(acme, provider, (await register(acme, name=NAMES[0]))["id"], http)
 
 
 REQUIRED: dict[str, dict[str, Any]] = {
@@ -38,6 +52,8 @@ async def _fill(gateway: RunningGateway, noun: str) -> list[str]:
     match noun:
         case "keys":
             bodies = [{"name": name, "scopes": ["mcp"]} for name in NAMES]
+        case "clients":
+            bodies = [{"name": name, "redirect_uris": [BACK]} for name in NAMES]
         case "tools":
             bodies = [static_tool(name) for name in PLAIN]
         case "prompts":
@@ -63,7 +79,7 @@ def _own(noun: str, name: str) -> dict[str, Any]:
 
 
 def _named(item: dict[str, Any]) -> str:
-    return str(item.get("uri") or item.get("uri_template") or item["name"])
+    return str(item.get("uri") or item.get("uri_template") or item.get("client_name") or item["name"])
 
 
 async def _walk(gateway: RunningGateway, noun: str, **query: Any) -> list[dict[str, Any]]:
@@ -96,16 +112,29 @@ NOUNS = {
     "watches": ("uri", "created_at"),
     "audit-sinks": ("name", "created_at"),
     "live-sources": ("name", "created_at"),
+    "clients": ("name", "created_at"),
 }
 
 
 @pytest.mark.parametrize("noun", NOUNS)
 async def test_a_list_is_searched_and_ordered_in_complete_parts(acme: RunningGateway, noun: str) -> None:
     """Ours: parts of any order and search are complete and repeat nothing; the cursor is of that list alone (ADM-1)."""
-    made = await _fill(acme, noun)
+    await _check_list(acme, noun, await _fill(acme, noun), NOUNS[noun])
+
+
+async def test_what_people_permitted_is_searched_and_ordered(application: Application) -> None:
+    """Ours: consents and grants, which only people make, are lists like those of other nouns (ADM-1, IDN-2)."""
+    for name in NAMES:
+        application.client_id = (await register(application.gateway, name=name))["id"]
+        await application.tokens()
+    for noun in ("consents", "grants"):
+        await _check_list(application.gateway, noun, list(NAMES), ("created_at",))
+
+
+async def _check_list(acme: RunningGateway, noun: str, made: list[str], sorts: tuple[str, ...]) -> None:
     every = {_named(item) for item in await _walk(acme, noun)}
     assert every >= set(made)
-    for sort in NOUNS[noun]:
+    for sort in sorts:
         by = made if sort == "created_at" else sorted(every)
         forward = [_named(item) for item in await _walk(acme, noun, sort=sort)]
         assert ([name for name in forward if name in by], len(forward)) == (by, len(every))
@@ -117,8 +146,8 @@ async def test_a_list_is_searched_and_ordered_in_complete_parts(acme: RunningGat
     assert await _walk(acme, noun, search="nothing of all") == []
 
     path = f"/tenants/acme/{noun}"
-    cursor = (await acme.admin.get(path, params={"limit": 2, "sort": NOUNS[noun][0]})).json()["next_cursor"]
-    for other in ({}, {"sort": f"-{NOUNS[noun][0]}"}, {"sort": NOUNS[noun][0], "search": "e"}):
+    cursor = (await acme.admin.get(path, params={"limit": 2, "sort": sorts[0]})).json()["next_cursor"]
+    for other in ({}, {"sort": f"-{sorts[0]}"}, {"sort": sorts[0], "search": "e"}):
         refused = await acme.admin.get(path, params={**other, "cursor": cursor})
         assert (refused.status_code, refused.json()["code"]) == (400, "input.cursor_invalid")
         assert "same search, filters and sort" in refused.json()["errors"][0]["reason"]
@@ -174,6 +203,36 @@ async def test_filters_narrow_each_other(acme: RunningGateway) -> None:
     await add(acme, "acme", "resources", text_resource("docs://x"))
     assert await count("resources", uri="docs://x", search="X") == 1
     assert await count("resources", uri="docs://x", search="y") == 0
+
+
+async def test_filters_find_what_one_person_permitted_one_client(application: Application) -> None:
+    """Ours: clients by kind; consents and grants by person and client; grants by state (ADM-1, IDN-2)."""
+    acme, registered = application.gateway, application.client_id
+    sent = {"redirect_uris": [BACK], "client_name": "Self"}
+    dynamic = (await acme.http.post("/t/acme/oauth/register", json=sent)).json()["client_id"]
+    await application.tokens()
+    await application.tokens()
+    application.client_id, application.claims = dynamic, {"sub": "bob"}
+    application.http.cookies.clear()
+    await application.tokens()
+
+    async def found(noun: str, **query: str) -> list[str]:
+        return sorted(str(item.get("client_id") or item["id"]) for item in await _walk(acme, noun, **query))
+
+    assert await found("clients", kind="dynamic") == await found("clients", search="SELF") == [dynamic]
+    assert await found("clients", kind="registered", search=BACK) == [registered]
+    for noun, count in (("consents", 1), ("grants", 2)):
+        of_ada = [registered] * count
+        assert await found(noun, subject="corp:ada") == await found(noun, client=registered) == of_ada
+        assert (
+            await found(noun, search="CORP:BOB") == await found(noun, subject="corp:bob", client=dynamic) == [dynamic]
+        )
+        assert await found(noun, subject="corp:ada", client=dynamic) == await found(noun, subject="ada") == []
+    [grant] = await _walk(acme, "grants", client=dynamic)
+    await acme.admin.post(f"/tenants/acme/grants/{grant['id']}/revoke")
+    assert await found("grants", state="revoked") == [dynamic]
+    assert await found("grants", state="active") == [registered] * 2
+    assert await found("grants", state="ended") == await found("grants", state="active", client=dynamic) == []
 
 
 @pytest.mark.parametrize("searched", ["%", "_", "\\", "'", "100%", "%' or 1=1 --", "*", "."])
