@@ -1,6 +1,7 @@
 """An authorization server for tests: publishes signing keys at a recording upstream, and signs access tokens."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -58,13 +59,17 @@ class LocalIssuer:
         return jwt.encode(self.claims(audience, **claims), key, algorithm=algorithm, headers={"kid": kid})
 
 
-def new_issuer(upstream: RecordingUpstream) -> LocalIssuer:
-    """An issuer with an RSA key and an elliptic one, published."""
-    keys: dict[str, PrivateKey] = {
+def new_keys() -> dict[str, PrivateKey]:
+    """An RSA key and an elliptic one; the first takes a tenth of a second."""
+    return {
         "rsa": rsa.generate_private_key(public_exponent=65537, key_size=2048),
         "ec": ec.generate_private_key(ec.SECP256R1()),
     }
-    issuer = LocalIssuer(upstream, keys)
+
+
+def new_issuer(upstream: RecordingUpstream, keys: Mapping[str, PrivateKey] | None = None) -> LocalIssuer:
+    """An issuer with these keys, or with new ones, published."""
+    issuer = LocalIssuer(upstream, new_keys() if keys is None else dict(keys))
     issuer.publish()
     return issuer
 

@@ -7,8 +7,15 @@ import jwt
 import pytest
 
 from gateway.catalog.identity import grants as catalog_grants
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.identity.issued_tokens import TOKEN_PURPOSE
+from gateway.store.encryption import EnvelopeCipher
+from gateway.upstream.auth.assertions import AssertionSigner
+from gateway.upstream.auth.signing_keys import SigningKeys
 from tests.support.authorization import Application, register
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import SECRET_KEY, RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.servers import TestDatabase, execute
 from tests.support.stand import Stand
@@ -208,14 +215,47 @@ async def test_a_token_that_another_purpose_signed_or_an_issuer_lost_is_refused(
         application.provider.issuer.token(application.resource, iss=application.issuer),
     ]
     assert [await application.status(each) for each in forged] == [401] * len(forged)
-    published = (await application.gateway.http.get("/.well-known/jwks.json")).json()
-    kid = jwt.get_unverified_header(token)["kid"]
-    assert kid not in {key["kid"] for key in published["keys"]}
-
     assert await application.status(token) == 200
     other = (await application.tokens())["access_token"]
     await execute(database.superuser_url, "delete from grants")
     assert await application.status(other) == 401
+
+
+async def test_no_assertion_is_an_access_token_and_no_access_token_an_assertion(application: Application) -> None:
+    """Ours: the keys of both have a purpose; what a key of the other one signed is refused on either side (IDN-2)."""
+    token = (await application.tokens())["access_token"]
+    claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    cipher = EnvelopeCipher([SECRET_KEY])
+    issued, asserting = (SigningKeys(cipher.derive_all(purpose)) for purpose in (TOKEN_PURPOSE, "assertions"))
+    assert await application.status(issued.sign(claims, kind="at+jwt")) == 200  # so only the key differs below
+
+    published = jwt.PyJWKSet.from_dict((await application.gateway.http.get("/.well-known/jwks.json")).json())
+    assertion = asserting.sign(claims, kind="at+jwt")
+    kids = [jwt.get_unverified_header(each)["kid"] for each in (token, assertion)]
+    own = {"audience": claims["aud"], "issuer": claims["iss"], "algorithms": ["ES256"]}
+    assert jwt.decode(assertion, published[kids[1]], **own) == claims
+    for key in published.keys:
+        with pytest.raises(jwt.InvalidSignatureError):
+            jwt.decode(token, key, **own)
+    with pytest.raises(KeyError):
+        published[kids[0]]
+
+    signer = AssertionSigner(cipher.derive_all, public_url="https://gateway.example")
+    principal = Principal(
+        tenant=TenantId("t"), slug="acme", key=KeyId(claims["grant"]), subject="corp:ada", scopes=frozenset({Scope.MCP})
+    )
+    header, payload, signature = assertion.split(".")
+    borrowed = token.split(".")[0]  # the id of the other key
+    presented = [
+        assertion,
+        asserting.sign(claims, kind="JWT"),
+        issued.sign(claims, kind="JWT"),
+        f"{borrowed}.{payload}.{signature}",
+        f"{header}.{token.partition('.')[2]}",
+        signer.sign(principal, audience=application.resource, action=("tool", "x")),
+    ]
+    assert [await application.status(each) for each in presented] == [401] * len(presented)
+    assert await application.status(token) == 200
 
 
 async def test_a_revoked_grant_is_refused_at_once_where_it_was_revoked(application: Application) -> None:
