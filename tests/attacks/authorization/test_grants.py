@@ -232,7 +232,7 @@ async def test_no_assertion_is_an_access_token_and_no_access_token_an_assertion(
     published = jwt.PyJWKSet.from_dict((await application.gateway.http.get("/.well-known/jwks.json")).json())
     assertion = asserting.sign(claims, kind="at+jwt")
     kids = [jwt.get_unverified_header(each)["kid"] for each in (token, assertion)]
-    own = {"audience": claims["aud"], "issuer": claims["iss"], "algorithms": ["ES256"]}
+    own: dict[str, Any] = {"audience": claims["aud"], "issuer": claims["iss"], "algorithms": ["ES256"]}
     assert jwt.decode(assertion, published[kids[1]], **own) == claims
     for key in published.keys:
         with pytest.raises(jwt.InvalidSignatureError):
