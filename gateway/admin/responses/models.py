@@ -173,7 +173,7 @@ class CeilingsShown(LimitsShown):
     """The highest value that each limit of the tenant may have; only the operator sets it."""
 
     defaulted: Annotated[Sequence[str], Field(description="The limits whose ceiling is the installation's default.")]
-    admin_bounds: Annotated[AdminBoundsShown, Field(description="The bounds of what the tenant's own admins may do.")]
+    admin_bounds: Annotated[AdminBoundsShown, Field(description="The operator's bounds for the tenant's admins.")]
 
     @classmethod
     def of_tenant(cls, found: CeilingsInForce) -> Self:

@@ -15,8 +15,11 @@ from gateway.cli.commands.approvals import approval
 from gateway.cli.commands.audit import audit
 from gateway.cli.commands.credentials import credential
 from gateway.cli.commands.guardrails import guardrail
+from gateway.cli.commands.identity.access import access
+from gateway.cli.commands.identity.grants import consent, grant
 from gateway.cli.commands.identity.issuers import issuer
 from gateway.cli.commands.identity.keys import key
+from gateway.cli.commands.identity.oauth_clients import client
 from gateway.cli.commands.identity.people import person
 from gateway.cli.commands.live_sources import live_source
 from gateway.cli.commands.policies import parse_limits, policy
@@ -36,6 +39,10 @@ from gateway.cli.main import gateway
 _GROUPS = {
     "tenant": tenant,
     "key": key,
+    "access": access,
+    "client": client,
+    "consent": consent,
+    "grant": grant,
     "issuer": issuer,
     "person": person,
     "source": source,
@@ -69,6 +76,10 @@ def test_every_noun_has_its_verbs() -> None:
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
         "tenant": ["ceilings", "create", "delete", "egress", "list", "rename", "show"],
         "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
+        "access": ["check", "list", "report", "set"],
+        "client": ["create", "delete", "list", "rotate", "show", "update"],
+        "consent": ["list", "revoke", "show"],
+        "grant": ["list", "revoke", "show"],
         "issuer": ["create", "delete", "list", "show", "update"],
         "person": ["allow", "deny", "list", "show"],
         "source": [
