@@ -1287,7 +1287,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/unit/handlers/test_inner_calls.py": {
         "recursion-depth": (swap("depth >=", "depth >"), "test_a_tool_that_calls_itself_comes_to_an_end"),
-        "recursion-width": (swap("MOST_CALLS", "10_000"), "test_one_call_makes_only_so_many_others"),
+        "recursion-width": (swap("MAX_CALLS", "10_000"), "test_one_call_makes_only_so_many_others"),
         "rounds-once": (NEVER, "test_what_was_done_before_a_question_is_not_done_again"),
         "rounds-lost": (NEVER, "test_an_answer_too_large_to_be_carried_is_never_asked_for_twice"),
     },

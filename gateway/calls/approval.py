@@ -60,7 +60,7 @@ APPROVE: Final = "gateway/approve"
 APPROVED: Final = "gateway/approved"
 """Key of a call's state: approval, claim and content of an earlier round of the call."""
 
-MOST_WAITING: Final = 512
+MAX_WAITING: Final = 512
 """Maximum number of waiting calls on this replica; a tenant can hold a quarter. Further calls end at once."""
 _POLL_S = 5.0
 _RENEW_S = LEASE.total_seconds() / 3
@@ -74,7 +74,7 @@ class ApprovalStation:
 
     def __init__(self, catalog: CatalogContext, *, spawn: Spawn) -> None:
         self.catalog = catalog
-        self.places = FairSlotPool("calls that wait for an approval", slots=MOST_WAITING)
+        self.places = FairSlotPool("calls that wait for an approval", slots=MAX_WAITING)
         self._spawn = spawn
         self._waiting: dict[tuple[TenantId, ApprovalId], set[asyncio.Event]] = {}
         self._claims: dict[str, TenantId] = {}

@@ -9,10 +9,10 @@ import anyio
 
 from gateway.errors import HandlerFailed, RecursionRefused
 
-MOST_NESTED_CALLS = 8
+MAX_NESTED_CALLS = 8
 """The maximum depth of nested calls; the outermost call has depth 0."""
 
-MOST_CALLS = 250
+MAX_CALLS = 250
 """The maximum number of calls inside one call, at all depths together."""
 
 
@@ -59,10 +59,10 @@ class CallBudget:
             RecursionRefused: the inner call would be too deep, or there are too many in all.
         """
         self._calls += 1
-        if depth >= MOST_NESTED_CALLS:  # guard: recursion-depth
-            raise RecursionRefused(f"calls are nested more than {MOST_NESTED_CALLS} deep")
-        if self._calls > MOST_CALLS:  # guard: recursion-width
-            raise RecursionRefused(f"the call made more than {MOST_CALLS} further calls")
+        if depth >= MAX_NESTED_CALLS:  # guard: recursion-depth
+            raise RecursionRefused(f"calls are nested more than {MAX_NESTED_CALLS} deep")
+        if self._calls > MAX_CALLS:  # guard: recursion-width
+            raise RecursionRefused(f"the call made more than {MAX_CALLS} further calls")
 
     def within(self, seconds: float) -> "CallTimeout":
         """Return a block that is cancelled after this many seconds."""

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from gateway.calls.invocation import Invocation
 from gateway.calls.upstream_errors import FIRST_ERROR
-from gateway.catalog.snapshots.field_argument import MOST_FIELDS, offers_fields
+from gateway.catalog.snapshots.field_argument import MAX_FIELDS, offers_fields
 from gateway.definitions.handlers.specs import ResultSpec
 from gateway.definitions.json_access import quote
 from gateway.definitions.projection import LONGEST_POINTER, find_missing, is_path
@@ -24,9 +24,9 @@ from gateway.handlers.response_body.reading import read_json
 
 _INLINE = 64 * 1024
 """Bytes of a body above which a thread selects, because each value takes about 1 µs."""
-_MOST_VISITS = 20_000
+_MAX_VISITS = 20_000
 """Limit on the parts that are visited to name what is missing."""
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 def may_select(call: Invocation, tool: Tool) -> bool:
@@ -47,8 +47,8 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
     if given is None:
         return others, ()
     paths = cast("list[object]", given) if isinstance(given, list) else []
-    if not 0 < len(paths) <= MOST_FIELDS:  # guard: fields-bounded
-        raise _invalid(f"/{FIELDS}", f"it has to be a list of 1 to {MOST_FIELDS} JSON Pointers")
+    if not 0 < len(paths) <= MAX_FIELDS:  # guard: fields-bounded
+        raise _invalid(f"/{FIELDS}", f"it has to be a list of 1 to {MAX_FIELDS} JSON Pointers")
     for index, path in enumerate(paths):
         if not isinstance(path, str) or not is_path(path):
             reason = f"it has to be a JSON Pointer such as /items/*/id, of at most {LONGEST_POINTER} characters"
@@ -76,10 +76,10 @@ def _select(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswe
         selected = project_answer(answer, ResultSpec(keep=tuple(paths)))
     except HandlerFailed as error:
         return answer, f"{FIELDS} had no effect: {error.message}. The result is complete."
-    missing = [quote(path) for path in find_missing(value, paths, most_visits=_MOST_VISITS)]
+    missing = [quote(path) for path in find_missing(value, paths, most_visits=_MAX_VISITS)]
     if not missing:
         return selected, None
-    named = ", ".join(missing[:_MOST_NAMED]) + (" and more" if len(missing) > _MOST_NAMED else "")
+    named = ", ".join(missing[:_MAX_NAMED]) + (" and more" if len(missing) > _MAX_NAMED else "")
     return selected, f"The result has nothing at {named}."
 
 

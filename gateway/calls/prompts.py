@@ -9,7 +9,7 @@ from gateway.errors import ArgumentsInvalid, HandlerFailed, MissingArguments, No
 from gateway.handlers.binding import BoundPrompt
 
 _LONGEST_ARGUMENT = 64 * 1024
-_MOST_EMBEDDED = 16
+_MAX_EMBEDDED = 16
 
 
 def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
@@ -47,8 +47,8 @@ async def embed_resources(messages: Messages, call: Invocation) -> Messages:
             found.append(message)
             continue
         embedded += 1
-        if embedded > _MOST_EMBEDDED:
-            raise HandlerFailed(f"the prompt embeds more than {_MOST_EMBEDDED} resources")
+        if embedded > _MAX_EMBEDDED:
+            raise HandlerFailed(f"the prompt embeds more than {_MAX_EMBEDDED} resources")
         found += await _embed(message, uri, call)
     return Messages(messages=found, description=messages.description)
 

@@ -40,10 +40,10 @@ _REVERSIBILITY = re.compile(
 _LONGEST_FACT = 500
 _LONGEST_COUNTED = 256 * 1024
 _LONGEST_DESCRIPTION = 8_000
-_MOST_FACTS = 20
-_MOST_LISTS = 5
+_MAX_FACTS = 20
+_MAX_LISTS = 5
 _ACTS = ("sends ", "may send ", "calls ", "may call ", "and makes ")
-_MOST_STATEMENTS = 5
+_MAX_STATEMENTS = 5
 _LEFT_OUT = re.compile(r"… \(\d+ |\(\d+ bytes that are not text\)|^and \d+ further ", re.MULTILINE)
 """The marks of `gateway.handlers.previews.requests` in place of what it does not show."""
 
@@ -73,10 +73,10 @@ def show_call(preview: str, prepared: Prepared, name: str) -> RequestShown:
 
 def describe_risk(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> tuple[str, ...]:
     """Return the facts about a call, each a sentence, the effect first."""
-    facts = [*_effects(subject, prepared, shown, preview), *islice(_statements(subject), _MOST_STATEMENTS)]
+    facts = [*_effects(subject, prepared, shown, preview), *islice(_statements(subject), _MAX_STATEMENTS)]
     if prepared.request is not None:
         facts += [*_counts(prepared.request.body), *_repeated(shown.url)]  # the caller chooses their number
-    return tuple(cut(fact, _LONGEST_FACT) for fact in facts[:_MOST_FACTS])
+    return tuple(cut(fact, _LONGEST_FACT) for fact in facts[:_MAX_FACTS])
 
 
 def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _counts(body: bytes | None) -> Iterator[str]:
     if isinstance(found, dict):
         members = cast("dict[str, object]", found).items()
         lists = [(name, cast("list[object]", value)) for name, value in members if isinstance(value, list)]
-        for name, entries in lists[:_MOST_LISTS]:
+        for name, entries in lists[:_MAX_LISTS]:
             yield f"{cut(escape(name), 60)!r} in the body lists {len(entries)} entries."
 
 

@@ -17,8 +17,8 @@ _SUCCESS: Final = b',"isError":false'
 _SMALLEST: Final = 256
 """Bytes of JSON below which a sentence saves nothing."""
 _LARGEST_READ: Final = 256 * 1024
-_MOST_PARTS: Final = 20_000
-_MOST_NAMED: Final = 8
+_MAX_PARTS: Final = 20_000
+_MAX_NAMED: Final = 8
 _LONGEST_NAME: Final = 40
 _KINDS: Final[Mapping[bytes, str]] = {
     b"{": "object",
@@ -51,7 +51,7 @@ def send_once(members: bytes, *, is_modern: bool) -> bytes:
 def summarise(structured: bytes) -> str:
     """Return a sentence about the shape of a JSON value: its kind, its size, and the first members with their kinds."""
     size = f"{len(structured):,} bytes of JSON, in structured content"
-    if len(structured) > _LARGEST_READ or structured.count(b",") > _MOST_PARTS:
+    if len(structured) > _LARGEST_READ or structured.count(b",") > _MAX_PARTS:
         return f"The result is {size}."
     try:
         return f"The result is {size}: {_shape(structured)}."
@@ -63,7 +63,7 @@ def _shape(raw: bytes) -> str:
     if not raw.startswith(b"{"):
         return f"a {_kind(raw)}"
     parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    named = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MOST_NAMED]]
+    named = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MAX_NAMED]]
     further = f" and {len(parts) - len(named)} more" if len(parts) > len(named) else ""
     return f"an object with {', '.join(named)}{further}"
 

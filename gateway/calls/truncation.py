@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
-_MOST_PARTS = 300_000
-_MOST_NOTES = 10
+_MAX_PARTS = 300_000
+_MAX_NOTES = 10
 _MAX_DEPTH = 48
 _SMALLEST_CUT_BYTES = 16
 _LAST_LINES = 4096
@@ -35,11 +35,11 @@ def cut_json(compact: bytes, limit: int) -> Truncated:
     """Truncate compact, valid JSON to about `limit` bytes of valid JSON; many shortened strings may exceed it."""
     if len(compact) <= limit:
         return Truncated(compact)
-    if compact.count(b",") > _MOST_PARTS or compact.count(b":") > _MOST_PARTS:
+    if compact.count(b",") > _MAX_PARTS or compact.count(b":") > _MAX_PARTS:
         return _cut_behind(compact, limit)
     knife = _Truncator()
     kept = knife.value(compact, limit, "", 0)
-    notes = tuple(knife.notes[:_MOST_NOTES])
+    notes = tuple(knife.notes[:_MAX_NOTES])
     further = len(knife.notes) - len(notes)
     return Truncated(kept, (*notes, f"{further} further parts are cut") if further else notes)
 

@@ -37,9 +37,9 @@ KIND = "audit_retention"
 LEASE = timedelta(minutes=5)
 BATCH = 5000
 """Limit on the entries of one transaction; it holds the tenant's row for less than a second."""
-_MOST_CHAINS = 100
-_MOST_SINKS = 100
-_MOST_COUNTED = 100_000
+_MAX_CHAINS = 100
+_MAX_SINKS = 100
+_MAX_COUNTED = 100_000
 _PAUSE = timedelta(hours=6)
 _ROUND_S = 20.0
 _BY = Author(caller=GATEWAY, correlation_id="")
@@ -156,7 +156,7 @@ class CutBatch:
     @property
     def is_full(self) -> bool:
         """True if more entries may be removable."""
-        return self._removed >= self.most or len(self.made) >= _MOST_CHAINS
+        return self._removed >= self.most or len(self.made) >= _MAX_CHAINS
 
     async def fill(self, db: Db, days: int) -> None:
         """Remove the removable entries; a chain with a fault keeps all its entries."""
@@ -259,7 +259,7 @@ class _Bounds:
 
 
 async def _read_bounds(tenant: TenantId, db: Db, *, last_change: int) -> _Bounds:
-    enabled = [sink for sink in await sinks.page(tenant, db, after=None, limit=_MOST_SINKS) if sink.enabled]
+    enabled = [sink for sink in await sinks.page(tenant, db, after=None, limit=_MAX_SINKS) if sink.enabled]
     return _Bounds(last_change, {sink.name: await places.load(tenant, db, sink.id) for sink in enabled})
 
 
@@ -269,11 +269,11 @@ async def _count(tenant: TenantId, db: Db, days: int) -> Removable:
     bounds = await _read_bounds(tenant, db, last_change=await tenants.revision(tenant, db) or 0)
     found, holders = list[OldEntries](), set[str]()
     for writer in writers:
-        count = partial(retention.count_old, tenant, db, writer, before=before, limit=_MOST_COUNTED)
+        count = partial(retention.count_old, tenant, db, writer, before=before, limit=_MAX_COUNTED)
         old = await count(bound=bounds.of_trail(writer))
         holders |= {name for name, place in bounds.places.items() if place.get(writer, 0) < old.last}
         found.append(await count(bound=bounds.of(writer)) if bounds.of(writer) < old.last else old)
-        if sum(one.entries for one in found) >= _MOST_COUNTED:
+        if sum(one.entries for one in found) >= _MAX_COUNTED:
             break
     found = [one for one in found if one.entries]
     return Removable(
@@ -281,6 +281,6 @@ async def _count(tenant: TenantId, db: Db, days: int) -> Removable:
         chains=len(found),
         oldest=min((one.oldest for one in found if one.oldest), default=None),
         newest=max((one.newest for one in found if one.newest), default=None),
-        is_partial=sum(one.entries for one in found) >= _MOST_COUNTED,
+        is_partial=sum(one.entries for one in found) >= _MAX_COUNTED,
         held_by=sorted(holders),
     )

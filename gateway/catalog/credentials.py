@@ -50,9 +50,9 @@ from gateway.upstream.auth.assertions import check_audience
 from gateway.upstream.auth.key_sets import discover
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
-MOST_CREDENTIALS = 1_000
+MAX_CREDENTIALS = 1_000
 """Limit on the credentials of one tenant."""
-_MOST_USERS_SHOWN = 20
+_MAX_USERS_SHOWN = 20
 _NEVER_FILLED = frozenset({"accept", "content-type"})
 _MEMBERS_OF: Mapping[CredentialKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     CredentialKind.SHARED: ((), ()),
@@ -104,8 +104,8 @@ async def create_credential(
         if await credentials.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"credential:{draft.name}")
             raise NameTaken(f"a credential {draft.name} exists already", conflicts=[conflict])
-        if await credentials.count(tenant, db) >= MOST_CREDENTIALS:
-            raise LimitExceeded(f"the tenant has {MOST_CREDENTIALS} credentials (the limit); delete unused ones")
+        if await credentials.count(tenant, db) >= MAX_CREDENTIALS:
+            raise LimitExceeded(f"the tenant has {MAX_CREDENTIALS} credentials (the limit); delete unused ones")
         await credentials.insert(tenant, db, catalog.sealer, made, secret)
     return made
 
@@ -232,7 +232,7 @@ def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> Non
     """
     if not users:
         return
-    shown = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MOST_USERS_SHOWN]]
+    shown = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MAX_USERS_SHOWN]]
     more = f" and {len(users) - 1} more" if len(users) > 1 else ""
     faults = [Fault(pointer="", reason=f"used by {user}") for user in shown]
     raise Conflict(f"the {noun} {name} is used by {shown[0]}{more}", faults=faults)

@@ -25,7 +25,7 @@ from gateway.store import credentials
 from gateway.store.calls import guardrails, policies
 from gateway.store.engine import Db
 
-MOST_GUARDRAILS = 20
+MAX_GUARDRAILS = 20
 """Limit on the guardrails of one tenant, because each one can delay every call."""
 
 
@@ -47,8 +47,8 @@ async def create_guardrail(
         if await guardrails.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"guardrail:{name}")
             raise NameTaken(f"a guardrail {name} exists already", conflicts=[conflict])
-        if await guardrails.count(tenant, db) >= MOST_GUARDRAILS:  # guard: guardrail-count
-            raise LimitExceeded(f"the tenant has {MOST_GUARDRAILS} guardrails (the limit); delete unused ones")
+        if await guardrails.count(tenant, db) >= MAX_GUARDRAILS:  # guard: guardrail-count
+            raise LimitExceeded(f"the tenant has {MAX_GUARDRAILS} guardrails (the limit); delete unused ones")
         await _check(tenant, catalog, db, rule)
         await guardrails.insert(tenant, db, made)
     return made

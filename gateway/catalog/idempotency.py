@@ -31,13 +31,13 @@ KIND = "idempotency"
 RECORD_LIFETIME = timedelta(hours=24)
 LEASE = timedelta(minutes=10)
 """Lease of an attempt, longer than any admin request takes. After the lease ends, the attempt is considered failed."""
-MOST_RECORDS = 1000
+MAX_RECORDS = 1000
 """Limit on the records of one tenant. The tenant's keys share this limit; the operator's records have their own."""
 LARGEST_RESPONSE = 1024 * 1024
-MOST_BYTES = 16 * 1024 * 1024
-"""Limits in bytes: `LARGEST_RESPONSE` on one compressed body, `MOST_BYTES` on all kept responses of one tenant.
+MAX_BYTES = 16 * 1024 * 1024
+"""Limits in bytes: `LARGEST_RESPONSE` on one compressed body, `MAX_BYTES` on all kept responses of one tenant.
 
-The tenant's keys share `MOST_BYTES`; the operator's responses have a limit of the same size.
+The tenant's keys share `MAX_BYTES`; the operator's responses have a limit of the same size.
 """
 _RETRY_S = 1.0
 _REQUEST, _ANSWER = "request", "answer"
@@ -96,7 +96,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
             return
         _, taken = await idempotency.usage(tenant, db, is_operators=record.is_operators)
         # guard: idempotency-bytes-capped
-        if packed is not None and (len(packed) > LARGEST_RESPONSE or taken + len(packed) > MOST_BYTES):
+        if packed is not None and (len(packed) > LARGEST_RESPONSE or taken + len(packed) > MAX_BYTES):
             packed = None
         plain = msgspec.msgpack.encode((answer.status, dict(answer.headers), packed))
         sealed = catalog.sealer.seal(tenant, record.wrapped, plain, KIND, record.id, _ANSWER)
@@ -127,8 +127,8 @@ async def clean_up(catalog: CatalogContext, due: Job) -> None:
 
 async def _check_record_limit(tenant: TenantId, db: Db, caller: Caller) -> None:
     count, _ = await idempotency.usage(tenant, db, is_operators=isinstance(caller, Operator))
-    if count >= MOST_RECORDS:  # guard: idempotency-capped
-        message = f"too many requests with an Idempotency-Key (limit {MOST_RECORDS} per tenant in 24 hours)"
+    if count >= MAX_RECORDS:  # guard: idempotency-capped
+        message = f"too many requests with an Idempotency-Key (limit {MAX_RECORDS} per tenant in 24 hours)"
         raise LimitExceeded(
             f"{message}; send the request without the header, or wait", retry_after_s=LEASE.total_seconds()
         )

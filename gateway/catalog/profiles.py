@@ -13,7 +13,7 @@ from gateway.store import profiles
 from gateway.store.engine import Db
 from gateway.store.identity import keys
 
-MOST_PROFILES = 200
+MAX_PROFILES = 200
 """Limit on the profiles of one tenant."""
 DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="All primitives of the tenant.")
 """The profile that every tenant has; it is not stored."""
@@ -30,8 +30,8 @@ async def create_profile(tenant: TenantId, catalog: CatalogContext, profile: Pro
     entry = CatalogChange(action="profile.create", target=profile.name, detail={"id": profile.id})
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, profile.name)
-        if await profiles.count(tenant, db) >= MOST_PROFILES:
-            raise LimitExceeded(f"the tenant has {MOST_PROFILES} profiles (the limit); delete unused ones")
+        if await profiles.count(tenant, db) >= MAX_PROFILES:
+            raise LimitExceeded(f"the tenant has {MAX_PROFILES} profiles (the limit); delete unused ones")
         await profiles.insert(tenant, db, profile)
     return profile
 

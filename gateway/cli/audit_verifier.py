@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 FORMAT: Final = 1
 _LONGEST_LINE: Final = 64 * 1024 * 1024
-_MOST_FAULTS: Final = 100
+_MAX_FAULTS: Final = 100
 _SHOWN_CHARACTERS: Final = 200
 _TRAIL: Final = "trail"
 _CUT: Final = "tenant writer first last revision oldest_us newest_us head content anchor at_us"
@@ -63,7 +63,7 @@ class Verified:
 
     def report(self, line: int, fault: str) -> None:
         """Note a fault; a hundred are kept."""
-        if len(self.faults) < _MOST_FAULTS:
+        if len(self.faults) < _MAX_FAULTS:
             self.faults.append(f"line {line}: {fault[:_SHOWN_CHARACTERS]}")
 
 

@@ -8,7 +8,7 @@ from gateway.definitions.json_values import NotJson, copy_json
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.errors import BadInput, DefinitionInvalid, Fault
 
-_MOST_FAULTS = 20
+_MAX_FAULTS = 20
 _LONGEST_POINTER = 1_000
 _LONGEST_FIELD = 200
 _UNPRINTABLE = re.compile(
@@ -39,7 +39,7 @@ class Faults:
 
     def add(self, pointer: str, reason: str, *, line: int | None = None) -> None:
         """Add one fault, unless there are 20 already."""
-        if len(self._found) < _MOST_FAULTS:
+        if len(self._found) < _MAX_FAULTS:
             self._found.append(Fault(pointer=pointer[:_LONGEST_POINTER], reason=reason, line=line))
 
     def take(self, error: BadInput, pointer: str) -> None:

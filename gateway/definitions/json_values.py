@@ -7,7 +7,7 @@ from typing import cast
 from gateway.domain.json_access import point
 
 _MAX_DEPTH = 128
-_MOST_VALUES = 200_000
+_MAX_VALUES = 200_000
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
 _OBJECTS = (dict, Mapping)
 
@@ -50,8 +50,8 @@ class _Copier:
 
     def copy(self, value: object, path: tuple[str | int, ...]) -> object:
         self._count += 1
-        if self._count > _MOST_VALUES or len(path) > _MAX_DEPTH:
-            raise NotJson(f"has more than {_MAX_DEPTH} levels or {_MOST_VALUES} values", point(*path[:_MAX_DEPTH]))
+        if self._count > _MAX_VALUES or len(path) > _MAX_DEPTH:
+            raise NotJson(f"has more than {_MAX_DEPTH} levels or {_MAX_VALUES} values", point(*path[:_MAX_DEPTH]))
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):

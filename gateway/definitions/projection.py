@@ -13,7 +13,7 @@ from gateway.domain.json_access import as_list, as_object
 from gateway.errors import HandlerFailed
 
 LONGEST_POINTER = 512
-MOST_PATHS = 100
+MAX_PATHS = 100
 
 _POINTER = re.compile(r"(?:/(?:[^~/]|~0|~1)*)*")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")

@@ -18,14 +18,14 @@ import msgspec
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 
 MAX_DEPTH = 64
-MOST_DIGITS = sys.int_info.str_digits_check_threshold
+MAX_DIGITS = sys.int_info.str_digits_check_threshold
 """Maximum digits of an integer: 640. Parsing and printing take quadratic time, and happen several times per request."""
 
 _SEARCHED_CHARACTERS = 64 * 1024
 _BOM = b"\xef\xbb\xbf"
 _ZEROES = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))
 """Translation table: maps every digit to `0` and every other byte to a space."""
-_TOO_LONG = b"0" * (MOST_DIGITS + 1)
+_TOO_LONG = b"0" * (MAX_DIGITS + 1)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|-?Infinity|NaN')
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -84,7 +84,7 @@ def _parse_fast(raw: bytes) -> object:
     Raises:
         msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: `_parse_slowly` must parse the text.
     """
-    if b"\\" in raw or (len(raw) > MOST_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):  # guard: json-digits-read-fast
+    if b"\\" in raw or (len(raw) > MAX_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):  # guard: json-digits-read-fast
         raise _NotStrict
     value: object = msgspec.json.decode(raw)
     if msgspec.json.encode(value).count(b'"') != raw.count(b'"'):  # guard: json-duplicates-without-escapes
@@ -134,8 +134,8 @@ def _twice(key: str) -> str:
 
 
 def _integer(text: str) -> int:
-    if len(text.removeprefix("-")) > MOST_DIGITS:  # guard: json-digits
-        raise _NotStrict(f"an integer has more than {MOST_DIGITS} digits")
+    if len(text.removeprefix("-")) > MAX_DIGITS:  # guard: json-digits
+        raise _NotStrict(f"an integer has more than {MAX_DIGITS} digits")
     return int(text)
 
 

@@ -17,7 +17,7 @@ from gateway.errors import EmbeddedServerFailed
 log = structlog.get_logger(__name__)
 
 _POLL_S = 0.25
-_MOST_RESTARTS = 3
+_MAX_RESTARTS = 3
 _RESTART_WINDOW_S = 60.0
 
 
@@ -58,7 +58,7 @@ async def _keep(server: Watched) -> None:
         log.error("embedded_server_ended", server=name, reason=reason.message)
         now = time.monotonic()
         ends = [*(end for end in ends if now - end < _RESTART_WINDOW_S), now]
-        if len(ends) > _MOST_RESTARTS:
+        if len(ends) > _MAX_RESTARTS:
             raise EmbeddedServerFailed(f"{name} ended {len(ends)} times within a minute. {reason.message}")
         await server.revive()
         log.warning("embedded_server_restarted", server=name, seconds=round(time.monotonic() - now, 3))

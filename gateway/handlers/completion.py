@@ -17,7 +17,7 @@ from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.response_body.reading import read_json
 
 _COMPLETION_S = 10.0
-_MOST_VALUES = 100
+_MAX_VALUES = 100
 _FIRST_ERROR = 300
 
 
@@ -37,7 +37,7 @@ class DeclaredCompleter:
         match self.declared.get(argument):
             case ListedValues() as listed:
                 found = listed.matching(value)
-                return Completions(values=found[:_MOST_VALUES], total=len(found), has_more=len(found) > _MOST_VALUES)
+                return Completions(values=found[:_MAX_VALUES], total=len(found), has_more=len(found) > _MAX_VALUES)
             case FetchedValues(http=http):
                 requester = HttpRequester(http, self.way)
                 with call.within(_COMPLETION_S):
@@ -75,7 +75,7 @@ async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str]
     if not isinstance(found, list):
         raise HandlerFailed("the upstream's response is not a list of values")
     values = [_text(each) for each in cast("list[object]", found)]
-    return Completions(values=tuple(values[:_MOST_VALUES]), total=len(values), has_more=len(values) > _MOST_VALUES)
+    return Completions(values=tuple(values[:_MAX_VALUES]), total=len(values), has_more=len(values) > _MAX_VALUES)
 
 
 def _text(value: object) -> str:

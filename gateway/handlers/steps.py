@@ -44,7 +44,7 @@ from gateway.handlers.response_body.reading import kind_of, read_json, read_text
 from gateway.handlers.result_forms import ResultForm
 
 LIST_S = 60.0
-_MOST_KEPT = 4 * 1024 * 1024
+_MAX_KEPT = 4 * 1024 * 1024
 _FIRST_ERROR = 300
 _DONE = "steps"
 _LEVELS = frozenset(get_args(LogLevel))
@@ -83,7 +83,7 @@ class _Run(Generic[_Answer]):
         self._peer = call.peer
         self._variables = variables
         self._memory = CallMemo(self._peer)
-        self._left = _MOST_KEPT
+        self._left = _MAX_KEPT
         self._taken = 0
         progress_sent = self._peer.recall(_DONE)
         self._progress_sent = progress_sent if isinstance(progress_sent, int) else 0
@@ -184,7 +184,7 @@ class _Run(Generic[_Answer]):
         except (TypeError, ValueError, RecursionError):
             raise HandlerFailed(f"the value to store as {name!r} is not valid JSON") from None
         if self._left < 0:  # guard: steps-kept
-            raise HandlerFailed(f"the stored results of the steps are larger than {_MOST_KEPT} bytes together")
+            raise HandlerFailed(f"the stored results of the steps are larger than {_MAX_KEPT} bytes together")
         self._variables[name] = value
 
 

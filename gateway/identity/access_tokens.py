@@ -24,7 +24,7 @@ CLOCK_SKEW_S = 60
 LONGEST_SUBJECT = 200
 _MAX_HEADER = 8192
 """Limit in bytes; access tokens with many groups have several thousand."""
-_MOST_GROUPS = 1000
+_MAX_GROUPS = 1000
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _ID_TOKEN_TYPES = frozenset({"jwt", "id_token+jwt", "application/id_token+jwt"})
 _MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
@@ -122,7 +122,7 @@ def _is_whole(claims: Mapping[str, Any], claimed: object, issuer: Issuer) -> boo
     5.6.2; Microsoft's `hasgroups`).
     """
     several = claimed.split() if isinstance(claimed, str) else claimed
-    if isinstance(several, list) and len(cast("list[object]", several)) > _MOST_GROUPS:
+    if isinstance(several, list) and len(cast("list[object]", several)) > _MAX_GROUPS:
         return False
     elsewhere = claims.get("_claim_names")
     is_referred = isinstance(elsewhere, dict) and issuer.groups_claim in elsewhere
@@ -258,8 +258,8 @@ def claim_at(claims: Mapping[str, Any], place: str) -> object:
 def texts_of(value: object) -> frozenset[str]:
     """Return the texts of a list, or the words of a text."""
     if isinstance(value, str):
-        return frozenset(value.split()[:_MOST_GROUPS])
+        return frozenset(value.split()[:_MAX_GROUPS])
     if isinstance(value, list):
-        several = cast("list[object]", value)[:_MOST_GROUPS]
+        several = cast("list[object]", value)[:_MAX_GROUPS]
         return frozenset(each for each in several if isinstance(each, str))
     return frozenset()

@@ -63,7 +63,7 @@ _PREFETCH_AGE_S = _REMEMBERED_S / 2
 """The age from which a cached result is renewed by the lookup of another one."""
 
 _MAX_REMEMBERED = 20_000
-_MOST_ALONG = 256
+_MAX_ALONG = 256
 _MIN_OPERATOR_KEY = 32
 
 
@@ -341,7 +341,7 @@ class Authenticator:
         together, so expired results are included.
         """
         along: dict[bytes, KeyId] = {}
-        while self._renewable and self._renewable[0][0] <= now - _PREFETCH_AGE_S and len(along) < _MOST_ALONG:
+        while self._renewable and self._renewable[0][0] <= now - _PREFETCH_AGE_S and len(along) < _MAX_ALONG:
             asked_at, mark = self._renewable.popleft()
             known = self._known.get(mark)
             if known is None or known.asked_at != asked_at or not known.is_used or known.kept_until <= now:

@@ -13,7 +13,7 @@ from gateway.errors import BrokenSetting
 NoteUse = Callable[[Key, KeySecret, KeySecret | None], object]
 
 _NO_SECRET = KeySecret(digest=bytes(32))
-_MOST_SECRETS = 2
+_MAX_SECRETS = 2
 
 
 class KeyDigests:
@@ -33,7 +33,7 @@ class KeyDigests:
         """Return the secret of the key that has this text; None if it has none, after the same work."""
         digests = [digest_key(text, pepper) for pepper in self._peppers.values()]
         secrets = () if key is None else key.secrets
-        padded = (*secrets, *(_NO_SECRET,) * (_MOST_SECRETS - len(secrets)))  # guard: key-same-work
+        padded = (*secrets, *(_NO_SECRET,) * (_MAX_SECRETS - len(secrets)))  # guard: key-same-work
         found = None
         for secret in padded:
             if sum(hmac.compare_digest(digest, secret.digest) for digest in digests) > 0:

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 PAUSE_S = 60.0
 _CLOSE_S = 3.0
-_MOST_WAITING = 20_000
+_MAX_WAITING = 20_000
 
 
 class KeyUseLog:
@@ -33,7 +33,7 @@ class KeyUseLog:
     ) -> None:
         self._save = save
         self._pause_s = pause_s
-        self._waiting = BoundedCache[tuple[KeyId, int], tuple[TenantId, KeyUse]](_MOST_WAITING)
+        self._waiting = BoundedCache[tuple[KeyId, int], tuple[TenantId, KeyUse]](_MAX_WAITING)
         self._tasks = TaskSupervisor()
 
     async def __aenter__(self) -> Self:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 
 
 class TokenBuckets:
@@ -18,7 +18,7 @@ class TokenBuckets:
     """
 
     def __init__(
-        self, *, rate: float, burst: float, most: int = MOST_NAMES, clock: Callable[[], float] = time.monotonic
+        self, *, rate: float, burst: float, most: int = MAX_NAMES, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.rate = rate
         self.burst = burst

@@ -45,7 +45,7 @@ _BATCH = 500
 _BATCH_BYTES = 1024 * 1024
 _PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 300.0
-_MOST_DOUBLINGS = 10
+_MAX_DOUBLINGS = 10
 _ANSWER_BYTES = 64 * 1024
 _LONGEST_FAULT = 300
 _CLOSE_S = 5.0
@@ -111,7 +111,7 @@ class AuditDelivery:
         reason = error.message if isinstance(error, GatewayError) else _reason(error)
         log.warning("audit_not_delivered", tenant_id=delivery.tenant, sink=delivery.sink.id, reason=reason)
         failures = await audit_sinks.note_failed(self.catalog, delivery, reason[:_LONGEST_FAULT])
-        return min(_PAUSE_S * 2.0 ** min(failures, _MOST_DOUBLINGS), _LONGEST_PAUSE_S)
+        return min(_PAUSE_S * 2.0 ** min(failures, _MAX_DOUBLINGS), _LONGEST_PAUSE_S)
 
     def _note_lag(self, delivery: SinkDelivery, batch: Sequence[Link]) -> None:
         oldest_us = min(one.row.at_us or 0 for one in batch)

@@ -32,7 +32,7 @@ SLOWEST_S = 3600.0
 """The longest back-off after failed polls, in seconds, unless the watch's own interval is longer."""
 LARGEST = 10 * 1024 * 1024
 _JITTER = 0.1
-_MOST_DOUBLINGS = 12
+_MAX_DOUBLINGS = 12
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
 _LONGEST_FAULT = 300
 
@@ -116,6 +116,6 @@ def fail(before: Sighting, why: str, *, now: datetime) -> Sighting:
 
 def pause(watch: Watch, seen: Sighting) -> timedelta:
     """Return the time until the next poll: doubled with each consecutive failure up to `SLOWEST_S`, then randomized."""
-    slowed = watch.interval_s * 2.0 ** min(seen.failures, _MOST_DOUBLINGS)
+    slowed = watch.interval_s * 2.0 ** min(seen.failures, _MAX_DOUBLINGS)
     bounded = min(slowed, max(SLOWEST_S, watch.interval_s))
     return timedelta(seconds=bounded * uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # only spreads the load

@@ -7,7 +7,7 @@ from gateway.domain.tools import served_bytes
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.operations import Operation
 
-_MOST_REASONS = 20
+_MAX_REASONS = 20
 _DEAREST = 10
 _CONTEXT = 128_000
 
@@ -15,9 +15,9 @@ _CONTEXT = 128_000
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
     """Report on one operation: skipped without a tool, degraded with reasons, else OK. Lists at most 20 reasons."""
     unique = list(dict.fromkeys(reasons))
-    further = len(unique) - _MOST_REASONS
+    further = len(unique) - _MAX_REASONS
     status = Status.SKIPPED if tool is None else Status.DEGRADED if unique else Status.OK
-    shown = [*unique[:_MOST_REASONS], f"{further} further reasons"] if further > 0 else unique
+    shown = [*unique[:_MAX_REASONS], f"{further} further reasons"] if further > 0 else unique
     return OperationReport(
         method=operation.method,
         path=operation.path,

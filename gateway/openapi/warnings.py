@@ -1,6 +1,6 @@
 """Warnings about parts of a document that the compiler corrected or ignored: the first 500 different texts."""
 
-_MOST_WARNINGS = 500
+_MAX_WARNINGS = 500
 
 
 class Warnings:
@@ -15,7 +15,7 @@ class Warnings:
         text = f"{where}: {what}" if where else what
         if text in self._texts:
             return
-        if len(self._texts) < _MOST_WARNINGS:
+        if len(self._texts) < _MAX_WARNINGS:
             self._texts[text] = None
         else:
             self._left_out += 1

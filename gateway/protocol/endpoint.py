@@ -35,7 +35,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.in_flight import InFlightLimiter
-from gateway.protocol.message_limits import MOST_CONTAINERS, MOST_VALUES
+from gateway.protocol.message_limits import MAX_CONTAINERS, MAX_VALUES
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 from gateway.protocol.request_rate import RequestRateLimiter
 from gateway.protocol.sessions.http_sse import HttpSseTransport
@@ -167,7 +167,7 @@ class McpEndpoint:
             return
         declared = declared_length(request.scope)
         raw = await read_body(request.receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared)
-        refuse_many_values(raw, values=MOST_VALUES, containers=MOST_CONTAINERS)  # guard: body-values
+        refuse_many_values(raw, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: body-values
         message = _one_object(load_json(raw))
         if message is None:
             text = "the body must be one JSON-RPC message; batches are refused"

@@ -49,7 +49,7 @@ _SDK_CODES: Final[Mapping[int, str]] = {METHOD_NOT_FOUND: NotFound.code, INTERNA
 """`data.code` by the SDK's error code; an error code not listed here gets `BadInput.code`."""
 
 _SHOWN_FAULTS: Final = 3
-_MOST_ECHOED: Final = 200
+_MAX_ECHOED: Final = 200
 
 _CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {
     "elicitation.url": {"elicitation": {"url": {}}},
@@ -114,12 +114,12 @@ def with_code(error: MCPError, correlation_id: str) -> MCPError:
     if "code" in data:
         return error
     if text.code == METHOD_NOT_FOUND and isinstance(found, str):
-        data = {"method": found[:_MOST_ECHOED]}
+        data = {"method": found[:_MAX_ECHOED]}
     code = _SDK_CODES.get(text.code, BadInput.code)
     return MCPError(text.code, text.message, {**data, "code": code, "correlation_id": correlation_id})
 
 
 def _fault(path: tuple[int | str, ...], kind: str, text: str) -> str:
     """Format one fault without the names of the SDK's classes."""
-    named = "/".join(str(part) for part in path)[:_MOST_ECHOED]
-    return f"/{named}: {'Input should be an object' if kind == 'model_type' else text[:_MOST_ECHOED]}"
+    named = "/".join(str(part) for part in path)[:_MAX_ECHOED]
+    return f"/{named}: {'Input should be an object' if kind == 'model_type' else text[:_MAX_ECHOED]}"

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-MOST_BYTES: Final = 1024 * 1024
-MOST_VALUES: Final = 100_000
-MOST_CONTAINERS: Final = 20_000
+MAX_BYTES: Final = 1024 * 1024
+MAX_VALUES: Final = 100_000
+MAX_CONTAINERS: Final = 20_000
 """Maximum number of JSON values in one message, and of objects and lists among them. Parsing such a message takes at
 most 30 ms on the event loop.
 """

@@ -29,9 +29,9 @@ _USUAL_LAG_S: Final = 0.002
 _LAG_S: Final = 0.004
 """The lateness of a timer, above `_USUAL_LAG_S`, that halves the rate at which waiting requests start."""
 
-_MOST_SLOWDOWN: Final = 2.5
+_MAX_SLOWDOWN: Final = 2.5
 _LAG_WEIGHT: Final = 0.1
-_MOST_SCHEDULES: Final = 4096
+_MAX_SCHEDULES: Final = 4096
 """Stored schedules; an evicted tenant gets at most one extra burst."""
 
 
@@ -48,7 +48,7 @@ class RequestRateLimiter:
     """One virtual-scheduling leaky bucket (GCRA) per tenant of this replica, stored as one number."""
 
     def __init__(self) -> None:
-        self._schedules = BoundedCache[TenantId, _Schedule](_MOST_SCHEDULES)
+        self._schedules = BoundedCache[TenantId, _Schedule](_MAX_SCHEDULES)
         self._find = self._schedules.get  # bound once: a lookup then costs what a dictionary's costs
         self._lag = 0.0
         self.waited = 0
@@ -87,4 +87,4 @@ class RequestRateLimiter:
 
     @property
     def _slowed(self) -> float:
-        return min(_MOST_SLOWDOWN, 1 + max(0.0, self._lag - _USUAL_LAG_S) / _LAG_S)
+        return min(_MAX_SLOWDOWN, 1 + max(0.0, self._lag - _USUAL_LAG_S) / _LAG_S)

@@ -17,7 +17,7 @@ from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
-MOST_ENTRIES = 500_000
+MAX_ENTRIES = 500_000
 _MAC_BYTES = 16
 _LEASE_MS = 15_000
 
@@ -80,7 +80,7 @@ class AuditSpool:
         stream = self._stream
         sealed = [_mac(self._secrets[0], stream, entry) + entry for entry in entries]
         with self._counting():
-            waiting: int | None = await self._keep((stream,), MOST_ENTRIES, *sealed)
+            waiting: int | None = await self._keep((stream,), MAX_ENTRIES, *sealed)
         if waiting is None:
             raise RedisUnavailable("the audit spool in Redis is full")
         self.waiting = waiting

@@ -10,7 +10,7 @@ import structlog
 
 log = structlog.get_logger(__name__)
 
-MOST_PER_MINUTE = 10
+MAX_PER_MINUTE = 10
 _MINUTE_S = 60.0
 
 
@@ -25,9 +25,9 @@ class RefusedEvents:
         """Log one refused event, or count it."""
         now = time.monotonic()
         if not self._count or now - self._began_at >= _MINUTE_S:
-            if self._count > MOST_PER_MINUTE:
-                log.error("events_refused", suppressed=self._count - MOST_PER_MINUTE)
+            if self._count > MAX_PER_MINUTE:
+                log.error("events_refused", suppressed=self._count - MAX_PER_MINUTE)
             self._began_at, self._count = now, 0
         self._count += 1
-        if self._count <= MOST_PER_MINUTE:
+        if self._count <= MAX_PER_MINUTE:
             log.error("event_refused", channel=ascii(channel), reason=reason)

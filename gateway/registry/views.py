@@ -20,8 +20,8 @@ from gateway.handlers.python.registry import PythonHandlers
 from gateway.registry.bindings import Bindings
 from gateway.registry.visibility import VisiblePrimitives
 
-_MOST_CALLERS = 1000
-_MOST_RESTRICTED = 32
+_MAX_CALLERS = 1000
+_MAX_RESTRICTED = 32
 """Limit on the views that access rules restrict, per snapshot; a further one replaces the one that was used first."""
 
 _CallerFacts = tuple[KeyId, str, bool, bytes | None]
@@ -45,8 +45,8 @@ class SnapshotView:
         self._bound = self.bindings[DEFAULT_PROFILE]
         self._shown: dict[str, VisiblePrimitives] = {}
         self._is_open = snapshot.access.is_trivial
-        self._rules = BoundedCache[_CallerFacts, int](_MOST_CALLERS)
-        self._restricted = BoundedCache[tuple[str, int], VisiblePrimitives](_MOST_RESTRICTED)
+        self._rules = BoundedCache[_CallerFacts, int](_MAX_CALLERS)
+        self._restricted = BoundedCache[tuple[str, int], VisiblePrimitives](_MAX_RESTRICTED)
         self._mirrored: dict[str, dict[str, Any] | None] = {}
 
     @property

@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from gateway.telemetry.prometheus import Callback, Counter, Gauge, Histogram, MetricFamily
 
-MOST_TENANTS = 100
-MOST_SOURCES = 10
-MOST_OUTCOMES = 60
+MAX_TENANTS = 100
+MAX_SOURCES = 10
+MAX_OUTCOMES = 60
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _FOUND = "Findings of guardrails; a hook without a valid response counts as `failed`."
@@ -32,7 +32,7 @@ class Metrics:
             "Finished calls, by tenant, source (its name; `custom`, `code` or `builtin` for other tools; `read`, `get` "
             "or `complete` for other requests) and outcome (`ok`, `limited`, or the code of an error).",
             ("tenant", "source", "outcome"),
-            most=(MOST_TENANTS, MOST_SOURCES, MOST_OUTCOMES),
+            most=(MAX_TENANTS, MAX_SOURCES, MAX_OUTCOMES),
         )
         self.call_seconds = Histogram(
             "gateway_call_seconds",

@@ -21,7 +21,7 @@ from gateway.upstream.egress.origins import Origin
 
 log = structlog.get_logger(__name__)
 
-_MOST_BULKHEADS = 4096
+_MAX_BULKHEADS = 4096
 _CREDIT_PER_CALL = 0.1
 _CREDIT_PER_S = 0.2
 _RETRY_S = 1.0
@@ -198,12 +198,12 @@ class Bulkhead:
 
 
 class Bulkheads:
-    """The bulkheads of this replica; at `_MOST_BULKHEADS` bulkheads, idle ones are dropped."""
+    """The bulkheads of this replica; at `_MAX_BULKHEADS` bulkheads, idle ones are dropped."""
 
     def __init__(self, rules: BulkheadLimits | None = None) -> None:
         self._rules = rules or BulkheadLimits()
         self._bulkheads: dict[_Key, Bulkhead] = {}
-        self._room = _MOST_BULKHEADS
+        self._room = _MAX_BULKHEADS
 
     def __len__(self) -> int:
         """Number of bulkheads."""
@@ -220,9 +220,9 @@ class Bulkheads:
         return bulkhead
 
     def _sweep(self, now: float) -> None:
-        """Drop idle bulkheads. The next sweep follows when their number has doubled, from `_MOST_BULKHEADS`."""
+        """Drop idle bulkheads. The next sweep follows when their number has doubled, from `_MAX_BULKHEADS`."""
         self._bulkheads = {key: bulkhead for key, bulkhead in self._bulkheads.items() if not bulkhead.is_idle(now)}
-        self._room = max(_MOST_BULKHEADS, 2 * len(self._bulkheads))
+        self._room = max(_MAX_BULKHEADS, 2 * len(self._bulkheads))
 
 
 def _busy() -> UpstreamBusy:

@@ -7,7 +7,7 @@ import re
 
 MEDIA_TYPE = "text/event-stream"
 
-MOST_EVENTS = 10_000
+MAX_EVENTS = 10_000
 """Limit on the events that are read of one response."""
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
@@ -35,7 +35,7 @@ class EventStreamReader:
         """Append the next bytes."""
         self._body += piece
         for found in _BOUNDARY.finditer(self._body, self._scanned, self._limit):
-            if self._count == MOST_EVENTS or (found.end() == len(self._body) and piece.endswith(b"\r")):
+            if self._count == MAX_EVENTS or (found.end() == len(self._body) and piece.endswith(b"\r")):
                 return  # a line feed may follow
             self._count += 1
             self._whole = self._scanned = found.end()
@@ -49,7 +49,7 @@ class EventStreamReader:
     @property
     def is_full(self) -> bool:
         """True if a limit is reached, so that reading stops."""
-        return self._count >= MOST_EVENTS or len(self._body) > self._limit  # guard: events-bounded
+        return self._count >= MAX_EVENTS or len(self._body) > self._limit  # guard: events-bounded
 
     def whole(self) -> bytes:
         """All bytes that were read."""
@@ -61,7 +61,7 @@ class EventStreamReader:
 
     def describe(self, waited_s: float) -> str:
         """Describe what is missing, and why."""
-        if self._count >= MOST_EVENTS:
+        if self._count >= MAX_EVENTS:
             return f"the stream of events is cut after {self._count:,} events"
         if len(self._body) > self._limit:
             return f"the stream of events is cut after {self._limit:,} bytes"

@@ -10,7 +10,7 @@ import random
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnected
 
-MOST_RETRIES = 2
+MAX_RETRIES = 2
 """Limit on the retries of one request."""
 
 FIRST_RETRIABLE = 429
@@ -30,7 +30,7 @@ def is_failure(status: int) -> bool:
 
 def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> float | None:
     """Return the pause in seconds before a retry of a request without a response; None: no retry."""
-    if attempt >= MOST_RETRIES:
+    if attempt >= MAX_RETRIES:
         return None
     if isinstance(error, ConnectedLate):  # seconds have passed already, so at most one retry
         return _jitter(attempt) if attempt == 0 else None
@@ -43,7 +43,7 @@ def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> flo
 
 def after_answer(status: int, retry_after: str | None, request: UpstreamRequest, attempt: int) -> float | None:
     """Return the pause in seconds before a retry of a request with this response; None: no retry."""
-    if attempt >= MOST_RETRIES or not request.idempotent:
+    if attempt >= MAX_RETRIES or not request.idempotent:
         return None
     if retry_after is not None and status in {429, 503}:
         seconds = _seconds(retry_after)

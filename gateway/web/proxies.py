@@ -6,7 +6,7 @@ from collections.abc import Iterable
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_MOST_HOPS = 16
+_MAX_HOPS = 16
 
 
 class Proxies:
@@ -28,7 +28,7 @@ class Proxies:
         if nearest is None or not self._trusts(nearest):
             return peer
         message = b",".join(value for name, value in headers if name == b"x-forwarded-for")
-        for hop in reversed(message.decode("latin-1").rsplit(",", _MOST_HOPS)):
+        for hop in reversed(message.decode("latin-1").rsplit(",", _MAX_HOPS)):
             address = _address_of(hop)
             if address is None:
                 break

@@ -32,7 +32,7 @@ from gateway.web.bodies import declared_length, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
 LARGEST_BODY = 64 * 1024
-MOST_CHANGES = 100
+MAX_CHANGES = 100
 _SOURCES = ("source", "sources")
 _LONGEST_TEXT = 2048
 _BODY_S = 10.0
@@ -110,8 +110,8 @@ def _read_texts(members: Mapping[str, object], singular: str, plural: str) -> Ma
     if not isinstance(several, list) or not several:
         raise _broken(f"/{plural}", "must be a list with at least one text")
     texts = cast("list[object]", several)
-    if len(texts) > MOST_CHANGES:
-        raise _broken(f"/{plural}", f"must not hold more than {MOST_CHANGES} texts")
+    if len(texts) > MAX_CHANGES:
+        raise _broken(f"/{plural}", f"must not hold more than {MAX_CHANGES} texts")
     return {(pointer := f"/{plural}/{index}"): _text(text, pointer) for index, text in enumerate(texts)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.catalog.calls.mcp_tasks import MOST_OPEN_EACH
+from gateway.catalog.calls.mcp_tasks import MAX_OPEN_EACH
 from tests.behaviour.tasks.conftest import client, furnish
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add_profile
@@ -105,7 +105,7 @@ async def test_a_flood_of_tasks_is_refused_and_others_go_on(
     refused: list[dict[str, Any]] = []
 
     async def flood() -> None:
-        for _ in range(MOST_OPEN_EACH // 4 + 5):
+        for _ in range(MAX_OPEN_EACH // 4 + 5):
             answer = await client.send("tools/call", {"name": "asks", "arguments": {}})
             if "error" in answer:
                 refused.append(answer["error"])

@@ -9,7 +9,7 @@ import click
 
 from gateway.cli.main import gateway
 from gateway.settings import CLIENT_VARIABLES, FILE_SUFFIX, PREFIX, SECRETS, Settings
-from gateway.telemetry.metrics import MOST_SOURCES, MOST_TENANTS, Metrics
+from gateway.telemetry.metrics import MAX_SOURCES, MAX_TENANTS, Metrics
 from tests.deploy.admin_page import admin_body, admin_text
 from tests.deploy.compose import ROOT
 from tests.deploy.errors_page import errors_page
@@ -74,8 +74,8 @@ def metrics_page() -> str:
         "Metrics",
         f"""`/metrics` answers in Prometheus' format. It wants `GATEWAY_METRICS_KEY` or the operator's key as Bearer.
 
-Labels are bounded: the first {MOST_TENANTS} tenants that a replica meets have series of their own, each with up to
-{MOST_SOURCES} sources; what comes later counts as `_other`. Counting costs a call less than a microsecond. Limits show
+Labels are bounded: the first {MAX_TENANTS} tenants that a replica meets have series of their own, each with up to
+{MAX_SOURCES} sources; what comes later counts as `_other`. Counting costs a call less than a microsecond. Limits show
 as the outcome `limited` of calls and as answers with status 429.
 
 A scrape and alerts are in `deploy/prometheus`, a dashboard in `deploy/grafana`; what to do on an alert is in

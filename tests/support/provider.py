@@ -18,7 +18,7 @@ import httpx
 from tests.conformance.node import clean_environment, find_packages
 
 CLIENT_ID, CLIENT_SECRET = "gateway", "secret-of-the-gateway-at-the-provider"
-_MOST_STEPS = 30
+_MAX_STEPS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Visitor:
     async def go(self, url: str) -> str:
         """Open a URL, and go on until the URL `until` is reached; return it with its query."""
         answer = await self._get(url)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if answer.is_redirect:
                 url = urljoin(str(answer.url), answer.headers["location"])
                 if url.partition("?")[0] == self.until:

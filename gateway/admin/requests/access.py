@@ -8,7 +8,7 @@ from gateway.admin.openapi.formats import CALLER
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel
 from gateway.admin.requests.primitives import ExplainAs, RuleSent, check_printable
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.access import EVERYONE, MOST_RULES, MOST_WHO, AccessEffect
+from gateway.domain.tenancy.access import EVERYONE, MAX_RULES, MAX_WHO, AccessEffect
 
 Caller = Annotated[str, Field(max_length=300, pattern=CALLER), AfterValidator(check_printable)]
 Effect = Annotated[AccessEffect, Field(strict=False)]
@@ -31,7 +31,7 @@ class AccessRuleSent(BodyModel):
         Field(
             default_factory=_everyone,
             min_length=1,
-            max_length=MOST_WHO,
+            max_length=MAX_WHO,
             description="The callers; one matching entry is enough: `everyone`, `keys`, `people`, `key:ID`, "
             "`subject:SUBJECT`, `group:ISSUER:GROUP` or `issuer:ISSUER`.",
         ),
@@ -39,7 +39,7 @@ class AccessRuleSent(BodyModel):
     unless: Annotated[
         list[Caller],
         Field(
-            default_factory=list[str], max_length=MOST_WHO, description="The callers to whom the rule does not apply."
+            default_factory=list[str], max_length=MAX_WHO, description="The callers to whom the rule does not apply."
         ),
     ]
     what: Annotated[RuleSent, Field(default_factory=_anything, description="The primitives; by default, all.")]
@@ -52,7 +52,7 @@ class AccessRuleSent(BodyModel):
 
 AccessRulesSent = Annotated[
     list[AccessRuleSent],
-    Field(max_length=MOST_RULES, description="The rules; their order has no effect."),
+    Field(max_length=MAX_RULES, description="The rules; their order has no effect."),
 ]
 
 
@@ -71,7 +71,7 @@ class AccessReportOf(BodyModel):
     default: Annotated[Effect | Absent, GIVEN, Field(description="The default; absent means the stored one.")] = None
     rules: Annotated[
         list[AccessRuleSent] | None,
-        Field(max_length=MOST_RULES, description="The rules to report on; absent or null means the stored rules."),
+        Field(max_length=MAX_RULES, description="The rules to report on; absent or null means the stored rules."),
     ] = None
 
 

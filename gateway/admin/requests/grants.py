@@ -9,7 +9,7 @@ from gateway.admin.requests.lists import ByNameOrTime, ListQuery
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel
 from gateway.admin.requests.primitives import Text
 from gateway.domain.tenancy.grants import ClientKind, GrantState
-from gateway.domain.tenancy.redirect_uris import LONGEST, MOST_REDIRECT_URIS, fault_of
+from gateway.domain.tenancy.redirect_uris import LONGEST, MAX_REDIRECT_URIS, fault_of
 
 
 def _check(uri: str) -> str:
@@ -26,7 +26,7 @@ RedirectUris = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(_check)]],
     Field(
         min_length=1,
-        max_length=MOST_REDIRECT_URIS,
+        max_length=MAX_REDIRECT_URIS,
         description="The exact redirect URIs; at 127.0.0.1, [::1] and localhost, the port does not count.",
     ),
 ]

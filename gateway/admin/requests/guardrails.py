@@ -10,7 +10,7 @@ from gateway.admin.requests.primitives import CredentialName, RuleSent, Text
 from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailCheck, GuardrailPhase
 from gateway.domain.tools import PrimitiveOrigin
 
-_MOST_PATTERNS = 50
+_MAX_PATTERNS = 50
 
 Phases = Annotated[
     list[Annotated[GuardrailPhase, Field(strict=False)]],
@@ -76,7 +76,7 @@ class GuardrailReplace(BodyModel):
         list[Text],
         Field(
             default_factory=list[str],
-            max_length=_MOST_PATTERNS,
+            max_length=_MAX_PATTERNS,
             description="The patterns of the check to use; an empty list means the default patterns.",
         ),
     ]

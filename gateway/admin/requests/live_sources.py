@@ -14,8 +14,8 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 
 _LONGEST_REMOTE = 2_048
-_MOST_PATTERNS = 100
-_MOST_NAMES = 1_000
+_MAX_PATTERNS = 100
+_MAX_NAMES = 1_000
 
 
 def _check_remote(value: str) -> str:
@@ -39,7 +39,7 @@ Settings = Annotated[
 ToolPrefix = Annotated[
     Annotated[str, Field(pattern=PREFIX)] | None, Field(description="The prefix of the names of its tools and prompts.")
 ]
-Patterns = Annotated[list[RemotePattern], Field(max_length=_MOST_PATTERNS)]
+Patterns = Annotated[list[RemotePattern], Field(max_length=_MAX_PATTERNS)]
 Included = Annotated[
     Patterns, Field(description="Shell patterns of remote names to include; an empty list includes everything.")
 ]
@@ -47,7 +47,7 @@ Excluded = Annotated[Patterns, Field(description="Shell patterns of remote names
 Levels = Annotated[
     dict[RemoteName, Level],
     Field(
-        max_length=_MOST_NAMES,
+        max_length=_MAX_NAMES,
         description="Safety levels by remote tool name; they replace the levels that the gateway assesses.",
     ),
 ]
@@ -119,14 +119,14 @@ class LiveSourceAccept(BodyModel):
     names: Annotated[
         list[EffectiveName] | None,
         Field(
-            max_length=_MOST_NAMES,
+            max_length=_MAX_NAMES,
             description="Names, URIs or URI templates to accept; null accepts all held definitions.",
         ),
     ] = None
     digests: Annotated[
         list[Annotated[str, Field(pattern=DIGEST)]] | None,
         Field(
-            max_length=_MOST_NAMES,
+            max_length=_MAX_NAMES,
             description="Digests of the reviewed definitions; any other definition is refused (409).",
         ),
     ] = None

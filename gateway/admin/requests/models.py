@@ -30,7 +30,7 @@ from gateway.domain.tenancy.keys import LONGEST_OVERLAP_S, Scope
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
-_MOST_UPSTREAMS = 100
+_MAX_UPSTREAMS = 100
 
 
 def _read_time(value: object) -> object:
@@ -154,7 +154,7 @@ class EgressReplace(BodyModel):
 
     allow: Annotated[
         list[HostPort],
-        Field(max_length=_MOST_UPSTREAMS, description="Names or addresses, each with its port; no patterns."),
+        Field(max_length=_MAX_UPSTREAMS, description="Names or addresses, each with its port; no patterns."),
     ]
 
 

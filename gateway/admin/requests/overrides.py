@@ -12,12 +12,12 @@ from gateway.admin.openapi.formats import PATH, POINTER, TOOL_NAME
 from gateway.admin.requests.models import BodyModel
 from gateway.admin.requests.primitives import PrimitiveUpdate, Text
 
-_MOST_PINNED = 200
-_MOST_PATHS = 100
+_MAX_PINNED = 200
+_MAX_PATHS = 100
 
 Pointer = Annotated[str, Field(max_length=512, pattern=POINTER, description="A JSON Pointer.")]
 Path = Annotated[str, Field(max_length=512, pattern=PATH, description="A JSON Pointer in which `*` matches any part.")]
-Paths = Annotated[list[Path], Field(min_length=1, max_length=_MOST_PATHS)]
+Paths = Annotated[list[Path], Field(min_length=1, max_length=_MAX_PATHS)]
 
 
 class HintsSent(BodyModel):
@@ -72,7 +72,7 @@ class ToolUpdate(PrimitiveUpdate):
     pinned: Annotated[
         dict[Text, object] | None,
         Field(
-            max_length=_MOST_PINNED, description="Arguments with a fixed value, which callers can neither see nor send."
+            max_length=_MAX_PINNED, description="Arguments with a fixed value, which callers can neither see nor send."
         ),
     ] = None
     result: Annotated[ResultSent | None, Field(description="The projection of JSON responses.")] = None

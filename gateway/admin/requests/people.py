@@ -7,7 +7,7 @@ from pydantic import Field
 from gateway.admin.openapi.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.lists import ByNameOrTime, ListQuery
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SecretText, Url
-from gateway.domain.tenancy.issuers import ALGORITHMS, MOST_GRANT_S
+from gateway.domain.tenancy.issuers import ALGORITHMS, MAX_GRANT_S
 
 Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Condition = Annotated[str | Absent, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -76,14 +76,14 @@ class SignInClientGiven(BodyModel):
         Field(max_length=100, description="The hosts whose client metadata documents count; null means all."),
     ] = None
     grant_idle_s: Annotated[
-        int, Field(ge=300, le=MOST_GRANT_S, description="Seconds after which the unused grant of a client ends.")
+        int, Field(ge=300, le=MAX_GRANT_S, description="Seconds after which the unused grant of a client ends.")
     ] = 14 * 86_400
     grant_max_s: Annotated[
-        int, Field(ge=300, le=MOST_GRANT_S, description="Seconds after which every grant of a client ends.")
-    ] = MOST_GRANT_S
+        int, Field(ge=300, le=MAX_GRANT_S, description="Seconds after which every grant of a client ends.")
+    ] = MAX_GRANT_S
     max_unchecked_s: Annotated[
         int,
-        Field(ge=300, le=MOST_GRANT_S, description="Seconds for which a sign-in counts without a refresh token."),
+        Field(ge=300, le=MAX_GRANT_S, description="Seconds for which a sign-in counts without a refresh token."),
     ] = 12 * 3600
 
 

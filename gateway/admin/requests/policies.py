@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt
 from gateway.admin.openapi.formats import POINTER
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, LimitsUpdate
 from gateway.admin.requests.primitives import Level, Text, check_printable
-from gateway.definitions.policy.checks import LONGEST_VALUE, MOST_CONDITIONS, MOST_POINTERS, MOST_RULES, MOST_VALUES
+from gateway.definitions.policy.checks import LONGEST_VALUE, MAX_CONDITIONS, MAX_POINTERS, MAX_RULES, MAX_VALUES
 from gateway.domain.tenancy.policy import ConditionOperator, Decision
 
 Value = Annotated[str, Field(max_length=LONGEST_VALUE)] | StrictBool | StrictInt | StrictFloat
@@ -32,7 +32,7 @@ class ConditionSent(BodyModel):
     ]
     operator: Annotated[ConditionOperator, Field(strict=False, description="The comparison; see docs/policy.md.")]
     value: Annotated[
-        Value | Annotated[list[Value], Field(min_length=1, max_length=MOST_VALUES)],
+        Value | Annotated[list[Value], Field(min_length=1, max_length=MAX_VALUES)],
         Field(description="The value to compare with; a list for `in`, true or false for `exists`."),
     ]
 
@@ -51,7 +51,7 @@ class PolicyRuleSent(BodyModel):
         list[ConditionSent],
         Field(
             default_factory=list[ConditionSent],
-            max_length=MOST_CONDITIONS,
+            max_length=MAX_CONDITIONS,
             description="Conditions on the arguments; all must be true.",
         ),
     ]
@@ -65,7 +65,7 @@ class PolicyRuleSent(BodyModel):
 
 Recorded = Annotated[
     list[Annotated[str, Field(max_length=512, pattern=POINTER)]],
-    Field(default_factory=list[str], max_length=MOST_POINTERS),
+    Field(default_factory=list[str], max_length=MAX_POINTERS),
 ]
 
 
@@ -105,7 +105,7 @@ class PolicyUpdate(BodyModel):
         list[PolicyRuleSent] | Absent,
         GIVEN,
         Field(
-            max_length=MOST_RULES,
+            max_length=MAX_RULES,
             description="The rules; the first match decides, otherwise the safety level. They replace all rules of "
             "the tenant.",
         ),
@@ -114,7 +114,7 @@ class PolicyUpdate(BodyModel):
         list[RecordingRuleSent] | Absent,
         GIVEN,
         Field(
-            max_length=MOST_RULES,
+            max_length=MAX_RULES,
             description="The rules for arguments in the audit trail; the first match applies, otherwise none is "
             "recorded. They replace all rules of the tenant.",
         ),
@@ -128,5 +128,5 @@ class RulesCheck(BodyModel):
 
     rules: Annotated[
         list[PolicyRuleSent] | None,
-        Field(max_length=MOST_RULES, description="The rules to test; absent or null means the stored rules."),
+        Field(max_length=MAX_RULES, description="The rules to test; absent or null means the stored rules."),
     ] = None

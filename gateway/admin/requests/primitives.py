@@ -23,8 +23,8 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.secret_references import SecretStoreKind
 
-_MOST_RULES = 50
-_MOST_IN_RULE = 100
+_MAX_RULES = 50
+_MAX_IN_RULE = 100
 _LONGEST_URI = 2048
 
 
@@ -52,7 +52,7 @@ HandlerObject = Annotated[
 Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
-Texts = Annotated[list[Text], Field(max_length=_MOST_IN_RULE)]
+Texts = Annotated[list[Text], Field(max_length=_MAX_IN_RULE)]
 ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; it is a segment of the profile's URL.")]
 CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
@@ -174,7 +174,7 @@ class RuleSent(BodyModel):
     ]
 
 
-Rules = Annotated[list[RuleSent], Field(max_length=_MOST_RULES)]
+Rules = Annotated[list[RuleSent], Field(max_length=_MAX_RULES)]
 
 
 class ProfileReplace(BodyModel):

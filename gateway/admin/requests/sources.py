@@ -10,7 +10,7 @@ from gateway.admin.requests.models import BodyModel, CutOut, Pattern, Prefix, Se
 from gateway.domain.sources import Exposure
 from gateway.domain.updates.source_versions import RefreshPolicy
 
-_MOST_RULES = 100
+_MAX_RULES = 100
 _LONGEST_INTERVAL_S = 30 * 86_400
 SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -69,27 +69,27 @@ class OperationRuleSent(BodyModel):
 
     operation_ids: Annotated[
         list[Pattern],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="Shell patterns of operationIds."),
+        Field(default_factory=list[str], max_length=_MAX_RULES, description="Shell patterns of operationIds."),
     ]
     methods: Annotated[
         list[Annotated[str, Field(pattern=METHOD)]],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="HTTP methods, in any case."),
+        Field(default_factory=list[str], max_length=_MAX_RULES, description="HTTP methods, in any case."),
     ]
     paths: Annotated[
         list[Pattern],
         Field(
             default_factory=list[str],
-            max_length=_MOST_RULES,
+            max_length=_MAX_RULES,
             description="Shell patterns of paths as the document writes them; `*` also matches slashes.",
         ),
     ]
     tags: Annotated[
         list[Pattern],
-        Field(default_factory=list[str], max_length=_MOST_RULES, description="Tags, compared exactly."),
+        Field(default_factory=list[str], max_length=_MAX_RULES, description="Tags, compared exactly."),
     ]
 
 
-OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MOST_RULES)]
+OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MAX_RULES)]
 
 
 class DocumentOptions(BodyModel):

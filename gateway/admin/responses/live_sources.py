@@ -16,7 +16,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 
-_MOST_WAITING = 50
+_MAX_WAITING = 50
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 Json = Mapping[str, object]
@@ -140,7 +140,7 @@ class LiveSourceDetails(LiveSourceShown):
 
         def waiting(state: LivePrimitiveState) -> Sequence[LivePrimitiveShown]:
             found = [one for one in overview.needs_attention if one.state is state]
-            return [LivePrimitiveShown.of(one, overview.source) for one in found[:_MOST_WAITING]]
+            return [LivePrimitiveShown.of(one, overview.source) for one in found[:_MAX_WAITING]]
 
         return cls(**_facts(overview), held=waiting(LivePrimitiveState.HELD), hidden=waiting(LivePrimitiveState.HIDDEN))
 

@@ -21,7 +21,7 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 
 LOCAL = TenantId("local")
-_MOST_BYTES = 32 * 1024 * 1024
+_MAX_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ async def _compile(
 ) -> Compilation:
     content = document.content
     if document.url is not None:
-        content = await fetch_document(upstream, document.url, limit=_MOST_BYTES, tenant=LOCAL)
+        content = await fetch_document(upstream, document.url, limit=_MAX_BYTES, tenant=LOCAL)
     wanted = ImportOptions(
         base_url=document.base_url,
         prefix=document.prefix,

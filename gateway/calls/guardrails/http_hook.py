@@ -30,8 +30,8 @@ from gateway.upstream.client import UpstreamClient
 LARGEST_REQUEST = 1024 * 1024
 LARGEST_ANSWER = 16 * 1024
 _LONGEST_REASON = 300
-_MOST_EXAMINED = 1000
-_MOST_HOOKS = 4096
+_MAX_EXAMINED = 1000
+_MAX_HOOKS = 4096
 _LIMITS = BulkheadLimits(at_once=16, waiting=32, wait_s=1.0, failures=5, rest_s=10.0)
 _OK = 200
 
@@ -67,7 +67,7 @@ class HookClient:
     def __init__(self, upstream: UpstreamClient, secrets: SecretReader) -> None:
         self._upstream = upstream
         self._secrets = secrets
-        self._bulkheads = BoundedCache[tuple[TenantId, GuardrailId], Bulkhead](_MOST_HOOKS)
+        self._bulkheads = BoundedCache[tuple[TenantId, GuardrailId], Bulkhead](_MAX_HOOKS)
 
     async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
         """Return the hook's answer.
@@ -143,4 +143,4 @@ def _read(status: int, body: bytes) -> HookAnswer:
         found = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise UpstreamAnswerBroken("its response has no valid action") from None
-    return HookAnswer(found.action, cut(escape(found.reason[:_MOST_EXAMINED]), _LONGEST_REASON))
+    return HookAnswer(found.action, cut(escape(found.reason[:_MAX_EXAMINED]), _LONGEST_REASON))

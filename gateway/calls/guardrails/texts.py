@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from gateway.definitions.json_schema.validator import MOST_CONTAINERS_READ, MOST_VALUES_READ
+from gateway.definitions.json_schema.validator import MAX_CONTAINERS_READ, MAX_VALUES_READ
 
 LONGEST_TEXT = 1024 * 1024
 """Limit on the characters that one guardrail reads. It is twice the largest JSON result of an upstream, which contains
@@ -39,7 +39,7 @@ def read_members(members: bytes) -> dict[str, Any]:
     """
     containers = members.count(b"{") + members.count(b"[")
     is_small = len(members) <= 4 * LONGEST_TEXT  # guard: guardrail-bounded-input
-    if not is_small or containers > MOST_CONTAINERS_READ or members.count(b",") > MOST_VALUES_READ:
+    if not is_small or containers > MAX_CONTAINERS_READ or members.count(b",") > MAX_VALUES_READ:
         raise TooMuchText
     try:
         found: dict[str, Any] = json.loads(b"{" + members + b"}", parse_int=str, parse_float=str)

@@ -43,10 +43,10 @@ LEASE = timedelta(seconds=30)
 ROUND_LEASE = timedelta(minutes=11)
 """Lease of a run between two rounds of its call; the client's state of a round is valid for ten minutes."""
 KEPT = timedelta(days=30)
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 """The newest ended approvals of a tenant are kept, at most this many, for `KEPT`."""
-MOST_OPEN = 1000
-MOST_OPEN_OF_SUBJECT = 50
+MAX_OPEN = 1000
+MAX_OPEN_OF_SUBJECT = 50
 """Limits on open approvals, so that the calls of one subject cannot hide those of others."""
 
 
@@ -270,7 +270,7 @@ async def sweep(catalog: CatalogContext, due: Job) -> None:
             return
         for ended in await approvals.end_overdue(tenant, db, limit=_SWEEP_BATCH):
             await changes.note(db, ended)
-        await approvals.remove_old(tenant, db, kept=KEPT, most=MOST_KEPT)
+        await approvals.remove_old(tenant, db, kept=KEPT, most=MAX_KEPT)
         next_at = await approvals.next_due(tenant, db, kept=KEPT)
         if next_at is None:
             await jobs.remove(tenant, db, due.id)
@@ -335,11 +335,11 @@ async def _make_sweep_due(tenant: TenantId, db: Db, within: timedelta) -> None:
 
 async def _check_room(tenant: TenantId, db: Db, subject: str) -> None:
     of_tenant, of_subject = await approvals.count_open(tenant, db, subject)
-    if of_subject >= MOST_OPEN_OF_SUBJECT:  # guard: approvals-capped-by-subject
-        message = f"too many calls of this subject wait for an approval or run (limit {MOST_OPEN_OF_SUBJECT})"
+    if of_subject >= MAX_OPEN_OF_SUBJECT:  # guard: approvals-capped-by-subject
+        message = f"too many calls of this subject wait for an approval or run (limit {MAX_OPEN_OF_SUBJECT})"
         raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
-    if of_tenant >= MOST_OPEN:  # guard: approvals-capped
-        message = f"too many calls of the tenant wait for an approval or run (limit {MOST_OPEN})"
+    if of_tenant >= MAX_OPEN:  # guard: approvals-capped
+        message = f"too many calls of the tenant wait for an approval or run (limit {MAX_OPEN})"
         raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
 
 

@@ -40,10 +40,10 @@ log = structlog.get_logger(__name__)
 KIND: Final = "mcp_task"
 LIFETIME: Final = timedelta(hours=24)
 """Lifetime of a task from its creation, result included. A running task is cancelled when it ends."""
-MOST_OPEN_EACH: Final = 100
-MOST_OPEN: Final = 1000
-MOST_STORED: Final = 10_000
-MOST_BYTES: Final = 256 * 1024 * 1024
+MAX_OPEN_EACH: Final = 100
+MAX_OPEN: Final = 1000
+MAX_STORED: Final = 10_000
+MAX_BYTES: Final = 256 * 1024 * 1024
 """Limits of one tenant: open tasks of a subject, open tasks, stored tasks, and bytes of stored tasks."""
 LARGEST_ROUNDS: Final = 64 * 1024
 _RETRY_S: Final = 10.0
@@ -329,14 +329,13 @@ class TaskRecords:
 
 async def _check_room(owner: TaskOwner, db: Db) -> None:
     used = await mcp_tasks.usage(owner.tenant, db, subject=owner.subject)
-    if used.open_of_subject >= MOST_OPEN_EACH:  # guard: tasks-of-one-subject
-        raise _full(f"too many open tasks of this subject (limit {MOST_OPEN_EACH})")
-    if used.open >= MOST_OPEN:
-        raise _full(f"too many open tasks of this tenant (limit {MOST_OPEN})")
-    if used.stored >= MOST_STORED or used.size >= MOST_BYTES:  # guard: tasks-stored
+    if used.open_of_subject >= MAX_OPEN_EACH:  # guard: tasks-of-one-subject
+        raise _full(f"too many open tasks of this subject (limit {MAX_OPEN_EACH})")
+    if used.open >= MAX_OPEN:
+        raise _full(f"too many open tasks of this tenant (limit {MAX_OPEN})")
+    if used.stored >= MAX_STORED or used.size >= MAX_BYTES:  # guard: tasks-stored
         raise _full(
-            f"too many stored tasks of the last {LIFETIME} (limit {MOST_STORED} tasks and {MOST_BYTES} bytes per "
-            f"tenant)"
+            f"too many stored tasks of the last {LIFETIME} (limit {MAX_STORED} tasks and {MAX_BYTES} bytes per tenant)"
         )
 
 

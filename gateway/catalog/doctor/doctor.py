@@ -41,8 +41,8 @@ from gateway.store.sources import sources
 _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
 
 _TIMEOUT_S = 15.0
-_MOST_TENANTS = 100
-_MOST_SOURCES = 5
+_MAX_TENANTS = 100
+_MAX_SOURCES = 5
 _MORE_THAN_ONE = 2
 _DATABASE_FIRST = "fix the findings on the database first"
 _listed = partial(listed, most=5)
@@ -171,7 +171,7 @@ async def _open_some(url: str, cipher: EnvelopeCipher) -> tuple[int, Sequence[st
     opened, broken = 0, list[str]()
     async with Store(url, pool_size=1) as store:
         async with store.unscoped() as db:
-            found = await tenants.page(db, after=None, limit=_MOST_TENANTS)
+            found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
         for tenant in found:
             try:
                 opened += await _open_one(tenant, store, cipher)
@@ -182,7 +182,7 @@ async def _open_some(url: str, cipher: EnvelopeCipher) -> tuple[int, Sequence[st
 
 async def _open_one(tenant: Tenant, store: Store, cipher: EnvelopeCipher) -> bool:
     async with store.transaction(tenant.id) as db:
-        for source in await sources.page(tenant.id, db, after=None, limit=_MOST_SOURCES):
+        for source in await sources.page(tenant.id, db, after=None, limit=_MAX_SOURCES):
             if await secrets.load(tenant.id, db, cipher, source.id):
                 return True
     return False

@@ -26,7 +26,7 @@ from gateway.store.engine import Store
 
 _TIMEOUT_S = 15.0
 _PAGE = 200
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _REMEDY = (
     "each call fails until the handler is replaced; `gateway tool validate FILE`, or the same command of resource, "
     "resource-template or prompt, lists the faults"
@@ -54,7 +54,7 @@ async def judge_handlers(url: str) -> Finding:
     looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     if not broken:
         return fine("handlers", f"every stored handler is valid ({looked})")
-    detail = f"stored handlers that always fail: {listed(broken, most=_MOST_NAMED)} ({looked})"
+    detail = f"stored handlers that always fail: {listed(broken, most=_MAX_NAMED)} ({looked})"
     return warning("handlers", detail, _REMEDY)
 
 

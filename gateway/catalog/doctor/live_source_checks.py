@@ -12,7 +12,7 @@ from gateway.store.engine import Store
 from gateway.store.live import live_sources
 
 _TIMEOUT_S = 15.0
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _FAILURES = 3
 """Number of consecutive failures after which a live source is reported; a restart of its program causes fewer."""
 _REMEDY = (
@@ -51,4 +51,4 @@ def _is_failing(status: LiveStatus) -> bool:
 def _judge(failing: Sequence[str], examined: str) -> Finding:
     if not failing:
         return fine("live_sources", f"no live source fails repeatedly ({examined})")
-    return warning("live_sources", f"failing: {listed(failing, most=_MOST_NAMED)} ({examined})", _REMEDY)
+    return warning("live_sources", f"failing: {listed(failing, most=_MAX_NAMED)} ({examined})", _REMEDY)

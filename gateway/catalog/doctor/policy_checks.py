@@ -15,7 +15,7 @@ from gateway.store.engine import Store
 from gateway.store.identity import access_rules, keys
 
 _TIMEOUT_S = 15.0
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _SET = " ".join(f"--{level} {PROTECTING.decision_for(level)}" for level in (Safety.MODERATE, Safety.DANGEROUS))
 _REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade never changes an existing policy"
 
@@ -49,7 +49,7 @@ async def judge_policies(url: str) -> Sequence[Finding]:
 def _judge_access(dangling: Sequence[str], looked: str) -> Finding:
     if not dangling:
         return fine("access_rules", f"every key, issuer and source that access rules name exists ({looked})")
-    detail = f"access rules name what does not exist: {listed(dangling, most=_MOST_NAMED)} ({looked})"
+    detail = f"access rules name what does not exist: {listed(dangling, most=_MAX_NAMED)} ({looked})"
     return warning("access_rules", detail, "`gateway --tenant SLUG access report`, then `access set` without them")
 
 
@@ -62,7 +62,7 @@ def _may_need_approval(policy: Policy) -> bool:
 def _judge_weaker(weaker: Sequence[str], looked: str) -> Finding:
     if not weaker:
         return fine("policies", f"no tenant's policy is weaker than the default ({looked})")
-    detail = f"weaker than the default of new tenants: {listed(weaker, most=_MOST_NAMED)} ({looked})"
+    detail = f"weaker than the default of new tenants: {listed(weaker, most=_MAX_NAMED)} ({looked})"
     return warning("policies", detail, _REMEDY)
 
 
@@ -70,5 +70,5 @@ def _judge_approvers(unapproved: Sequence[str], looked: str) -> Finding:
     """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
     if not unapproved:
         return fine("approvers", f"every tenant whose policy needs approvals has a key that can approve ({looked})")
-    named = listed(unapproved, most=_MOST_NAMED)
+    named = listed(unapproved, most=_MAX_NAMED)
     return fine("approvers", f"only the operator can approve calls of {named}; no key has the scope approve ({looked})")

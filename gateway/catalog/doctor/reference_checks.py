@@ -9,19 +9,19 @@ from gateway.store.engine import Store
 from gateway.upstream.secret_stores.stores import SecretStores
 
 _CHECK = "secret_references"
-_MOST_TENANTS = 100
-_MOST_REFERENCES = 50
+_MAX_TENANTS = 100
+_MAX_REFERENCES = 50
 
 
 async def judge_references(store: Store, cipher: EnvelopeCipher, stores: SecretStores) -> Finding:
     """Finding on the references of the first 100 tenants, at most 50 of them; it contains no secret."""
     read, faults = 0, list[str]()
     async with store.unscoped() as db:
-        found = await tenants.page(db, after=None, limit=_MOST_TENANTS)
+        found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
     async with stores.opened():
         for tenant in found:
             async with store.transaction(tenant.id) as db:
-                names = await credentials.referring(tenant.id, db, limit=_MOST_REFERENCES - read)
+                names = await credentials.referring(tenant.id, db, limit=_MAX_REFERENCES - read)
             for name in names:
                 read += 1
                 try:

@@ -12,8 +12,8 @@ from gateway.store.engine import Store
 from gateway.store.identity import issuers
 
 _PATIENCE_S = 15.0
-_MOST_NAMED = 5
-_MOST_ISSUERS = 100
+_MAX_NAMED = 5
+_MAX_ISSUERS = 100
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _REMEDY = (
     "set GATEWAY_PUBLIC_URL to the https URL of the gateway; `gateway --tenant SLUG issuer show NAME` then prints the"
@@ -33,7 +33,7 @@ async def judge_sign_in(url: str, public_url: str | None) -> Finding:
             async with Store(url, pool_size=1) as store:
                 for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
-                        found = await issuers.page(tenant.id, db, after=None, limit=_MOST_ISSUERS)
+                        found = await issuers.page(tenant.id, db, after=None, limit=_MAX_ISSUERS)
                     signing += [tenant.slug] if any(each.enabled and each.sign_in for each in found) else []
                     examined += 1
     except GatewayError as error:
@@ -45,7 +45,7 @@ async def judge_sign_in(url: str, public_url: str | None) -> Finding:
 def _judge(signing: Sequence[str], public_url: str | None, looked: str) -> Finding:
     if not signing:
         return fine("sign_in", f"no tenant's people sign in at a provider ({looked})")
-    named = f"people of {listed(signing, most=_MOST_NAMED)} sign in at a provider ({looked})"
+    named = f"people of {listed(signing, most=_MAX_NAMED)} sign in at a provider ({looked})"
     if public_url is None:
         return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set, and {named}", _REMEDY)
     parts = urlsplit(public_url)

@@ -12,7 +12,7 @@ from gateway.store.engine import Store
 from gateway.store.sources import refreshes
 
 _TIMEOUT_S = 15.0
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _FAILURES = 3
 """Number of looks in a row that failed after which a source is reported."""
 _PATIENCE_OF_PEOPLE = timedelta(days=14)
@@ -45,5 +45,5 @@ def _judge(failing: Sequence[str], waiting: Sequence[str], skipped: str) -> Find
     if not failing and not waiting:
         return fine("sources", f"no look at a source fails repeatedly, and no proposal is old{skipped}")
     facts = (("looks fail", failing), (f"proposals older than {_PATIENCE_OF_PEOPLE.days} days", waiting))
-    detail = "; ".join(f"{fact}: {listed(names, most=_MOST_NAMED)}" for fact, names in facts if names)
+    detail = "; ".join(f"{fact}: {listed(names, most=_MAX_NAMED)}" for fact, names in facts if names)
     return warning("sources", f"{detail}{skipped}", _REMEDY)

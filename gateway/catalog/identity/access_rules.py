@@ -13,7 +13,7 @@ from gateway.store.live import live_sources
 from gateway.store.sources import sources
 
 _LARGEST = 128 * 1024
-_MOST_PATTERNS = 1000
+_MAX_PATTERNS = 1000
 """Limit on the patterns of names of all rules: each is compared with each primitive whenever a snapshot is loaded."""
 
 
@@ -52,8 +52,8 @@ def check_size(access: AccessRules) -> None:
         InvalidBody: they have too many bytes or patterns.
     """
     reason = ""
-    if sum(len(rule.what.names) for rule in access.rules) > _MOST_PATTERNS:  # guard: access-patterns
-        reason = f"the rules together have more than {_MOST_PATTERNS} names; use sources, tags or profiles"
+    if sum(len(rule.what.names) for rule in access.rules) > _MAX_PATTERNS:  # guard: access-patterns
+        reason = f"the rules together have more than {_MAX_PATTERNS} names; use sources, tags or profiles"
     elif len(msgspec.json.encode(access.rules)) > _LARGEST:
         reason = f"the rules together have more than {_LARGEST} bytes"
     if reason:

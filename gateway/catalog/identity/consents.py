@@ -16,7 +16,7 @@ from gateway.errors import LimitExceeded, NotFound
 from gateway.store.engine import Db
 from gateway.store.identity import consents, grants
 
-MOST_CONSENTS = 300
+MAX_CONSENTS = 300
 """Limit on the consents of one person."""
 
 
@@ -65,9 +65,9 @@ async def give_consent(
     """
     given = wanted.consent_of(person)
     if await consents.find(tenant, db, given) is None:
-        held = await consents.page(tenant, db, after=None, limit=MOST_CONSENTS, person=person.id)
-        if len(held) >= MOST_CONSENTS:  # guard: consents-bounded
-            raise LimitExceeded(f"you have consented to {MOST_CONSENTS} clients (the limit); revoke unused consents")
+        held = await consents.page(tenant, db, after=None, limit=MAX_CONSENTS, person=person.id)
+        if len(held) >= MAX_CONSENTS:  # guard: consents-bounded
+            raise LimitExceeded(f"you have consented to {MAX_CONSENTS} clients (the limit); revoke unused consents")
     stored = await consents.enter(tenant, db, given)
     detail: dict[str, object] = {
         "consent": stored.id,

@@ -27,7 +27,7 @@ from gateway.store.engine import Db
 from gateway.store.identity import grants, oauth_clients
 from gateway.store.identity import sign_ins as stored_sign_ins
 
-MOST_GRANTS = 100
+MAX_GRANTS = 100
 """Limit on the grants of one person; a further one revokes the oldest."""
 
 
@@ -206,7 +206,7 @@ async def revoke_grant(
 
 async def _end_oldest(tenant: TenantId, db: Db, person: KeyId, *, at: datetime) -> Sequence[KeyId]:
     ended: list[KeyId] = []
-    for oldest in await grants.beyond(tenant, db, person, most=MOST_GRANTS):  # guard: grants-bounded
+    for oldest in await grants.beyond(tenant, db, person, most=MAX_GRANTS):  # guard: grants-bounded
         ended += await grants.revoke(tenant, db, GrantFilter(id=oldest), at=at, reason="too many grants")
     return ended
 

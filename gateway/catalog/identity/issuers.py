@@ -38,9 +38,9 @@ from gateway.store.engine import Db
 from gateway.store.identity import issuers, people
 from gateway.upstream.auth.key_sets import check_key_set, discover
 
-MOST_ISSUERS = 10
+MAX_ISSUERS = 10
 """Limit on the issuers of one tenant."""
-_MOST_ANNOUNCED = 1000
+_MAX_ANNOUNCED = 1000
 """Number of people whose sessions end at once when their issuer is changed or removed; others' sessions end within
 seconds.
 """
@@ -86,8 +86,8 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
     entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         await check_issuers(tenant, db, by=by)
-        if await issuers.count(tenant, db) >= MOST_ISSUERS:  # guard: issuers-bounded
-            raise LimitExceeded(f"the tenant has {MOST_ISSUERS} issuers (the limit); delete unused ones")
+        if await issuers.count(tenant, db) >= MAX_ISSUERS:  # guard: issuers-bounded
+            raise LimitExceeded(f"the tenant has {MAX_ISSUERS} issuers (the limit); delete unused ones")
         await _check_free(tenant, db, draft)
         await _check_profiles(tenant, db, draft.rules)
         await issuers.insert(tenant, db, made)
@@ -138,7 +138,7 @@ async def update_issuer(
         entry.target, entry.detail = saved.name, _detail(saved)
         await issuers.save(tenant, db, saved)
         await _save_secret(tenant, catalog, db, revised, saved, before=current)
-        affected = await people.ids_of_issuer(tenant, db, saved.id, most=_MOST_ANNOUNCED)
+        affected = await people.ids_of_issuer(tenant, db, saved.id, most=_MAX_ANNOUNCED)
     await _announce(tenant, catalog, affected)
     return saved
 
@@ -175,7 +175,7 @@ async def remove_issuer(
         current = await _find(tenant, db, name, locked=True)
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id, "url": current.url}
-        affected = await people.ids_of_issuer(tenant, db, current.id, most=_MOST_ANNOUNCED)
+        affected = await people.ids_of_issuer(tenant, db, current.id, most=_MAX_ANNOUNCED)
         await issuers.remove(tenant, db, current.id)
     await _announce(tenant, catalog, affected, is_ended=True)
 

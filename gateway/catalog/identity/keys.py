@@ -20,7 +20,7 @@ from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceede
 from gateway.store.engine import Db
 from gateway.store.identity import keys
 
-MOST_KEYS = 1000
+MAX_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
 _NO_OVERLAP = timedelta()
 _END_OLD = "key.end_old_secret"
@@ -76,8 +76,8 @@ async def create_key(
     detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
     async with change(tenant, catalog, CatalogChange(action="key.create", target=key.id, detail=detail), by=by) as db:
         await _check_profile(tenant, db, draft.profile)
-        if await keys.count(tenant, db) >= MOST_KEYS:  # guard: keys-capped
-            raise LimitExceeded(f"the tenant has {MOST_KEYS} keys (the limit); delete revoked or unused ones")
+        if await keys.count(tenant, db) >= MAX_KEYS:  # guard: keys-capped
+            raise LimitExceeded(f"the tenant has {MAX_KEYS} keys (the limit); delete revoked or unused ones")
         await check_new_key(tenant, db, key, by=by)
         await keys.insert(key, db)
     return key, minted

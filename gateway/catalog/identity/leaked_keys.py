@@ -11,7 +11,7 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeyMatch, KeyState, digest_key, find_key_texts, key_id_of
 from gateway.store.identity import keys
 
-MOST_FOUND = 20
+MAX_FOUND = 20
 """Keys of one text that are checked."""
 
 
@@ -32,7 +32,7 @@ async def check_text(catalog: CatalogContext, text: str, *, is_revoking: bool, b
     """
     found: dict[KeyId, str] = {}
     for one in find_key_texts(text):
-        if (key_id := key_id_of(one)) is not None and len(found) < MOST_FOUND:
+        if (key_id := key_id_of(one)) is not None and len(found) < MAX_FOUND:
             found.setdefault(key_id, one)
     async with catalog.store.unscoped() as db:
         stored = await keys.find(db, list(found))

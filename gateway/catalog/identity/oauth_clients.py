@@ -17,9 +17,9 @@ from gateway.errors import Conflict, LimitExceeded, NotFound
 from gateway.store.engine import Db
 from gateway.store.identity import consents, grants, oauth_clients
 
-MOST_REGISTERED = 200
+MAX_REGISTERED = 200
 """Limit on the clients that administrators of one tenant register."""
-MOST_DYNAMIC = 500
+MAX_DYNAMIC = 500
 """Limit on the clients that registered themselves; the oldest one that was never used makes room."""
 _SPARED = timedelta(minutes=10)
 
@@ -53,8 +53,8 @@ async def create_client(
     async with change(
         tenant, catalog, CatalogChange(action="client.create", target=made.id, detail=_detail(made)), by=by
     ) as db:
-        if await oauth_clients.count(tenant, db, ClientKind.REGISTERED) >= MOST_REGISTERED:  # guard: clients-bounded
-            raise LimitExceeded(f"the tenant has {MOST_REGISTERED} clients (the limit); delete unused ones")
+        if await oauth_clients.count(tenant, db, ClientKind.REGISTERED) >= MAX_REGISTERED:  # guard: clients-bounded
+            raise LimitExceeded(f"the tenant has {MAX_REGISTERED} clients (the limit); delete unused ones")
         await oauth_clients.insert(tenant, db, made)
     return made, secret
 
@@ -66,10 +66,10 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
         LimitExceeded: the tenant has too many such clients, all of them used or new.
     """
     async with catalog.store.transaction(tenant) as db:
-        if await oauth_clients.count(tenant, db, ClientKind.DYNAMIC) >= MOST_DYNAMIC:  # guard: registrations-bounded
+        if await oauth_clients.count(tenant, db, ClientKind.DYNAMIC) >= MAX_DYNAMIC:  # guard: registrations-bounded
             oldest = await oauth_clients.oldest_unused(tenant, db)
             if oldest is None or oldest.created_at > client.created_at - _SPARED:
-                message = f"{MOST_DYNAMIC} clients have registered themselves at the tenant (the limit)"
+                message = f"{MAX_DYNAMIC} clients have registered themselves at the tenant (the limit)"
                 raise LimitExceeded(
                     f"{message}; retry later, or ask the tenant's administrator to delete unused ones",
                     retry_after_s=_SPARED.total_seconds(),

@@ -13,7 +13,7 @@ from gateway.errors import LimitExceeded, NotFound
 from gateway.store.engine import Db, Store
 from gateway.store.identity import keys, people
 
-MOST_PEOPLE = 10_000
+MAX_PEOPLE = 10_000
 """Limit on the people of one tenant, denied ones included."""
 _RETENTION = timedelta(days=30)
 _EXPIRY_TOLERANCE = timedelta(hours=12)
@@ -31,10 +31,10 @@ async def store_person(store: Store, person: Key) -> Key:
     if found is not None and _is_recent(found[0], person):
         return found[0]
     async with store.transaction(person.tenant) as db:
-        if found is None and await people.count(person.tenant, db) >= MOST_PEOPLE:  # guard: people-bounded
+        if found is None and await people.count(person.tenant, db) >= MAX_PEOPLE:  # guard: people-bounded
             now = datetime.now(UTC)
             if not await people.forget_ended(person.tenant, db, now=now, kept=_RETENTION):
-                raise LimitExceeded(f"the tenant has reached its limit of {MOST_PEOPLE} people", retry_after_s=60.0)
+                raise LimitExceeded(f"the tenant has reached its limit of {MAX_PEOPLE} people", retry_after_s=60.0)
         return await people.enter(person.tenant, db, person)
 
 

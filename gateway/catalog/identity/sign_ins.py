@@ -19,7 +19,7 @@ from gateway.store.jobs import Job
 
 KIND = "sign-ins"
 """Kind, and id within the tenant, of the job that deletes what has ended."""
-MOST_SESSIONS = 20
+MAX_SESSIONS = 20
 """Limit on the browser sessions of one person; a further one ends the oldest."""
 DENIED = "This person may not use the tenant; ask the tenant's administrator."
 _LEASE = timedelta(minutes=5)
@@ -58,7 +58,7 @@ async def enter_sign_in(
     async with catalog.store.transaction(tenant) as db:
         await sign_ins.insert(tenant, db, catalog.sealer, sign_in, tokens)
         # guard: sign-in-sessions-bounded
-        await sign_ins.end_oldest(tenant, db, stored.id, most=MOST_SESSIONS, at=sign_in.created_at)
+        await sign_ins.end_oldest(tenant, db, stored.id, most=MAX_SESSIONS, at=sign_in.created_at)
         await schedule_clean_up(tenant, db, sign_in.session_ends_at)
         detail: dict[str, object] = {"sign_in": sign_in.id}
         await record_act(catalog, stored, SIGN_IN, correlation_id=correlation_id, detail=detail)

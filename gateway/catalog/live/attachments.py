@@ -37,10 +37,10 @@ from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.live import live_primitives, live_sources
 
-MOST_REMEMBERED = 1_000
+MAX_REMEMBERED = 1_000
 """Limit on the remembered primitives of one live source; absent tools are kept before other absent primitives."""
 _ROWS_AT_ONCE = 100
-_MOST_FAULTS = 20
+_MAX_FAULTS = 20
 _BY = Author(caller=GATEWAY, correlation_id="")
 
 _Key = tuple[Family, str]
@@ -216,7 +216,7 @@ def review(
             )
     absent = [replace(one, is_present=False) for one in known.values() if one.accepted_digest is not None]
     absent.sort(key=lambda one: one.primitive.family is not Family.TOOL)
-    return [*present, *absent[: MOST_REMEMBERED - len(present)]]
+    return [*present, *absent[: MAX_REMEMBERED - len(present)]]
 
 
 @dataclass(slots=True)
@@ -324,4 +324,4 @@ def _refuse_unknown(chosen: Sequence[RememberedPrimitive], names: Sequence[str])
         if name not in known
     ]
     if faults:
-        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MOST_FAULTS])
+        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])

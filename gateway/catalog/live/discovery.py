@@ -31,14 +31,14 @@ from gateway.openapi.operation.names import grants, name_tools
 
 MOST = 500
 """Limit on the primitives of one live source."""
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """Limit on the definitions of one live source together."""
 LARGEST = 64 * 1024
 """Limit on one definition, in bytes of JSON."""
-MOST_NOTICES = 50
+MAX_NOTICES = 50
 LONGEST_NOTICE = 300
 LONGEST_REMOTE = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
-_MOST_READ = 4 * MOST
+_MAX_READ = 4 * MOST
 CPU_TIME_S = 5.0
 """CPU time of one reading. 500 plain tools take 0.3 s; schemas that are deliberately expensive took a minute."""
 
@@ -87,7 +87,7 @@ class _Notices:
     faults: dict[Place, str] = field(default_factory=dict[Place, str])
 
     def add(self, text: str) -> None:
-        if len(self.kept) < MOST_NOTICES - 1:
+        if len(self.kept) < MAX_NOTICES - 1:
             self.kept.append(shorten(text, LONGEST_NOTICE))
         else:
             self.dropped += 1
@@ -136,8 +136,8 @@ def read_discovery(
             break
         try:
             one = _read(place, names[place], raw)
-            if size + len(one.definition) > MOST_BYTES:
-                raise _Refused(f"the definitions of the live source have more than {MOST_BYTES} bytes together")
+            if size + len(one.definition) > MAX_BYTES:
+                raise _Refused(f"the definitions of the live source have more than {MAX_BYTES} bytes together")
         except _Refused as refused:
             notices.refuse(place, str(refused))
         else:
@@ -161,7 +161,7 @@ def _select(
     """The primitives that the source's patterns select, without invalid and repeated names."""
     include, exclude = _compile(source.include), _compile(source.exclude)
     seen: set[Place] = set()
-    for one in offered[:_MOST_READ]:
+    for one in offered[:_MAX_READ]:
         words, place = one.family.replace("_", " "), (one.family, one.name)
         if not _is_name(one):
             notices.refuse(place, "its name is empty, too long or not printable")
@@ -172,8 +172,8 @@ def _select(
         else:
             seen.add(place)
             yield place, one.definition
-    if len(offered) > _MOST_READ:
-        notices.add(f"the source lists {len(offered)} primitives, of which the first {_MOST_READ} were read")
+    if len(offered) > _MAX_READ:
+        notices.add(f"the source lists {len(offered)} primitives, of which the first {_MAX_READ} were read")
 
 
 def _is_name(one: DiscoveredPrimitive) -> bool:

@@ -18,7 +18,7 @@ from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.primitives import Family
 from gateway.store.live import live_primitives
 
-_MOST_DIFFERENCES = 50
+_MAX_DIFFERENCES = 50
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -112,7 +112,7 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
         return []
     found: list[str] = []
     pending: list[tuple[str, object, object]] = [("", _decode(accepted), _decode(held))]
-    while pending and len(found) < _MOST_DIFFERENCES:
+    while pending and len(found) < _MAX_DIFFERENCES:
         pointer, old, new = pending.pop()
         before, after = as_object(old), as_object(new)
         if before is None or after is None:
@@ -124,7 +124,7 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
                 pending.append((place, before[name], after[name]))
             else:
                 found.append(place)
-    return sorted(found)[:_MOST_DIFFERENCES]
+    return sorted(found)[:_MAX_DIFFERENCES]
 
 
 def _states(

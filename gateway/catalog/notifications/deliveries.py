@@ -39,7 +39,7 @@ DISABLED_AFTER = timedelta(days=5)
 _BACKOFF_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 14_400.0, 21_600.0, 36_000.0)
 """Pauses after the first attempts of a delivery; the last one repeats until the delivery expires."""
 _LONGEST_HOLD_S = 300.0
-_MOST_DOUBLINGS = 12
+_MAX_DOUBLINGS = 12
 _JITTER = 0.2
 _LONGEST_ERROR = 300
 _GONE = 410
@@ -131,7 +131,7 @@ async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *,
     async with change(tenant, catalog, entry, by=by) as db:
         endpoint = await _prepare_endpoint(tenant, db, name)
         if await deliveries.is_full(tenant, db, endpoint.id):
-            raise LimitExceeded(f"too many deliveries of this endpoint are queued (limit {deliveries.MOST_QUEUED})")
+            raise LimitExceeded(f"too many deliveries of this endpoint are queued (limit {deliveries.MAX_QUEUED})")
         payload = {"endpoint": endpoint.id, "name": endpoint.name}
         made = deliveries.new_delivery(endpoint.id, TEST_KIND, payload, now=datetime.now(UTC))
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": made.id}
@@ -219,7 +219,7 @@ def _endpoint_after(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: 
     """The endpoint after an attempt: held after a failure; after a success, not held, and without a notice."""
     if outcome.error is None:
         return replace(endpoint, failures=0, failing_since=None, held_until=None, notice=None)
-    pause_s = min(_LONGEST_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.failures, _MOST_DOUBLINGS))
+    pause_s = min(_LONGEST_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.failures, _MAX_DOUBLINGS))
     return replace(
         endpoint,
         failures=endpoint.failures + 1,

@@ -31,7 +31,7 @@ from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.notifications import deliveries, webhook_endpoints
 
-MOST_ENDPOINTS = 10
+MAX_ENDPOINTS = 10
 """Limit on the outbound webhook endpoints of one tenant."""
 OVERLAP = timedelta(days=1)
 """Time for which the previous secret also signs after a rotation."""
@@ -75,8 +75,8 @@ async def create_endpoint(
     entry = CatalogChange(action="webhook_endpoint.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         await _check_name(tenant, db, draft.name)
-        if await webhook_endpoints.count(tenant, db) >= MOST_ENDPOINTS:  # guard: webhook-endpoints-bounded
-            raise LimitExceeded(f"the tenant has {MOST_ENDPOINTS} webhook endpoints (the limit); delete unused ones")
+        if await webhook_endpoints.count(tenant, db) >= MAX_ENDPOINTS:  # guard: webhook-endpoints-bounded
+            raise LimitExceeded(f"the tenant has {MAX_ENDPOINTS} webhook endpoints (the limit); delete unused ones")
         await _check_policy(tenant, db, draft.url)
         await webhook_endpoints.insert(tenant, db, catalog.sealer, made, SigningSecrets(current=secret))
     return made, secret

@@ -22,7 +22,7 @@ _TEXTS = ("name", "title", "description")
 _OBJECTS = ("annotations", "result")
 _LARGEST_PINNED = 64 * 1024
 _MAX_FAULTS = 20
-_MOST_NAMED = 50
+_MAX_NAMED = 50
 
 
 def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFields:
@@ -57,7 +57,7 @@ def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Se
         return [Fault(pointer="/pinned", reason=f"is larger than {_LARGEST_PINNED} bytes")]
     schema: dict[str, Any] = msgspec.json.decode(definition)["inputSchema"]
     known: dict[str, object] = schema.get("properties", {})
-    there = ", ".join(list(known)[:_MOST_NAMED]) or "none"
+    there = ", ".join(list(known)[:_MAX_NAMED]) or "none"
     missing = [name for name in pinned if name not in known]
     if missing:
         reason = f"the operation has no such argument; its arguments: {there}"

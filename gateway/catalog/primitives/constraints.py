@@ -31,7 +31,7 @@ from gateway.store.engine import Db
 from gateway.store.live import live_primitives
 from gateway.store.sources import sources
 
-_MOST_FAULTS = 20
+_MAX_FAULTS = 20
 
 
 async def check_fit(
@@ -54,7 +54,7 @@ async def check_fit(
     known = await _look_up(tenant, db, ready.references, code)
     faults = [fault for reference in ready.references for fault in _judge(reference, ready, known, policy)]
     if faults:
-        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MOST_FAULTS])
+        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])
 
 
 async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
@@ -208,7 +208,7 @@ def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fa
     known = as_object(taken.get("properties")) or {}
     if taken.get("additionalProperties") is not False:
         return []
-    has = ", ".join(list(known)[:_MOST_FAULTS]) or "none"
+    has = ", ".join(list(known)[:_MAX_FAULTS]) or "none"
     return [
         Fault(
             pointer=reference.pointer + point("arguments", name),

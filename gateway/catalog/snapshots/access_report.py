@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.catalog.snapshots.access_coverage import all_items, compile_for
 from gateway.catalog.snapshots.access_table import AccessVerdict, Item, key_of
-from gateway.catalog.snapshots.rule_report import MOST_NAMED, RuleMatches
+from gateway.catalog.snapshots.rule_report import MAX_NAMED, RuleMatches
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
 
@@ -35,7 +35,7 @@ def report_access(snapshot: Snapshot, access: AccessRules, unknown: Collection[s
         names = sorted(item.name for item in items if table.is_about(place, item))
         warnings = list(_warnings(rule, access, sources, unknown))
         warnings += [] if names else ["matches no current primitive"]
-        found.append(RuleMatches(rule=place + 1, count=len(names), names=names[:MOST_NAMED], warnings=warnings))
+        found.append(RuleMatches(rule=place + 1, count=len(names), names=names[:MAX_NAMED], warnings=warnings))
     return found
 
 

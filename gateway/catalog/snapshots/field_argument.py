@@ -8,14 +8,14 @@ import msgspec
 from gateway.definitions.projection import LONGEST_POINTER
 from gateway.domain.tools import FIELDS, PrimitiveOrigin, Tool
 
-MOST_FIELDS = 50
+MAX_FIELDS = 50
 
 _OWN = f'"{FIELDS}"'.encode()
 _SCHEMA: Mapping[str, object] = {
     "type": "array",
     "items": {"type": "string", "maxLength": LONGEST_POINTER},
     "minItems": 1,
-    "maxItems": MOST_FIELDS,
+    "maxItems": MAX_FIELDS,
     "description": "JSON Pointers of the parts of the result to return; * is every element. Example: /items/*/id",
 }
 

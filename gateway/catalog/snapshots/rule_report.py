@@ -16,8 +16,8 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
 
-MOST_NAMED = 50
-_MOST_SCHEMAS = 200
+MAX_NAMED = 50
+_MAX_SCHEMAS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _report(
         for condition in rule.when
         if found and not _has_argument([item for item, _ in found], condition.pointer)
     ]
-    return RuleMatches(rule=position + 1, count=len(names), names=names[:MOST_NAMED], warnings=warnings)
+    return RuleMatches(rule=position + 1, count=len(names), names=names[:MAX_NAMED], warnings=warnings)
 
 
 def _decides(earlier: PolicyRule, rule: PolicyRule, subject: PolicySubject) -> bool:
@@ -75,7 +75,7 @@ def _decides(earlier: PolicyRule, rule: PolicyRule, subject: PolicySubject) -> b
 def _has_argument(items: Sequence[Tool | Primitive], pointer: str) -> bool:
     """True if one of the tools declares the argument, or if its schema permits unknown arguments."""
     name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~")
-    if len(items) > _MOST_SCHEMAS or any(isinstance(item, Primitive) for item in items):
+    if len(items) > _MAX_SCHEMAS or any(isinstance(item, Primitive) for item in items):
         return True
     return any(_declares(item.definition, name) for item in items)
 

@@ -26,7 +26,7 @@ from gateway.store.engine import Db
 from gateway.store.sources import versions
 
 _RECENT = timedelta(days=7)
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 
 
 async def read_version(tenant: TenantId, db: Db, source: Source) -> ComparedVersion:
@@ -132,7 +132,7 @@ def refuse_removals(removed: Sequence[OperationChange]) -> None:
         return
     called = sum(bool(one.recent_calls) for one in removed)
     tools = "1 tool" if len(removed) == 1 else f"{len(removed)} tools"
-    dearest = sorted(removed, key=lambda one: -(one.recent_calls or 0))[:_MOST_NAMED]
+    dearest = sorted(removed, key=lambda one: -(one.recent_calls or 0))[:_MAX_NAMED]
     raise RemovalsRefused(
         f"the update would remove {tools}, {called} of them called in the last {_RECENT.days} days; nothing was stored",
         faults=[Fault(pointer="/allow_removals", reason=_describe(one)) for one in dearest],

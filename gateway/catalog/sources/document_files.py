@@ -20,9 +20,9 @@ from gateway.errors import FetchFailed
 from gateway.openapi.options import DocumentForm
 from gateway.upstream.document_fetch import fetch_document
 
-MOST_FILES = 100
-_MOST_ROUNDS = 20
-_MOST_SECONDS = 60.0
+MAX_FILES = 100
+_MAX_ROUNDS = 20
+_MAX_SECONDS = 60.0
 _PARENT = ".."
 
 
@@ -41,10 +41,10 @@ async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content,
     entry = url.path.strip("/")
     files = {entry: content.document}
     try:
-        with anyio.fail_after(_MOST_SECONDS):
+        with anyio.fail_after(_MAX_SECONDS):
             await _fetch_missing(tenant, catalog, url, files, limit=limit)
     except TimeoutError:
-        raise FetchFailed(f"The files of the document took more than {_MOST_SECONDS:g} seconds.") from None
+        raise FetchFailed(f"The files of the document took more than {_MAX_SECONDS:g} seconds.") from None
     if len(files) == 1:
         return content
     archive = await anyio.to_thread.run_sync(_pack, files)
@@ -62,13 +62,13 @@ async def _fetch_missing(
 ) -> None:
     entry = next(iter(files))
     tried = set(files)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         archive = await anyio.to_thread.run_sync(_pack, files)
         missing = await catalog.workers.list_missing(archive, entry=entry, tenant=tenant)
         wanted = [path for path in missing if path not in tried and _is_inside(path)]
-        if not wanted or len(tried) >= MOST_FILES:
+        if not wanted or len(tried) >= MAX_FILES:
             return
-        for path in wanted[: MOST_FILES - len(tried)]:
+        for path in wanted[: MAX_FILES - len(tried)]:
             tried.add(path)
             room = limit - sum(map(len, files.values()))
             try:

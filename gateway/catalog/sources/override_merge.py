@@ -15,7 +15,7 @@ from gateway.domain.tools import Tool
 from gateway.store import operations, overrides, tool_aliases
 from gateway.store.engine import Db
 
-_MOST_WARNINGS = 50
+_MAX_WARNINGS = 50
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
@@ -84,5 +84,5 @@ def _judge(override: Override, defined: tuple[str, bytes] | None) -> OverrideRep
 
 def _warnings(judged: Sequence[OverrideReport]) -> Sequence[str]:
     message = [f"override for {one.identity}: {reason}" for one in judged for reason in one.reasons]
-    more = len(message) - _MOST_WARNINGS
-    return message if more <= 0 else [*message[:_MOST_WARNINGS], f"and {more} more about overrides"]
+    more = len(message) - _MAX_WARNINGS
+    return message if more <= 0 else [*message[:_MAX_WARNINGS], f"and {more} more about overrides"]

@@ -18,7 +18,7 @@ SLOWEST = timedelta(hours=6)
 """The longest back-off after looks that failed, unless the source's own interval is longer."""
 _PRUNE_JOB = "prune_"
 _JITTER = 0.1
-_MOST_DOUBLINGS = 12
+_MAX_DOUBLINGS = 12
 
 
 def look_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
@@ -69,7 +69,7 @@ def pause_of(catalog: CatalogContext, source: Source, *, failures: int) -> timed
     """The time until the next look: doubled with each look in a row that failed, then randomized."""
     # guard: refresh-pause-minimum
     interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.refresh_min_s))
-    slowed: timedelta = interval * 2.0 ** min(failures, _MOST_DOUBLINGS)
+    slowed: timedelta = interval * 2.0 ** min(failures, _MAX_DOUBLINGS)
     return min(slowed, max(SLOWEST, interval)) * uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  # only spreads the load
 
 

@@ -27,7 +27,7 @@ from gateway.store.jobs import Job
 from gateway.store.sources import proposals, sources, versions
 
 _LEASE = timedelta(minutes=2)
-_MOST_REMOVED = 50
+_MAX_REMOVED = 50
 """Limit on the versions that one transaction removes."""
 
 
@@ -138,7 +138,7 @@ async def prune_due(catalog: CatalogContext, due: Job) -> None:
     by = Author(caller=GATEWAY, correlation_id=due.id)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_source(tenant, db, source.id)
-        removed = (await _find_excess(tenant, catalog, db, current))[:_MOST_REMOVED]
+        removed = (await _find_excess(tenant, catalog, db, current))[:_MAX_REMOVED]
         await versions.remove(tenant, db, current.id, removed)
         entry.detail = {"id": current.id, "versions": removed, "kept": catalog.versions_kept}
         await jobs.reschedule(tenant, db, due.id, seen=until, to=datetime.now(UTC))  # it ends when nothing is left

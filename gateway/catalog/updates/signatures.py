@@ -12,7 +12,7 @@ PREFIX = "whsec_"
 _SECRET_BYTES = 32
 _FEWEST_BYTES = 24
 _VERSION = "v1"
-_MOST_SIGNATURES = 16
+_MAX_SIGNATURES = 16
 
 
 def new_secret() -> str:
@@ -37,7 +37,7 @@ def sign(secret: str, *, delivery: str, at: str, body: bytes) -> str:
 
 def is_signed(header: str, signing: SigningSecrets, *, delivery: str, at: str, body: bytes) -> bool:
     """True if one of the header's first 16 signatures was made with one of the secrets; compared in constant time."""
-    given = list(_macs(header.split(" ", _MOST_SIGNATURES)[:_MOST_SIGNATURES]))
+    given = list(_macs(header.split(" ", _MAX_SIGNATURES)[:_MAX_SIGNATURES]))
     is_good = False
     for secret in (signing.current, signing.previous):
         if secret is not None:

@@ -32,7 +32,7 @@ from gateway.store.engine import Db
 from gateway.store.jobs import Job
 from gateway.store.updates import watches
 
-MOST_WATCHES = 100
+MAX_WATCHES = 100
 """Limit on the watches of one tenant."""
 KIND = "watch"
 _FIRST_LOOK_S = 2.0
@@ -89,8 +89,8 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
         if await watches.get(tenant, db, draft.uri) is not None:
             conflict = NameConflict(name=draft.uri, owner=f"watch:{draft.uri}")
             raise NameTaken("the resource is watched already", conflicts=[conflict])
-        if await watches.count(tenant, db) >= MOST_WATCHES:
-            raise LimitExceeded(f"the tenant has {MOST_WATCHES} watches (the limit); delete unused ones")
+        if await watches.count(tenant, db) >= MAX_WATCHES:
+            raise LimitExceeded(f"the tenant has {MAX_WATCHES} watches (the limit); delete unused ones")
         await _check(tenant, catalog, db, draft)
         await watches.insert(tenant, db, made)
         await jobs.schedule(tenant, db, _soon(tenant, made))

@@ -38,7 +38,7 @@ from gateway.store.updates import webhooks
 
 log = structlog.get_logger(__name__)
 
-MOST_WEBHOOKS = 100
+MAX_WEBHOOKS = 100
 """Limit on the webhooks of one tenant."""
 OVERLAP = timedelta(days=1)
 """Time for which the previous secret stays valid after a rotation."""
@@ -87,8 +87,8 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
         if await webhooks.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"webhook:{name}")
             raise NameTaken(f"a webhook {name} exists already", conflicts=[conflict])
-        if await webhooks.count(tenant, db) >= MOST_WEBHOOKS:
-            raise LimitExceeded(f"the tenant has {MOST_WEBHOOKS} webhooks (the limit); delete unused ones")
+        if await webhooks.count(tenant, db) >= MAX_WEBHOOKS:
+            raise LimitExceeded(f"the tenant has {MAX_WEBHOOKS} webhooks (the limit); delete unused ones")
         await webhooks.insert(tenant, db, catalog.sealer, made, SigningSecrets(current=secret))
     return made, secret
 

@@ -16,7 +16,7 @@ from gateway.openapi.document.yaml_reader import read_yaml
 
 _LARGEST_FILE = 8 * 1024 * 1024
 _MAX_DEPTH = 64
-_MOST_NODES = 500_000
+_MAX_NODES = 500_000
 _STANDARD_INPUT = "-"
 _MARK = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
 
@@ -116,7 +116,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
         part = text[start:end]
         if any(line.split("#", 1)[0].strip() for line in part.splitlines()):
             try:  # empty lines before the text keep the file's line numbers in errors
-                yield read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MOST_NODES)
+                yield read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MAX_NODES)
             except GatewayError as error:
                 raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None
         lines += text.count("\n", start, after)

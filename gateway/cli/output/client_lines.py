@@ -12,7 +12,7 @@ from gateway.cli.output.tables import render_pairs
 from gateway.domain.http.mcp_requests import request_body, request_headers
 from gateway.domain.tenancy.client_setup import ClientTarget, client_lines, curl_line
 
-_MOST_SEARCHED_TOOLS = 500
+_MAX_SEARCHED_TOOLS = 500
 """Maximum number of tools to search for one that is safe to call."""
 _SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
 
@@ -49,7 +49,7 @@ def stdio_lines(name: str, local: LocalCommand) -> Sequence[tuple[str, str]]:
 
 def call_line(target: ClientTarget, tools: Iterable[JsonObject]) -> str:
     """Return a shell command that calls a read-only tool; empty if no tool is safe to call with sample arguments."""
-    found = _choose_call(islice(tools, _MOST_SEARCHED_TOOLS))
+    found = _choose_call(islice(tools, _MAX_SEARCHED_TOOLS))
     if found is None:
         return ""
     tool, arguments = found

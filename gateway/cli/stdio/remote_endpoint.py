@@ -37,7 +37,7 @@ _NAMED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
 _SETTINGS: Final = ("resources/subscribe", "logging/setLevel")
-_MOST_PAGES: Final = 1000
+_MAX_PAGES: Final = 1000
 _SESSION_ID: Final = re.compile("[!-~]+")
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
@@ -166,7 +166,7 @@ class BridgedEndpoint:
         if name in self._schemas:
             return False
         cursor: str | None = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             params = {"_meta": meta} | ({} if cursor is None else {"cursor": cursor})
             request: Message = {"jsonrpc": "2.0", "id": "gateway-stdio", "method": "tools/list", "params": params}
             async with self.post(request, msgspec.json.encode(request)) as answer:

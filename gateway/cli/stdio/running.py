@@ -9,7 +9,7 @@ import anyio
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of, first_leaf
 from gateway.errors import GatewayError
-from gateway.protocol.message_limits import MOST_BYTES
+from gateway.protocol.message_limits import MAX_BYTES
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams, claim_streams
 
 Serve = Callable[[StdioStreams], Awaitable[None]]
@@ -27,7 +27,7 @@ def claim() -> ClaimedStreams:
         raise Failure("standard output is closed", ExitCode.USAGE) from None
 
 
-def run(claimed: ClaimedStreams, serve: Serve, *, limit: int = MOST_BYTES) -> None:
+def run(claimed: ClaimedStreams, serve: Serve, *, limit: int = MAX_BYTES) -> None:
     """Serve until `serve` returns, or SIGTERM or SIGINT cancels it; a line may have `limit` bytes.
 
     Raises:

@@ -21,7 +21,7 @@ from gateway.definitions.uri.grammar import is_uri
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
 
-MOST_BLOCKS = 1_000
+MAX_BLOCKS = 1_000
 UNTYPED = "is missing; set it here, or as mimeType of the definition"
 LARGEST_SIZE = 2**53 - 1
 BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -115,8 +115,8 @@ def _read_all(
     items = as_list(copy_sent(raw, kind, what))
     if items is None:
         faults.add("", "must be a list")
-    elif len(items) > MOST_BLOCKS:
-        faults.add("", f"has more than {MOST_BLOCKS} elements")
+    elif len(items) > MAX_BLOCKS:
+        faults.add("", f"has more than {MAX_BLOCKS} elements")
         items = None
     read = tuple(check(item, point(index), faults) for index, item in enumerate(items or ()))
     faults.raise_as(kind, what)

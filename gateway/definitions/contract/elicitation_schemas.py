@@ -9,7 +9,7 @@ from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.json_schema.validator import Validator
 from gateway.domain.json_access import as_list, as_object, point
 
-MOST_FIELDS = 50
+MAX_FIELDS = 50
 
 _COMMON = ("type", "title", "description", "default")
 _KEYWORDS: Mapping[str, tuple[str, ...]] = {
@@ -20,7 +20,7 @@ _KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "array": (*_COMMON, "items", "minItems", "maxItems", "uniqueItems"),
 }
 _FORMATS = ("email", "uri", "date", "date-time")
-_MOST_CHOICES = 500
+_MAX_CHOICES = 500
 _MEMBER = "requestedSchema"
 _COMPILED = 256
 """Number of compiled schemas in the cache; compiling one takes tens of microseconds."""
@@ -33,12 +33,12 @@ def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -
     form = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
     form.choice("type", ("object",), required=True)
     properties = form.members("properties", required=True) or {}
-    if len(properties) > MOST_FIELDS:
-        form.refuse("properties", f"has more than {MOST_FIELDS} fields")
+    if len(properties) > MAX_FIELDS:
+        form.refuse("properties", f"has more than {MAX_FIELDS} fields")
         return
     for name, raw in properties.items():
         _check_field(raw, form.at("properties") + point(name), faults)
-    for index, name in enumerate(form.texts("required", most=MOST_FIELDS, longest=200)):
+    for index, name in enumerate(form.texts("required", most=MAX_FIELDS, longest=200)):
         if name not in properties:
             faults.add(form.at("required") + point(index), "is not one of the properties")
 
@@ -72,8 +72,8 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
     form.text("description", longest=2_000)
     if form.has("format"):
         form.choice("format", _FORMATS)
-    form.texts("enum", most=_MOST_CHOICES, longest=500, least=1)
-    form.texts("enumNames", most=_MOST_CHOICES, longest=500)
+    form.texts("enum", most=_MAX_CHOICES, longest=500, least=1)
+    form.texts("enumNames", most=_MAX_CHOICES, longest=500)
     if form.has("pattern"):
         _check_pattern(form)
     _check_choices(form, "oneOf")
@@ -81,7 +81,7 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
         items = form.form("items", ("type", "enum", "anyOf"))
         form.require("items")
         if items is not None:
-            items.texts("enum", most=_MOST_CHOICES, longest=500, least=1)
+            items.texts("enum", most=_MAX_CHOICES, longest=500, least=1)
             _check_choices(items, "anyOf")
             if items.has("enum") is items.has("anyOf"):
                 faults.add(items.where, "must have either enum or anyOf: a form offers choices only")

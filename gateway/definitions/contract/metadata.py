@@ -19,9 +19,9 @@ ANNOTATION_FIELDS = ("audience", "priority", "lastModified")
 THEMES = ("light", "dark")
 ROLES = ("user", "assistant")
 
-_MOST_ICONS = 16
+_MAX_ICONS = 16
 _LONGEST_ICON = 64 * 1024
-_MOST_META_BYTES = 16 * 1024
+_MAX_META_BYTES = 16 * 1024
 _SIZE = re.compile(r"any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4}")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}(?: *; *[\x20-\x7e]{0,200})?")
 _DATA_ICON = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
@@ -55,7 +55,7 @@ def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
     if not form.has("icons"):
         return None
     icons: list[Mapping[str, object]] = []
-    for index, raw in enumerate(form.items("icons", most=_MOST_ICONS)):
+    for index, raw in enumerate(form.items("icons", most=_MAX_ICONS)):
         icon = FieldReader(raw, ICON_FIELDS, where=form.at("icons") + point(index), faults=form.faults)
         source = icon.text("src", longest=_LONGEST_ICON, required=True)
         if source is not None and not _is_picture(source):
@@ -97,8 +97,8 @@ def read_meta(form: FieldReader) -> Mapping[str, object] | None:
             form.faults.add(form.at("_meta") + point(key), "is not a key: an optional prefix/, then letters and digits")
         elif found[1] is not None and _is_reserved(found[1]) and key != GUARDRAILS_META:
             form.faults.add(form.at("_meta") + point(key), "has a prefix that is reserved")
-    if meta is not None and len(orjson.dumps(meta)) > _MOST_META_BYTES:
-        form.refuse("_meta", f"is larger than {_MOST_META_BYTES} bytes")
+    if meta is not None and len(orjson.dumps(meta)) > _MAX_META_BYTES:
+        form.refuse("_meta", f"is larger than {_MAX_META_BYTES} bytes")
     return meta
 
 

@@ -12,7 +12,7 @@ from gateway.errors import PromptValidationError
 
 FIELDS = ("name", "title", "description", "arguments", "icons", "_meta")
 ARGUMENT_FIELDS = ("name", "title", "description", "required")
-MOST_ARGUMENTS = 100
+MAX_ARGUMENTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def _arguments(reader: FieldReader) -> tuple[PromptArgument, ...] | None:
         return None
     arguments: list[PromptArgument] = []
     names: set[str] = set()
-    for index, raw in enumerate(reader.items("arguments", most=MOST_ARGUMENTS)):
+    for index, raw in enumerate(reader.items("arguments", most=MAX_ARGUMENTS)):
         one = FieldReader(raw, ARGUMENT_FIELDS, where=reader.at("arguments") + point(index), faults=reader.faults)
         name = one.text("name", longest=LONGEST_NAME, required=True)
         if name is not None and name in names:

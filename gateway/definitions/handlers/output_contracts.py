@@ -10,7 +10,7 @@ from dataclasses import replace
 import orjson
 
 from gateway.definitions.contract.contents import (
-    MOST_BLOCKS,
+    MAX_BLOCKS,
     UNTYPED,
     declare_messages,
     validate_content,
@@ -130,8 +130,8 @@ def _promised(definition: Definition, is_error: bool) -> ToolDefinition | None:
 def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
     """Return the faults of a list of blocks. Each block is validated alone, because one error has at most 20 faults."""
     blocks = as_list(tree.source) or ()
-    if len(blocks) > MOST_BLOCKS:
-        return [Fault(pointer=where, reason=f"has more than {MOST_BLOCKS} elements")]
+    if len(blocks) > MAX_BLOCKS:
+        return [Fault(pointer=where, reason=f"has more than {MAX_BLOCKS} elements")]
     return [fault for index, block in enumerate(blocks) for fault in _of_block(definition, block, where + point(index))]
 
 

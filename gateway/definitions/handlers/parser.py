@@ -23,7 +23,7 @@ from gateway.domain.json_access import as_object, point
 from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid, HandlerInvalid
 
-MOST_VALUES = 1_000
+MAX_VALUES = 1_000
 LONGEST_VALUE = 1_000
 STATIC_FIELDS = ("content", "contents", "messages", "isError", "structuredContent")
 OPENAPI_FIELDS = ("source", "operation", "arguments")
@@ -158,7 +158,7 @@ def _completion(form: FieldReader) -> CompletionSpec | None:
             form.faults.add(form.where, "must have either values or http")
         return None
     if form.has("values"):
-        values = form.texts("values", most=MOST_VALUES, longest=LONGEST_VALUE)
+        values = form.texts("values", most=MAX_VALUES, longest=LONGEST_VALUE)
         return ListedValues(values=tuple(dict.fromkeys(values)))
     request = read_request(FieldReader(form.raw("http"), LOOKUP_FIELDS, where=form.at("http"), faults=form.faults))
     return None if request is None else FetchedValues(http=request)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.fields import read_template, read_tree
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
-from gateway.definitions.projection import LONGEST_POINTER, MOST_PATHS, is_path, is_pointer
+from gateway.definitions.projection import LONGEST_POINTER, MAX_PATHS, is_path, is_pointer
 from gateway.definitions.templates.template import Template
 from gateway.definitions.uri.url_templates import UrlTemplate
 from gateway.domain.http.headers import FRAMING, OVERRIDES, is_private
@@ -21,7 +21,7 @@ LONGEST_WAIT_S = 30.0
 SHORTEST_WAIT_S = 0.1
 
 _BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
-_MOST_HEADERS = 32
+_MAX_HEADERS = 32
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
 _LONGEST_NAME = 64
 
@@ -83,11 +83,11 @@ def _headers(form: FieldReader) -> list[tuple[str, Template]]:
         return []
     members: Mapping[str, object] = as_object(form.raw("headers")) or {}
     headers = FieldReader(form.raw("headers"), tuple(members), where=form.at("headers"), faults=form.faults)
-    if len(members) > _MOST_HEADERS:
-        form.refuse("headers", f"has more than {_MOST_HEADERS} headers")
+    if len(members) > _MAX_HEADERS:
+        form.refuse("headers", f"has more than {_MAX_HEADERS} headers")
     found: list[tuple[str, Template]] = []
     seen: set[str] = set()
-    for name in list(members)[:_MOST_HEADERS]:
+    for name in list(members)[:_MAX_HEADERS]:
         reason = _objection(name)
         if name.lower() in seen:
             reason = "is given twice"
@@ -118,7 +118,7 @@ def _objection(name: str) -> str | None:
 
 
 def _paths(form: FieldReader, name: str) -> tuple[str, ...]:
-    paths = form.texts(name, most=MOST_PATHS, longest=LONGEST_POINTER, least=1)
+    paths = form.texts(name, most=MAX_PATHS, longest=LONGEST_POINTER, least=1)
     for index, path in enumerate(paths):
         if not is_path(path):
             form.faults.add(form.at(name) + point(index), "is not a path, such as /items/*/id")

@@ -35,11 +35,11 @@ from gateway.domain.json_access import as_object, point
 from gateway.domain.primitives import Family
 from gateway.errors import TemplateInvalid
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 MAX_DEPTH = 8
 LONGEST_SLEEP_S = 30.0
-MOST_QUESTIONS = 10
-MOST_TOKENS = 100_000
+MAX_QUESTIONS = 10
+MAX_TOKENS = 100_000
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ASK_FIELDS = ("message", "schema", "url", "key")
 SAMPLE_FIELDS = ("messages", "maxTokens", "systemPrompt", "temperature", "key")
@@ -66,10 +66,10 @@ class StepsReader:
             form.refuse(name, f"is nested more than {MAX_DEPTH} levels deep")
             return ()
         steps: list[Step] = []
-        for index, raw in enumerate(form.items(name, most=MOST_STEPS, least=1, required=True)):
+        for index, raw in enumerate(form.items(name, most=MAX_STEPS, least=1, required=True)):
             self._count += 1
-            if self._count > MOST_STEPS:
-                form.refuse(name, f"has more than {MOST_STEPS} steps in total")
+            if self._count > MAX_STEPS:
+                form.refuse(name, f"has more than {MAX_STEPS} steps in total")
                 break
             step = self._step(raw, form.at(name) + point(index), depth)
             if step is not None:
@@ -147,7 +147,7 @@ class StepsReader:
         reader = FieldReader(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
         key = self._key(reader, form, "sample")
         messages = _messages(reader)
-        max_tokens = reader.whole("maxTokens", least=1, most=MOST_TOKENS, required=True)
+        max_tokens = reader.whole("maxTokens", least=1, most=MAX_TOKENS, required=True)
         system_prompt = read_template(reader, "systemPrompt")
         temperature = reader.number("temperature", least=0, most=2)
         keep_as = read_kept_name(form)
@@ -170,7 +170,7 @@ class StepsReader:
     def gather(self, form: FieldReader) -> Step | None:
         """Read several questions that are sent in one round."""
         questions: list[QuestionStep] = []
-        for index, raw in enumerate(form.items("gather", most=MOST_QUESTIONS, least=1)):
+        for index, raw in enumerate(form.items("gather", most=MAX_QUESTIONS, least=1)):
             inner, verb = self._verb(raw, form.at("gather") + point(index), QUESTIONS)
             question = None if verb is None else _QUESTION_READERS[verb](self, inner)
             if question is not None:

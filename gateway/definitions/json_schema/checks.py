@@ -9,14 +9,14 @@ import orjson
 from gateway.definitions.field_reader import Faults
 from gateway.definitions.json_access import quote
 from gateway.definitions.json_schema.dialects import DIALECTS, compile_schema, find_dialect
-from gateway.definitions.json_schema.recursion_costs import MOST_CHECKS, applies_to_itself, most_checks
+from gateway.definitions.json_schema.recursion_costs import MAX_CHECKS, applies_to_itself, most_checks
 from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree, TooLarge
 from gateway.domain.json_access import as_list, as_object, point
 
 LARGEST_SCHEMA = 256 * 1024
 
-_MOST_VALUES = 2_000
-_MOST_PATTERNS = 200
+_MAX_VALUES = 2_000
+_MAX_PATTERNS = 200
 _LONGEST_PATTERN = 512
 _PATTERN_BYTES = 256 * 1024
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
@@ -102,8 +102,8 @@ class _Checker:
 
     def _values(self, node: SchemaNode) -> None:
         values = as_list(node.schema.get("enum")) or ()
-        if len(values) > _MOST_VALUES:
-            self._refuse((*node.path, "enum"), f"has more than {_MOST_VALUES} values")
+        if len(values) > _MAX_VALUES:
+            self._refuse((*node.path, "enum"), f"has more than {_MAX_VALUES} values")
 
     def _check_patterns(self, node: SchemaNode) -> None:
         pattern = node.schema.get("pattern")
@@ -114,8 +114,8 @@ class _Checker:
             if text in self._patterns:
                 continue
             self._patterns.add(text)
-            if len(self._patterns) > _MOST_PATTERNS:
-                self._refuse(path, f"is one of more than {_MOST_PATTERNS} patterns")
+            if len(self._patterns) > _MAX_PATTERNS:
+                self._refuse(path, f"is one of more than {_MAX_PATTERNS} patterns")
                 return
             if len(text) > _LONGEST_PATTERN or not _is_linear(text):
                 self._refuse(
@@ -138,8 +138,8 @@ def _check_costs(tree: SchemaTree, where: str, faults: Faults) -> None:
     endless = applies_to_itself(tree)
     if endless is not None:
         faults.add(where + point(*endless.path), "applies to itself at the same value in an infinite loop")
-    elif most_checks(tree) > MOST_CHECKS:
-        faults.add(where, f"more than {MOST_CHECKS} schemas can apply to one part of a value")
+    elif most_checks(tree) > MAX_CHECKS:
+        faults.add(where, f"more than {MAX_CHECKS} schemas can apply to one part of a value")
 
 
 def _compile(schema: Mapping[str, object], where: str, faults: Faults) -> None:

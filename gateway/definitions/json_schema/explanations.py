@@ -14,11 +14,11 @@ from gateway.errors import Fault
 
 LONGEST_REASON = 300
 
-_MOST_BRANCHES = 200
-_MOST_COMPARED = 20
-_MOST_OF_BRANCH = 3
+_MAX_BRANCHES = 200
+_MAX_COMPARED = 20
+_MAX_OF_BRANCH = 3
 _MAX_DEPTH = 5
-_MOST_VALUES = 20
+_MAX_VALUES = 20
 _LONGEST_NAME = 60
 _CHOICES = frozenset(("anyOf", "oneOf"))
 _FIXED = frozenset(("const", "enum"))
@@ -58,7 +58,7 @@ def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 
     if error.kind.name not in _CHOICES or depth >= _MAX_DEPTH:
         yield Fault(pointer=where, reason=_reason(error))
         return
-    branches = [list(branch[:_MOST_COMPARED]) for branch in error.kind.context[:_MOST_BRANCHES]]
+    branches = [list(branch[:_MAX_COMPARED]) for branch in error.kind.context[:_MAX_BRANCHES]]
     if not all(branches):  # more than one branch of `oneOf` accepts the value
         yield Fault(pointer=where, reason=_reason(error))
         return
@@ -72,7 +72,7 @@ def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 
     found = [fault for inner in branches[number] for fault in explain(inner, schema, at=at, depth=depth + 1)]
     yield from (
         Fault(pointer=fault.pointer, reason=f"{fault.reason} ({name})" if depth == 0 else fault.reason)
-        for fault in found[:_MOST_OF_BRANCH]
+        for fault in found[:_MAX_OF_BRANCH]
     )
 
 
@@ -101,8 +101,8 @@ def _fixed_faults(choice: Any, branches: Sequence[Sequence[Any]], at: Sequence[s
         wanted.update(dict.fromkeys(_json(value) for value in values or ()))
     if path is None:
         return None
-    named = ", ".join(list(wanted)[:_MOST_VALUES])
-    more = f" or {len(wanted) - _MOST_VALUES} others" if len(wanted) > _MOST_VALUES else ""
+    named = ", ".join(list(wanted)[:_MAX_VALUES])
+    more = f" or {len(wanted) - _MAX_VALUES} others" if len(wanted) > _MAX_VALUES else ""
     reason = f"must be one of {named}{more}"
     if len(reason) > LONGEST_REASON:
         reason = f"must be one of {len(wanted)} values that the schema names"

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from gateway.definitions.json_schema.tree import Reach, SchemaNode, SchemaTree
 
-MOST_CHECKS = 1_000
+MAX_CHECKS = 1_000
 """Limit on the number of schemas that may apply to one part of a value."""
 
 
-def most_checks(tree: SchemaTree, *, stop: int = MOST_CHECKS) -> int:
+def most_checks(tree: SchemaTree, *, stop: int = MAX_CHECKS) -> int:
     """Return the largest number of schemas that can apply to one part of a value; counting ends above `stop`."""
     groups = _groups(tree.nodes)
     counted: list[_Counts] = [_Counts()] * len(tree.nodes)

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 
-MOST_SCHEMAS = 5_000
+MAX_SCHEMAS = 5_000
 MAX_DEPTH = 64
 
 NodePath: TypeAlias = tuple[str | int, ...]
@@ -94,7 +94,7 @@ class TooLarge(Exception):
 class SchemaTree:
     """A schema and all its subschemas, by number; number 0 is the schema itself."""
 
-    def __init__(self, schema: object, *, most: int = MOST_SCHEMAS) -> None:
+    def __init__(self, schema: object, *, most: int = MAX_SCHEMAS) -> None:
         """Read the schema.
 
         Raises:

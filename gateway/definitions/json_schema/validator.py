@@ -4,7 +4,7 @@ A check of at most `IN_LOOP` units runs on the event loop. A larger check is ret
 a child process with its own limits, or refuses it above `IN_CHILD` units.
 
 `jsonschema-rs` creates all violations before it returns the first; each contains a copy of the violating value. So it
-collects violations only for values of at most 16 KiB and at most `MOST_COPIES` copies. For other values,
+collects violations only for values of at most 16 KiB and at most `MAX_COPIES` copies. For other values,
 `summarize_violations` finds the missing and wrong arguments.
 """
 
@@ -26,18 +26,18 @@ IN_LOOP = 1_000_000
 IN_CHILD = 200_000_000
 """Units above which a check is refused: seconds of work, which the CPU limit of the child process would interrupt."""
 
-MOST_COPIES = 40_000
+MAX_COPIES = 40_000
 """Limit on the values that the violations of one explanation may copy: about 180 bytes and 0.5 µs each."""
 
 MAX_EXPLAINED_BYTES = 16 * 1024
 """Largest value, in bytes of JSON, whose violations are collected."""
 
-MOST_CONTAINERS_READ = 50_000
-MOST_VALUES_READ = 200_000
+MAX_CONTAINERS_READ = 50_000
+MAX_VALUES_READ = 200_000
 """Limits on JSON text that is decoded on the event loop, which takes up to 20 ms."""
 
-_MOST_SCHEMAS = 20_000
-_MOST_MEASURED = 2_000
+_MAX_SCHEMAS = 20_000
+_MAX_MEASURED = 2_000
 _UNCHECKED = (
     "is too large to be validated against this schema: about {units} steps (limit {most}); send less data in one "
     "call, or simplify the schema"
@@ -103,7 +103,7 @@ class Validator:
     def check_text(self, raw: bytes) -> tuple[Fault, ...] | Costly:
         """Check a value given as JSON text, like `check`. A text with too many parts is not decoded here."""
         containers, values = _count(raw)
-        if containers > MOST_CONTAINERS_READ or values > MOST_VALUES_READ:  # guard: result-unread
+        if containers > MAX_CONTAINERS_READ or values > MAX_VALUES_READ:  # guard: result-unread
             units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
             return Costly(definition=self._text, member=self._member, instance=raw, units=units)
         return self.check(msgspec.json.decode(raw))
@@ -116,7 +116,7 @@ class Validator:
         containers, values = _count(raw)
         depth = 1
         if self.work.growth > 1:
-            depth = depth_of(instance) if containers <= _MOST_MEASURED else containers
+            depth = depth_of(instance) if containers <= _MAX_MEASURED else containers
         return self.work.units(containers=containers, values=values, size=len(raw), depth=min(depth, ENDLESS))
 
     def _explain(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
@@ -133,7 +133,7 @@ class Validator:
         if len(raw) > MAX_EXPLAINED_BYTES:  # guard: explain-size
             return False
         _, values = _count(raw)
-        return self.work.copies(values=values, depth=depth_of(instance)) <= MOST_COPIES  # guard: explain-copies
+        return self.work.copies(values=values, depth=depth_of(instance)) <= MAX_COPIES  # guard: explain-copies
 
 
 def compile_input(definition: bytes) -> Validator:
@@ -184,7 +184,7 @@ def _free_size(work: WorkBound) -> int:
 
 def _work(schema: Mapping[str, object]) -> WorkBound:
     try:
-        return work_of(SchemaTree(schema, most=_MOST_SCHEMAS))
+        return work_of(SchemaTree(schema, most=_MAX_SCHEMAS))
     except TooLarge:
         return UNKNOWN
 

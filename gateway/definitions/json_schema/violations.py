@@ -13,11 +13,11 @@ from gateway.definitions.json_schema.explanations import LONGEST_REASON, explain
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
-MOST_FAULTS = 10
+MAX_FAULTS = 10
 
 _WHOLE = "urn:gateway:schema"
-_MOST_TRIED = 20
-_MOST_CPU_S = 0.01
+_MAX_TRIED = 20
+_MAX_CPU_S = 0.01
 """CPU time of the thread after which the search stops and returns the faults found so far.
 
 Compiling the schema of one argument may take milliseconds. CPU time makes the result independent of the machine's load.
@@ -33,8 +33,8 @@ def all_violations(
     compiled: _Collecting, instance: object, schema: Mapping[str, object], *, at: tuple[str, ...] = ()
 ) -> tuple[Fault, ...]:
     """Return the first ten violations that `jsonschema-rs` finds; the caller has checked the value's size."""
-    errors = islice(compiled.iter_errors(instance), MOST_FAULTS)
-    return tuple(islice((fault for error in errors for fault in explain(error, schema, at=at)), MOST_FAULTS))
+    errors = islice(compiled.iter_errors(instance), MAX_FAULTS)
+    return tuple(islice((fault for error in errors for fault in explain(error, schema, at=at)), MAX_FAULTS))
 
 
 def summarize_violations(
@@ -46,9 +46,9 @@ def summarize_violations(
     True for it.
     """
     members = as_object(instance) or {}
-    found = [*_missing(schema, members)][:MOST_FAULTS]
+    found = [*_missing(schema, members)][:MAX_FAULTS]
     for fault in _wrong(schema, members, is_explained_whole):
-        if len(found) == MOST_FAULTS:
+        if len(found) == MAX_FAULTS:
             break
         found.append(fault)
     return tuple(found) or (Fault(pointer="", reason=_UNEXPLAINED),)
@@ -65,8 +65,8 @@ def _wrong(
     known = as_object(schema.get("properties")) or {}
     dialect = dialect_of(schema)
     registry = jsonschema_rs.Registry([(_WHOLE, dict(schema))], draft=dialect.draft)
-    until = time.thread_time() + _MOST_CPU_S
-    for name in islice((name for name in members if name in known), _MOST_TRIED):
+    until = time.thread_time() + _MAX_CPU_S
+    for name in islice((name for name in members if name in known), _MAX_TRIED):
         part = dialect.compile({"$ref": f"{_WHOLE}#{quote(point('properties', name))}"}, registry=registry)
         if not part.is_valid(members[name]):
             if is_explained_whole(members[name]):

@@ -19,9 +19,9 @@ FIELDS: Mapping[LiveKind, Sequence[str]] = {
 TRANSPORTS = ("auto", "streamable", "sse")
 LONGEST_URL = 2_048
 LONGEST_TEXT = 4_096
-MOST_HEADERS = 20
-MOST_ARGUMENTS = 64
-MOST_VARIABLES = 64
+MAX_HEADERS = 20
+MAX_ARGUMENTS = 64
+MAX_VARIABLES = 64
 LONGEST_TIMEOUT_S = 300
 
 SOCKET = r"unix:(/[^\x00-\x1f\x7f]{1,106})"
@@ -52,7 +52,7 @@ def _read_mcp(form: FieldReader) -> None:
     if url is not None and not _is_url(url):
         form.refuse("url", "must be an http or https URL without user name and fragment")
     form.choice("transport", TRANSPORTS)
-    _read_pairs(form, "headers", HEADER, most=MOST_HEADERS)
+    _read_pairs(form, "headers", HEADER, most=MAX_HEADERS)
 
 
 def _read_neovim(form: FieldReader) -> None:
@@ -68,10 +68,10 @@ def _read_agent(form: FieldReader) -> None:
 
 def _read_command(form: FieldReader) -> None:
     form.require("argv")
-    arguments = form.texts("argv", most=MOST_ARGUMENTS, longest=LONGEST_TEXT, least=1)
+    arguments = form.texts("argv", most=MAX_ARGUMENTS, longest=LONGEST_TEXT, least=1)
     if arguments and not arguments[0].strip():
         form.refuse("argv", "must begin with the name or path of a program")
-    _read_pairs(form, "env", VARIABLE, most=MOST_VARIABLES)
+    _read_pairs(form, "env", VARIABLE, most=MAX_VARIABLES)
 
 
 _READ: Mapping[LiveKind, Callable[[FieldReader], None]] = {

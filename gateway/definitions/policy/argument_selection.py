@@ -13,7 +13,7 @@ from gateway.definitions.credential_names import is_count, is_credential_name
 from gateway.definitions.policy.conditions import fold
 from gateway.domain.tenancy.policy import RecordingRule
 
-MOST_READ = 500
+MAX_READ = 500
 """Maximum number of values that are read from one call."""
 LONGEST_NAME = 128
 """Maximum length of a member name; a member with a longer name is cut."""
@@ -64,7 +64,7 @@ class ArgumentSelection:
         root.
         """
         for number, found in enumerate(_walk(arguments, (), self._patterns, None)):
-            if number >= MOST_READ:  # guard: recorded-arguments-read
+            if number >= MAX_READ:  # guard: recorded-arguments-read
                 yield Selected((), Treatment.CUT, None)
                 return
             if found is not None:

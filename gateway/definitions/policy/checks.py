@@ -18,10 +18,10 @@ from gateway.domain.tenancy.policy import (
 )
 from gateway.errors import Fault
 
-MOST_RULES = 64
-MOST_CONDITIONS = 8
-MOST_POINTERS = 50
-MOST_VALUES = 50
+MAX_RULES = 64
+MAX_CONDITIONS = 8
+MAX_POINTERS = 50
+MAX_VALUES = 50
 LONGEST_VALUE = 512
 _LARGEST_INTEGER = 2**63 - 1
 _LARGEST_RULES = 64 * 1024
@@ -68,7 +68,7 @@ def _fault_of(condition: ArgumentCondition) -> str:
     value, operator = condition.value, condition.operator
     if operator is ConditionOperator.IN:
         if not isinstance(value, tuple) or not value:
-            return f"`in` needs a list of 1 to {MOST_VALUES} texts, numbers or booleans"
+            return f"`in` needs a list of 1 to {MAX_VALUES} texts, numbers or booleans"
         return next((reason for each in value if (reason := _fault_of_value(each))), "")
     if isinstance(value, tuple):
         return f"`{operator}` needs one value; `in` takes a list"

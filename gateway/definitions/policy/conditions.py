@@ -20,7 +20,7 @@ from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, 
 LONGEST_TEXT = 16_384
 """Characters of an argument that are folded or searched; a longer one is not decidable."""
 
-MOST_MEMBERS = 1000
+MAX_MEMBERS = 1000
 """Members of an object, or elements of a list, that a condition reads; more are not decidable."""
 
 Truth = bool | None
@@ -84,7 +84,7 @@ def _member(members: dict[str, object], name: str, folded: str) -> object:
     """Return the member. Some JSON parsers ignore the case of names, so a second, similar name makes the member
     unclear.
     """
-    if len(members) > MOST_MEMBERS:
+    if len(members) > MAX_MEMBERS:
         raise Unclear
     for key in members:
         if key != name and (len(key) > LONGEST_TEXT or fold(key) == folded):  # guard: resembling-names
@@ -165,7 +165,7 @@ def _containing(wanted: ConditionValue) -> _Test:
     def holds(value: object) -> Truth:
         if isinstance(value, list):
             items = cast("list[object]", value)
-            return None if len(items) > MOST_MEMBERS else _any(equals(item) for item in items)
+            return None if len(items) > MAX_MEMBERS else _any(equals(item) for item in items)
         return None if inside is None else inside(value)
 
     return holds

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 LONGEST_PATH = 4096
-_MOST_DECODINGS = 5
+_MAX_DECODINGS = 5
 _SUFFIX = re.compile(r"[?#].*", re.DOTALL)
 _PARAMETERS = re.compile(r";[^/]*")
 _ROOT = re.compile(r"/|(/[^/\\%;?#\x00-\x20\x7f]+)+/?")
@@ -63,7 +63,7 @@ def _readings(path: str) -> Iterator[str]:
 
 def _decodings(path: str) -> Iterator[str]:
     """Yield the path and its repeated percent-decodings until nothing changes; after too many, an unclear path."""
-    for _ in range(_MOST_DECODINGS):
+    for _ in range(_MAX_DECODINGS):
         yield path
         decoded = unquote(path, errors="surrogateescape")
         if decoded == path:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.contract.contents import LARGEST_SIZE, MOST_BLOCKS
+from gateway.definitions.contract.contents import LARGEST_SIZE, MAX_BLOCKS
 from gateway.definitions.contract.metadata import LONGEST_DESCRIPTION, LONGEST_TITLE, ROLES, THEMES
-from gateway.definitions.contract.prompts import MOST_ARGUMENTS
+from gateway.definitions.contract.prompts import MAX_ARGUMENTS
 from gateway.definitions.contract.tools import HINTS, NAME
 from gateway.definitions.uri.grammar import FORM, LONGEST_URI
 from gateway.domain.calls.mcp_tasks import TaskSupport
@@ -111,8 +111,8 @@ SHARED: Mapping[str, Schema] = {
         ]
     },
     "message": closed(("role", "content"), role={"enum": list(ROLES)}, content=ref("block")),
-    "content": {"type": "array", "maxItems": MOST_BLOCKS, "items": ref("block")},
-    "messages": {"type": "array", "maxItems": MOST_BLOCKS, "items": ref("message")},
+    "content": {"type": "array", "maxItems": MAX_BLOCKS, "items": ref("block")},
+    "messages": {"type": "array", "maxItems": MAX_BLOCKS, "items": ref("message")},
 }
 """Shared definitions that the schemas refer to under `$defs`."""
 
@@ -151,7 +151,7 @@ PROMPT = closed(
     name=_NAME,
     arguments={
         "type": "array",
-        "maxItems": MOST_ARGUMENTS,
+        "maxItems": MAX_ARGUMENTS,
         "items": closed(
             ("name",),
             name=text(64),

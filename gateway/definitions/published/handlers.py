@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.handlers.parser import LONGEST_VALUE, MOST_VALUES
+from gateway.definitions.handlers.parser import LONGEST_VALUE, MAX_VALUES
 from gateway.definitions.handlers.requests import LONGEST_WAIT_S, METHODS, SHORTEST_WAIT_S
 from gateway.definitions.handlers.specs import HandlerKind
-from gateway.definitions.handlers.steps import LEVELS, LONGEST_SLEEP_S, MOST_QUESTIONS, MOST_STEPS, MOST_TOKENS
-from gateway.definitions.projection import MOST_PATHS
+from gateway.definitions.handlers.steps import LEVELS, LONGEST_SLEEP_S, MAX_QUESTIONS, MAX_STEPS, MAX_TOKENS
+from gateway.definitions.projection import MAX_PATHS
 from gateway.definitions.published.definitions import Schema, closed, ref, text
 from gateway.definitions.templates.tokens import LONGEST_SOURCE
 
@@ -23,7 +23,7 @@ _KEY: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}
 _PATHS: Schema = {
     "type": "array",
     "minItems": 1,
-    "maxItems": MOST_PATHS,
+    "maxItems": MAX_PATHS,
     "items": {"type": "string", "pattern": "^(/([^~/]|~0|~1)*)+$"},
 }
 _RESULT = closed(
@@ -55,7 +55,7 @@ _QUESTIONS: Mapping[str, Schema] = {
     "sample": closed(
         ("messages", "maxTokens"),
         messages={"anyOf": [_TEMPLATE, _TREES]},
-        maxTokens={"type": "integer", "minimum": 1, "maximum": MOST_TOKENS},
+        maxTokens={"type": "integer", "minimum": 1, "maximum": MAX_TOKENS},
         systemPrompt=_TEMPLATE,
         temperature={"type": "number", "minimum": 0, "maximum": 2},
         key=_KEY,
@@ -71,7 +71,7 @@ _PLAIN: Mapping[str, Schema] = {
     "progress": {"anyOf": [_NUMBER, closed(("progress",), progress=_NUMBER, total=_NUMBER, message=_TEMPLATE)]},
     "log": {"anyOf": [_TEMPLATE, closed(("data",), level={"enum": list(LEVELS)}, data=_TREE, logger=text(200))]},
     "sleep": {"type": "number", "minimum": 0, "maximum": LONGEST_SLEEP_S},
-    "gather": {"type": "array", "minItems": 1, "maxItems": MOST_QUESTIONS, "items": ref("question")},
+    "gather": {"type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": ref("question")},
     "return": {**closed(**_ANSWER), **_ONE_FORM},
     "if": closed(("when", "then"), when=text(LONGEST_SOURCE), then=ref("steps"), else_=ref("steps")),
 }
@@ -90,7 +90,7 @@ STEP_PARTS: Mapping[str, Schema] = {
             *(_step(verb, schema, is_kept=False) for verb, schema in _PLAIN.items()),
         ]
     },
-    "steps": {"type": "array", "minItems": 1, "maxItems": MOST_STEPS, "items": ref("step")},
+    "steps": {"type": "array", "minItems": 1, "maxItems": MAX_STEPS, "items": ref("step")},
 }
 """Shared definitions that the schema of steps refers to under `$defs`."""
 
@@ -102,7 +102,7 @@ _COMPLETIONS: Schema = {
                 ("values",),
                 values={
                     "type": "array",
-                    "maxItems": MOST_VALUES,
+                    "maxItems": MAX_VALUES,
                     "items": {"type": "string", "maxLength": LONGEST_VALUE},
                 },
             ),

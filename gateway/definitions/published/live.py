@@ -8,9 +8,9 @@ from gateway.definitions.live.settings import (
     LONGEST_TEXT,
     LONGEST_TIMEOUT_S,
     LONGEST_URL,
-    MOST_ARGUMENTS,
-    MOST_HEADERS,
-    MOST_VARIABLES,
+    MAX_ARGUMENTS,
+    MAX_HEADERS,
+    MAX_VARIABLES,
     SOCKET,
     TRANSPORTS,
     VARIABLE,
@@ -32,7 +32,7 @@ LIVE_SETTINGS: Mapping[LiveKind, Schema] = {
         ("url",),
         url=text(LONGEST_URL, format="uri"),
         transport={"enum": list(TRANSPORTS)},
-        headers=_pairs(HEADER, MOST_HEADERS),
+        headers=_pairs(HEADER, MAX_HEADERS),
         timeout_s=_TIMEOUT,
     ),
     LiveKind.NEOVIM: closed(
@@ -43,8 +43,8 @@ LIVE_SETTINGS: Mapping[LiveKind, Schema] = {
     LiveKind.AGENT: closed(),
     LiveKind.COMMAND: closed(
         ("argv",),
-        argv={"type": "array", "minItems": 1, "maxItems": MOST_ARGUMENTS, "items": _TEXT},
-        env=_pairs(VARIABLE, MOST_VARIABLES),
+        argv={"type": "array", "minItems": 1, "maxItems": MAX_ARGUMENTS, "items": _TEXT},
+        env=_pairs(VARIABLE, MAX_VARIABLES),
         timeout_s=_TIMEOUT,
     ),
 }

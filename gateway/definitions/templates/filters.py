@@ -34,7 +34,7 @@ _COST_OF_WORDS = 8
 _SMALLEST_INTEGER = -(2**63)
 _LARGEST_INTEGER = 2**64 - 1
 _LONGEST_NUMBER = 40
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _divide(left: Number, right: Number) -> Number:
 
 
 def _round(value: Number, digits: Number = 0) -> Number:
-    kept = max(0, min(_MOST_DIGITS, int(digits)))
+    kept = max(0, min(_MAX_DIGITS, int(digits)))
     return round(value, kept) if kept else round(value)
 
 

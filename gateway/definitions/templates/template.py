@@ -18,7 +18,7 @@ from gateway.errors import Fault, TemplateInvalid
 
 _TREE_OUTPUT = 1024 * 1024
 _MAX_DEPTH = 32
-_MOST_NODES = 10_000
+_MAX_NODES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class _TreeReader:
 
     def read(self, value: object, path: tuple[str | int, ...], depth: int) -> _Node:
         self._nodes += 1
-        if not depth or self._nodes > _MOST_NODES:
-            raise _refuse(path, f"a tree has at most {_MAX_DEPTH} levels and {_MOST_NODES} values")
+        if not depth or self._nodes > _MAX_NODES:
+            raise _refuse(path, f"a tree has at most {_MAX_DEPTH} levels and {_MAX_NODES} values")
         if isinstance(value, str):
             return self._text(value, path)
         if value is None or isinstance(value, bool | int | float):

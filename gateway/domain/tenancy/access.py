@@ -15,8 +15,8 @@ KEYS = "keys"
 PEOPLE = "people"
 KEY, SUBJECT, GROUP, ISSUER = "key:", "subject:", "group:", "issuer:"
 
-MOST_RULES = 500
-MOST_WHO = 100
+MAX_RULES = 500
+MAX_WHO = 100
 _ANYTHING = Rule()
 
 

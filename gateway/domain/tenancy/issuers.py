@@ -45,7 +45,7 @@ class AdmissionRule:
         )
 
 
-MOST_GRANT_S = 90 * 86_400
+MAX_GRANT_S = 90 * 86_400
 """The longest life of a grant; a client that registered itself is kept for as long after its last use."""
 
 
@@ -72,7 +72,7 @@ class SignInClient:
     """Hosts of the metadata documents of clients that people may use; None: all."""
     grant_idle_s: int = 14 * 86_400
     """Seconds after which an unused grant ends."""
-    grant_max_s: int = MOST_GRANT_S
+    grant_max_s: int = MAX_GRANT_S
     """Seconds after which each grant ends."""
     max_unchecked_s: int = 12 * 3600
     """Seconds for which a sign-in counts that the gateway cannot check again, for lack of a refresh token."""

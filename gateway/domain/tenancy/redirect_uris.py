@@ -7,7 +7,7 @@ import re
 from urllib.parse import urlsplit
 
 LONGEST = 500
-MOST_REDIRECT_URIS = 20
+MAX_REDIRECT_URIS = 20
 _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{1,5})?(/[^?#]*)?(\?[^#]*)?")
 _TEXT = re.compile(r"[!-~]+")
 _HOST = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")

@@ -19,7 +19,7 @@ _DROPPED = frozenset({"Cf", "Mn", "Me"})
 _COMPOSED = 0x20000
 """From this code point on, only tags and selectors have a replacement."""
 _SPECIAL = range(0xE0000, 0xE0200)
-_MOST_EXPANDED = 4
+_MAX_EXPANDED = 4
 _TAGS = range(0xE0020, 0xE007F)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
 _EDGE = 32
@@ -106,7 +106,7 @@ def _fold(code: int) -> str:
     digit = decimal(chr(code), None)
     if digit is not None:
         return str(digit)
-    plain = (one for one in normalize("NFKD", chr(code))[:_MOST_EXPANDED] if category(one) not in _DROPPED)
+    plain = (one for one in normalize("NFKD", chr(code))[:_MAX_EXPANDED] if category(one) not in _DROPPED)
     return "".join(one if one.isascii() else _LOOKALIKES.get(ord(one), _OTHER) for one in plain)
 
 

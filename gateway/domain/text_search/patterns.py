@@ -12,7 +12,7 @@ import jsonschema_rs
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 
 _PATTERN_BYTES = 4 * 2**20
-_MOST_COMPILED = 256
+_MAX_COMPILED = 256
 
 _FEW = r"(?: [a-z0-9]+){0,4}"
 _PERSON = r"(?:the )?(?:user|human|operator|anyone|person)"
@@ -105,7 +105,7 @@ def is_in(check: GuardrailCheck, names: tuple[str, ...], text: str) -> bool:
     return is_match
 
 
-@lru_cache(_MOST_COMPILED)
+@lru_cache(_MAX_COMPILED)
 def _compiled(patterns: tuple[str, ...]) -> jsonschema_rs.Draft202012Validator:
     joined = "|".join(f"(?:{pattern})" for pattern in patterns)
     options = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES)  # guard: guardrail-linear-time

@@ -12,7 +12,7 @@ from gateway.domain.updates.source_versions import SourceProposal
 
 TEST_KIND = "webhook_endpoint.test"
 """Kind of the test event that an admin can send; every endpoint receives it."""
-_MOST_WARNINGS = 20
+_MAX_WARNINGS = 20
 _LONGEST_TEXT = 500
 
 
@@ -98,7 +98,7 @@ def describe_approval(approval: Approval, *, url: str) -> Mapping[str, object]:
         "profile": approval.profile,
         "requester": _bounded(approval.requester),
         "subject": _bounded(approval.subject),
-        "warnings": [_bounded(warning) for warning in approval.warnings[:_MOST_WARNINGS]],
+        "warnings": [_bounded(warning) for warning in approval.warnings[:_MAX_WARNINGS]],
         "created_at": approval.created_at,
         "expires_at": approval.expires_at,
         "decided_by": None if approval.decided_by is None else _bounded(approval.decided_by),

@@ -20,8 +20,8 @@ LONGEST_PREVIEW = 12_000
 _LONGEST_URL = 2_000
 _LONGEST_BODY = 4_000
 _LONGEST_VALUE = 500
-_MOST_HEADERS = 20
-_MOST_PARTS = 20
+_MAX_HEADERS = 20
+_MAX_PARTS = 20
 _BYTES_EXAMINED = 8
 """Bytes of a body that are escaped per shown character; enough for any character, and cheap enough."""
 _HIDDEN = "***"
@@ -86,11 +86,11 @@ def blank_members(text: str) -> str:
 
 def _headers(request: UpstreamRequest) -> Iterator[str]:
     shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
-    for name, value in shown[:_MOST_HEADERS]:
+    for name, value in shown[:_MAX_HEADERS]:
         message = _HIDDEN if is_credential_name(name) else cut(escape(value), _LONGEST_VALUE)
         yield f"{escape(name)}: {message}"
-    if len(shown) > _MOST_HEADERS:
-        yield f"and {len(shown) - _MOST_HEADERS} further headers"
+    if len(shown) > _MAX_HEADERS:
+        yield f"and {len(shown) - _MAX_HEADERS} further headers"
 
 
 def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
         yield _content(body, content_type, longest)
         return
     parts = body.split(b"--" + boundary.strip('"').encode())[1:-1]
-    for part in parts[:_MOST_PARTS]:
+    for part in parts[:_MAX_PARTS]:
         head, _, content = part.partition(b"\r\n\r\n")
         head = head[: _BYTES_EXAMINED * _LONGEST_VALUE]
         headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
@@ -108,8 +108,8 @@ def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
             _HIDDEN if is_credential_name(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
         )
         yield f"{cut(headers, _LONGEST_VALUE)}: {message}"
-    if len(parts) > _MOST_PARTS:
-        yield f"and {len(parts) - _MOST_PARTS} further parts"
+    if len(parts) > _MAX_PARTS:
+        yield f"and {len(parts) - _MAX_PARTS} further parts"
 
 
 def _content(body: bytes, content_type: str, longest: int) -> str:

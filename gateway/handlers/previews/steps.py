@@ -18,7 +18,7 @@ from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.previews.requests import cut, escape, show_json, show_request
 from gateway.handlers.response_body.reading import JSON
 
-_MOST_REQUESTS = 20
+_MAX_REQUESTS = 20
 """Limit on the requests and calls that are shown."""
 _ROOM, _LEAST_ROOM = 6_000, 300
 """Characters that the requests share, and the minimum for each, so that a long body hides no later request."""
@@ -37,8 +37,8 @@ class StepPreview:
         room = max(_ROOM // max(len(found), 1), _LEAST_ROOM)
         known = variables_of(arguments)
         # guard: preview-room
-        shown = [cut(self._show(act, known, room), room).replace("\n", "\n  ") for act in found[:_MOST_REQUESTS]]
-        further = len(found) - _MOST_REQUESTS
+        shown = [cut(self._show(act, known, room), room).replace("\n", "\n  ") for act in found[:_MAX_REQUESTS]]
+        further = len(found) - _MAX_REQUESTS
         return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])
 
     async def credentials(self) -> tuple[Credential, ...]:

@@ -28,11 +28,11 @@ Span = tuple[int, int]
 _MARK = b"***"
 _WINDOW = 64 * 1024
 """Bytes that are compared at once. Longer responses are compared in a thread, window by window."""
-_MOST_OVERLAP = _WINDOW // 2
+_MAX_OVERLAP = _WINDOW // 2
 _GROWTH = 16
 """Windows overlap by the longest form times this, at most by half: `%25%34%31` has nine bytes for one."""
-_MOST_KEPT = 8
-_MOST_PLACES = 1_000
+_MAX_KEPT = 8
+_MAX_PLACES = 1_000
 """Limit on the matches redacted one by one (about 50 µs each). With more, text or JSON is replaced completely."""
 _IN_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
@@ -45,7 +45,7 @@ class Redaction:
     """Cache of redactors by credentials, usually of one handler."""
 
     def __init__(self) -> None:
-        self._known = BoundedCache[Credentials, Redactor](_MOST_KEPT)
+        self._known = BoundedCache[Credentials, Redactor](_MAX_KEPT)
 
     async def apply(self, answer: UpstreamAnswer, credentials: Credentials) -> UpstreamAnswer:
         """Return the response without the credentials."""
@@ -71,7 +71,7 @@ class Redactor:
         longest, shortest = max(lengths, default=0), min(lengths, default=0)
         # UTF-8, in which the forms are encoded, may need four bytes where another charset needs one.
         self._shortest = shortest if forms.is_ascii else shortest // 4
-        self._overlap = min(_GROWTH * longest, _MOST_OVERLAP)
+        self._overlap = min(_GROWTH * longest, _MAX_OVERLAP)
 
     def redact(self, answer: UpstreamAnswer) -> UpstreamAnswer:
         """Return the response without the credentials, in body and in all exposed headers."""
@@ -133,7 +133,7 @@ class Redactor:
             start, end = found.span()
             while suspects and suspects[0][1] <= start:
                 del suspects[0]
-            if not suspects or len(pieces) > 2 * _MOST_PLACES:
+            if not suspects or len(pieces) > 2 * _MAX_PLACES:
                 break
             if end <= suspects[0][0] or end - start < self._shortest or not self.finds(found[0]):
                 continue
@@ -148,7 +148,7 @@ class Redactor:
 
     def _text(self, text: bytes) -> bytes:
         spans = self._spans(text)
-        redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)  # guard: redaction-is-bounded
+        redacted = _MARK if len(spans) > _MAX_PLACES else self._without(text, spans)  # guard: redaction-is-bounded
         return _MARK if self.finds(redacted) else redacted
 
     def _bytes(self, body: bytes) -> bytes:

@@ -14,8 +14,8 @@ BYTES = "application/octet-stream"
 JSON = "application/json"
 TEXT = "text/plain"
 
-_MOST_CONTAINERS = 150_000
-_MOST_VALUES = 500_000
+_MAX_CONTAINERS = 150_000
+_MAX_VALUES = 500_000
 """Limits on objects and lists, and on all values, that are decoded on the event loop: 50 ms at most."""
 
 
@@ -39,12 +39,12 @@ def read_json(answer: UpstreamAnswer) -> object:
 
 
 def _refuse_many(body: bytes) -> None:
-    if len(body) <= _MOST_CONTAINERS:  # the usual case: a small body, because each value takes at least one byte
+    if len(body) <= _MAX_CONTAINERS:  # the usual case: a small body, because each value takes at least one byte
         return
     containers = body.count(b"{") + body.count(b"[")
-    if containers > _MOST_CONTAINERS or containers + body.count(b",") > _MOST_VALUES:
+    if containers > _MAX_CONTAINERS or containers + body.count(b",") > _MAX_VALUES:
         raise HandlerFailed(
-            f"the upstream's response has too many JSON values (limit {_MOST_VALUES}, of which {_MOST_CONTAINERS} "
+            f"the upstream's response has too many JSON values (limit {_MAX_VALUES}, of which {_MAX_CONTAINERS} "
             f"objects and lists); request less data"
         )
 

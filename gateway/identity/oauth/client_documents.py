@@ -19,7 +19,7 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ClientRefused
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
-from gateway.domain.tenancy.redirect_uris import MOST_REDIRECT_URIS, fault_of
+from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, fault_of
 from gateway.errors import DocumentTooLarge, FetchFailed, LimitExceeded, UpstreamError
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.upstream.client import UpstreamClient
@@ -132,8 +132,8 @@ def read_redirect_uris(members: Mapping[str, Any]) -> tuple[str, ...]:
     given = members.get("redirect_uris")
     several = cast("list[object]", given) if isinstance(given, list) else []
     uris = tuple(each for each in several if isinstance(each, str))
-    if not 0 < len(several) <= MOST_REDIRECT_URIS or len(uris) != len(several):
-        raise ClientRefused(f"The client's metadata must have 1 to {MOST_REDIRECT_URIS} redirect_uris.")
+    if not 0 < len(several) <= MAX_REDIRECT_URIS or len(uris) != len(several):
+        raise ClientRefused(f"The client's metadata must have 1 to {MAX_REDIRECT_URIS} redirect_uris.")
     for uri in uris:
         if (fault := fault_of(uri, is_trusted=False)) is not None:  # guard: client-redirect-uris
             raise ClientRefused(f"A redirect URI of the client's metadata {fault}.")

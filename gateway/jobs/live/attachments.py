@@ -28,7 +28,7 @@ from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector, Live
 
 log = structlog.get_logger(__name__)
 
-MOST_HELD = 2000
+MAX_HELD = 2000
 """Attachments that one replica opens by itself; a tenant may have 50 live sources."""
 _TAKEN_AT_ONCE = 50
 _ROUND_S = 1.0
@@ -66,7 +66,7 @@ class LiveAttachments:
         self._scopes = held.scopes
         self._dialled: set[SourceKey] = set()
         self._tasks = TaskSupervisor()
-        self.places = FairSlotPool("discoveries", slots=4, queue=2 * MOST_HELD, timeout_s=_QUEUE_TIMEOUT_S)
+        self.places = FairSlotPool("discoveries", slots=4, queue=2 * MAX_HELD, timeout_s=_QUEUE_TIMEOUT_S)
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run_rounds, self._recheck_periodically)
@@ -116,7 +116,7 @@ class LiveAttachments:
                     log.warning("live_lease_lost", source=lost.source)
                     self._held.interrupt(lost)
                 settled += 1
-                free = MOST_HELD - len(self._dialled)
+                free = MAX_HELD - len(self._dialled)
                 if settled > _SETTLED_ROUNDS and free > 0:
                     for key in await self._leases.take(min(free, _TAKEN_AT_ONCE)):
                         self._tasks.spawn(self._hold, key)

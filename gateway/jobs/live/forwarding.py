@@ -43,7 +43,7 @@ from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 log = structlog.get_logger(__name__)
 
 _POLL_S = 1.0
-_MOST_WAITING = 1000
+_MAX_WAITING = 1000
 """Notifications of one request that wait for its client; further ones are dropped."""
 _ABILITIES = ("elicitation", "elicitation.url", "sampling", "roots")
 
@@ -240,7 +240,7 @@ class Forwarding:
                 if outgoing is None or outgoing.holder != message.sender:
                     return
                 is_notification = isinstance(message, ProgressReport | Log)
-                if not is_notification or outgoing.messages.qsize() < _MOST_WAITING:
+                if not is_notification or outgoing.messages.qsize() < _MAX_WAITING:
                     outgoing.messages.put_nowait(message)
 
     def _settle(self, message: Cancel | Answer) -> None:

@@ -28,7 +28,7 @@ _DEBOUNCE_S = 0.25
 """Debounce time: several reports within it are handled as one."""
 _RETRY_S = 2.0
 _SUBSCRIBE_S = 10.0
-_MOST_FAILURES = 4
+_MAX_FAILURES = 4
 """Number of consecutive failed discoveries after which the source is reattached."""
 _BURST = 10
 _PACE_S = 5.0
@@ -38,9 +38,9 @@ recorded.
 _LONGEST_URI = 2048
 _REST = 4
 """Pause between two discoveries, as a multiple of the first one's duration, because checking schemas is costly."""
-_MOST_UPDATES = 500
+_MAX_UPDATES = 500
 """Maximum number of URIs that wait to be published; further ones are dropped."""
-_MOST_FOLLOWED = 200
+_MAX_FOLLOWED = 200
 """Resources of one source to whose updates its attachment subscribes."""
 
 Record = Callable[["HeldAttachment", Discovery], Awaitable[bool]]
@@ -63,7 +63,7 @@ class SourceReports:
 
     def updated(self, uri: str) -> None:
         """Record a changed resource, up to the limit."""
-        if len(self.updates) < _MOST_UPDATES and len(uri) <= _LONGEST_URI:
+        if len(self.updates) < _MAX_UPDATES and len(uri) <= _LONGEST_URI:
             self.updates.add(uri)
             self.has_news.set()
 
@@ -136,7 +136,7 @@ class HeldAttachment:
                     return
                 case _Renewed.FAILED:
                     failures += 1
-                    if failures == _MOST_FAILURES:
+                    if failures == _MAX_FAILURES:
                         return
                     self.reports.changed()
                 case _Renewed.DONE:
@@ -159,7 +159,7 @@ class HeldAttachment:
     async def _subscribe(self) -> None:
         if not self.can_subscribe:
             return
-        for uri in sorted(self.resources)[:_MOST_FOLLOWED]:
+        for uri in sorted(self.resources)[:_MAX_FOLLOWED]:
             try:
                 with anyio.fail_after(_SUBSCRIBE_S):
                     await self.attachment.request("resources/subscribe", {"uri": uri}, NULL_CLIENT)

@@ -18,7 +18,7 @@ from gateway.jobs.live.held import HeldAttachments, SourceReports
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveConnector, LiveMethod
 
-_MOST_OPEN = 500
+_MAX_OPEN = 500
 _IDLE_S = 300.0
 _ATTACH_S = 15.0
 
@@ -54,7 +54,7 @@ class LiveRequester:
         self._forwarding = forwarding
         self._leases = leases
         self._connectors = connectors
-        self._own = BoundedCache[SourceKey, _OwnAttachment](_MOST_OPEN)
+        self._own = BoundedCache[SourceKey, _OwnAttachment](_MAX_OPEN)
         self._tasks = TaskSupervisor()
 
     async def __aenter__(self) -> Self:

@@ -15,8 +15,8 @@ from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import quote_text
 
 LARGEST_UNPACKED = 64 * 1024 * 1024
-MOST_FILES = 10_000
-MOST_RATIO = 100
+MAX_FILES = 10_000
+MAX_RATIO = 100
 """Limit on the ratio of unpacked to packed bytes, once the files exceed `FREE` bytes."""
 FREE = 4 * 1024 * 1024
 
@@ -64,16 +64,16 @@ def _collect(members: Iterator[tuple[str, bytes]], packed: int) -> Mapping[str, 
         files[path] = content
         total += len(content)
         _check_size(total, packed)
-        if len(files) > MOST_FILES:
-            raise DocumentTooLarge(f"The archive has more than {MOST_FILES} files.")
+        if len(files) > MAX_FILES:
+            raise DocumentTooLarge(f"The archive has more than {MAX_FILES} files.")
     return files
 
 
 def _check_size(unpacked: int, packed: int) -> None:
     if unpacked > LARGEST_UNPACKED:
         raise DocumentTooLarge(f"The archive unpacks to more than {LARGEST_UNPACKED // 2**20} MiB.")
-    if unpacked > max(FREE, packed * MOST_RATIO):
-        raise DocumentTooLarge(f"The archive unpacks to more than {MOST_RATIO} times its size.")
+    if unpacked > max(FREE, packed * MAX_RATIO):
+        raise DocumentTooLarge(f"The archive unpacks to more than {MAX_RATIO} times its size.")
 
 
 def _zip_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
@@ -106,8 +106,8 @@ def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _inflate(raw: bytes) -> bytes:
     """Decompresses a gzip; raises `DocumentTooLarge` above the size of a tar with as many files as the limits allow."""
-    limit = LARGEST_UNPACKED + MOST_FILES * _TAR_OVERHEAD
-    allowed = min(limit, max(FREE, len(raw) * MOST_RATIO) + MOST_FILES * _TAR_OVERHEAD)
+    limit = LARGEST_UNPACKED + MAX_FILES * _TAR_OVERHEAD
+    allowed = min(limit, max(FREE, len(raw) * MAX_RATIO) + MAX_FILES * _TAR_OVERHEAD)
     inflater = zlib.decompressobj(wbits=31)
     out = bytearray()
     pending = raw
@@ -118,7 +118,7 @@ def _inflate(raw: bytes) -> bytes:
             inflater, pending = zlib.decompressobj(wbits=31), rest
         if len(out) > allowed:
             raise DocumentTooLarge(
-                f"The archive unpacks to more than {LARGEST_UNPACKED // 2**20} MiB or {MOST_RATIO} times its size."
+                f"The archive unpacks to more than {LARGEST_UNPACKED // 2**20} MiB or {MAX_RATIO} times its size."
             )
     if not inflater.eof:
         raise EOFError("the gzip data is truncated")

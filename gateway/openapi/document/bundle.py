@@ -18,7 +18,7 @@ import orjson
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
-from gateway.openapi.document.document import MAX_DEPTH, MOST_NODES, read_tree
+from gateway.openapi.document.document import MAX_DEPTH, MAX_NODES, read_tree
 from gateway.openapi.document.json_access import object_at, quote_text
 from gateway.openapi.document.reference_kinds import LITERAL, SECTIONS, SWAGGER_SECTIONS, kind_of_member
 from gateway.openapi.document.references import find_step, merge_path_item, ref_tokens
@@ -29,9 +29,9 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _SUFFIXES = (".json", ".yaml", ".yml")
 _LONGEST_CHAIN = 32
 _LONGEST_NAME = 80
-_MOST_WARNINGS = 100
-_MOST_CANDIDATES = 20
-_MOST_MISSING = 100
+_MAX_WARNINGS = 100
+_MAX_CANDIDATES = 20
+_MAX_MISSING = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def _named(files: _Files, entry: str) -> str:
 def _find_entry(files: _Files) -> str:
     """The one OpenAPI document nearest to the root; reads at most 20 candidates in folders of equal depth."""
     for group in _by_depth(name for name, raw in files.raw.items() if _may_be_root(name, raw)):
-        found = [name for name in group[:_MOST_CANDIDATES] if _is_root(files, name)]
+        found = [name for name in group[:_MAX_CANDIDATES] if _is_root(files, name)]
         if len(found) > 1:
             raise _no_entry(f"several files are OpenAPI documents: {', '.join(found[:5])}; give one as `entry`")
         if found:
@@ -189,8 +189,8 @@ class _Bundler:
             made = self._walk(self._value(location), location.file, kind, 0)
             self._open_section(document, kind)[name] = made
         text = orjson.dumps(document)
-        missing = tuple(self._missing)[:_MOST_MISSING]
-        return Bundle(document=text, warnings=tuple(self._warnings)[:_MOST_WARNINGS], missing=missing)
+        missing = tuple(self._missing)[:_MAX_MISSING]
+        return Bundle(document=text, warnings=tuple(self._warnings)[:_MAX_WARNINGS], missing=missing)
 
     def _adopt(self) -> None:
         """Reserves the name of each root component that is only a reference to another file, for the value there."""
@@ -231,8 +231,8 @@ class _Bundler:
 
     def _count(self, depth: int) -> None:
         self._nodes += 1
-        if self._nodes > MOST_NODES:
-            raise DocumentTooLarge(f"The files of the archive form a document of more than {MOST_NODES} values.")
+        if self._nodes > MAX_NODES:
+            raise DocumentTooLarge(f"The files of the archive form a document of more than {MAX_NODES} values.")
         if depth > MAX_DEPTH:
             raise DocumentTooLarge(f"The files of the archive form a document of more than {MAX_DEPTH} levels.")
 
@@ -319,7 +319,7 @@ class _Bundler:
         return BundleLocation(target, tuple(ref_tokens(f"#{fragment}")))
 
     def _warn(self, file: str, ref: str, reason: str) -> None:
-        if len(self._warnings) < _MOST_WARNINGS:
+        if len(self._warnings) < _MAX_WARNINGS:
             self._warnings[f"{file}: {quote_text(ref)} {reason}"] = None
 
 

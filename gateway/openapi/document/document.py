@@ -20,7 +20,7 @@ from gateway.openapi.document.schema_ids import Identifiers, localise
 
 LARGEST_DOCUMENT = 32 * 1024 * 1024
 MAX_DEPTH = 100
-MOST_NODES = 1_000_000
+MAX_NODES = 1_000_000
 
 _DIALECTS = {"2.0": (2, 0), "3.0": (3, 0), "3.1": (3, 1), "3.2": (3, 2)}
 _SUPPORTED = "Swagger 2.0 and OpenAPI 3.0, 3.1 and 3.2"
@@ -95,7 +95,7 @@ def read_tree(raw: bytes) -> object:
         raise InvalidDocument(_PAGE, faults=[Fault(pointer="", reason="an HTML or XML page", line=1, column=1)])
     from gateway.openapi.document.yaml_reader import read_yaml  # noqa: PLC0415  # one worker per document, mostly JSON
 
-    return read_yaml(text, depth=MAX_DEPTH, nodes=MOST_NODES)
+    return read_yaml(text, depth=MAX_DEPTH, nodes=MAX_NODES)
 
 
 def _decode(raw: bytes) -> str:
@@ -133,8 +133,8 @@ def _measure(tree: object) -> None:
             children += [member for member in members if isinstance(member, dict | list)]
         if depth > MAX_DEPTH:  # guard: json-document-depth
             raise DocumentTooLarge(f"The document is nested more than {MAX_DEPTH} levels deep.")
-        if nodes > MOST_NODES:  # guard: document-values
-            raise DocumentTooLarge(f"The document has more than {MOST_NODES} values.")
+        if nodes > MAX_NODES:  # guard: document-values
+            raise DocumentTooLarge(f"The document has more than {MAX_NODES} values.")
         level = children
 
 

@@ -22,7 +22,7 @@ _OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
 _READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
 """Kinds of media types for which a body of raw bytes may also be passed as a text."""
 
-_MOST_CHOICES = 12
+_MAX_CHOICES = 12
 _SCALARS = ("string", "integer", "number", "boolean")
 _TAKEN = {
     BodyKind.TEXT: _SCALARS,
@@ -116,7 +116,7 @@ class Bodies:
             for choice in sent
             if choice is not first and concrete(choice.media_type) != concrete(first.media_type)
         }
-        return [first, *(choice for choice in others.values() if self._matters(choice, first))][:_MOST_CHOICES]
+        return [first, *(choice for choice in others.values() if self._matters(choice, first))][:_MAX_CHOICES]
 
     def _choice(self, media_type: str, media: object) -> _Choice | None:
         if not is_media_type(media_type):

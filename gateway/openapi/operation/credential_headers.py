@@ -21,7 +21,7 @@ _OTHER = re.compile(
 )
 """Words of tokens that are values of a call, not credentials."""
 
-_MOST_OPTIONAL = 3
+_MAX_OPTIONAL = 3
 _PROXY = "proxy-"
 
 Alternatives = Sequence[tuple[SchemePlan, ...]]
@@ -52,7 +52,7 @@ def add_headers(alternatives: Alternatives, headers: Mapping[SchemePlan, bool]) 
     """
     required = [scheme for scheme, is_required in headers.items() if is_required]
     optional = [scheme for scheme, is_required in headers.items() if not is_required]
-    numbers = range(len(optional), -1, -1) if len(optional) <= _MOST_OPTIONAL else (len(optional), 0)
+    numbers = range(len(optional), -1, -1) if len(optional) <= _MAX_OPTIONAL else (len(optional), 0)
     choices = [choice for number in numbers for choice in combinations(optional, number)]
     found = [_filled(plans, (*required, *choice)) for choice in choices for plans in alternatives or ((),)]
     return tuple(dict.fromkeys(found))

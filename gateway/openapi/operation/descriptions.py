@@ -18,9 +18,9 @@ LONGEST_DESCRIPTION = 2_000
 
 _LONGEST_TITLE = 200
 _LONGEST_RETURNS = 200
-_MOST_NAMED = 8
+_MAX_NAMED = 8
 _LONGEST_NAME = 40
-_MOST_MERGED = 20
+_MAX_MERGED = 20
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MEDIA_TYPES = re.compile(
     r"^[^\n]*\bmedia types?\b[^\n]*\n+((?:[ \t]*[-*][ \t]+[*_`]*[\w.+-]+/[\w.+*-]+[^\n]*(?:\n|$))+)\n*",
@@ -88,8 +88,8 @@ def _sentence(operation: Operation, arguments: Sequence[Argument]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(plain_text(name)[:_LONGEST_NAME] for name in names[:_MOST_NAMED])
-    return f"{shown} and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else shown
+    shown = ", ".join(plain_text(name)[:_LONGEST_NAME] for name in names[:_MAX_NAMED])
+    return f"{shown} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else shown
 
 
 def _without_media_types(text: str, chosen: Sequence[str]) -> str:
@@ -124,7 +124,7 @@ def _shape(schema: object, references: References, depth: int) -> str:
 def _properties(target: Object, references: References) -> Iterator[str]:
     """The names of the properties of a schema and of its merged parts."""
     waiting, seen = [target], 0
-    while waiting and seen < _MOST_MERGED:
+    while waiting and seen < _MAX_MERGED:
         node, seen = waiting.pop(0), seen + 1
         yield from object_at(node, "properties")
         for part in as_list(node.get("allOf")) or ():

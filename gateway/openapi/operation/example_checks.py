@@ -18,7 +18,7 @@ from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.examples import (
     LARGEST_EXAMPLE,
-    MOST_VISITS,
+    MAX_VISITS,
     Path,
     count_visits,
     example_nodes,
@@ -32,14 +32,14 @@ from gateway.openapi.schema.json_types import has_type, types_of
 from gateway.openapi.schema.translation import Translated
 from gateway.openapi.schema.widening import widen
 
-MOST_EXAMPLES = 20_000
+MAX_EXAMPLES = 20_000
 """Examples that are checked in one document."""
 
-_MOST_VISITS_IN_ALL = 3_000_000
-_MOST_COMPILED = 32 * 1024**2
+_MAX_VISITS_IN_ALL = 3_000_000
+_MAX_COMPILED = 32 * 1024**2
 """Bytes of shared schemas that are compiled for the examples of one document."""
 
-_MOST_COPIED = 16 * 1024**2
+_MAX_COPIED = 16 * 1024**2
 """Visits times bytes of an example, above which its violations are not collected: each may copy the example."""
 
 _ROUNDS = 8
@@ -76,8 +76,8 @@ class ExampleChecks:
         self._relaxed_refs: set[str] = set()
         self._is_loosened = False
         self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
-        self._visits = _MOST_VISITS_IN_ALL
-        self._bytes = _MOST_COMPILED
+        self._visits = _MAX_VISITS_IN_ALL
+        self._bytes = _MAX_COMPILED
 
     @property
     def counts(self) -> ExampleCounts:
@@ -174,14 +174,14 @@ class ExampleChecks:
     def _check(self, value: object, place: _Place) -> Any:
         """The compiled schema; None if the check would exceed a bound."""
         size = size_of(value)
-        if size is None or size > LARGEST_EXAMPLE or sum(self._counts.values()) >= MOST_EXAMPLES:
+        if size is None or size > LARGEST_EXAMPLE or sum(self._counts.values()) >= MAX_EXAMPLES:
             return None
         definitions = {name: component.schema for name, component in place.shared.items()}
         if definitions:
             self._bytes -= sum(len(component.text) for component in place.shared.values())
         if not is_leaf(place.node):
             self._visits -= (visits := count_visits(place.node, value, definitions))
-            if visits > MOST_VISITS or visits * size > _MOST_COPIED:
+            if visits > MAX_VISITS or visits * size > _MAX_COPIED:
                 return None
         if self._bytes < 0 or self._visits < 0:
             return None

@@ -16,13 +16,13 @@ _STYLES = {style.value: style for style in (Style.FORM, Style.SPACE, Style.PIPE,
 _STYLED = frozenset(("style", "explode", "allowReserved"))
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[!-~](?:[ !-~]*[!-~])?")
-_MOST_MERGED = 200
+_MAX_MERGED = 200
 _STRUCTURE_KEYWORDS = frozenset(
     ("properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "format", "contentEncoding", "contentMediaType")
 )
 _JSON = "application/json"
 _MAX_DEPTH = 3
-_MOST_INNER = 1_000
+_MAX_INNER = 1_000
 _LISTS = 8
 _ENCODINGS = ("encoding", "prefixEncoding", "itemEncoding")
 _INNER_STYLES = {"ssv": Style.SPACE, "tsv": Style.TAB, "pipes": Style.PIPE}
@@ -55,7 +55,7 @@ class FormFields:
         encodings = object_at(content, "encoding")
         properties = self.properties(self.with_files(content))
         names = {**properties, **encodings}
-        self._room = self._room - len(names) if depth else _MOST_INNER
+        self._room = self._room - len(names) if depth else _MAX_INNER
         losses: list[str] = []
         plans: list[FieldPlan] = []
         for name in names:
@@ -86,7 +86,7 @@ class FormFields:
         """Return the properties of a schema and its `allOf`, `anyOf` and `oneOf` branches, up to 200 schemas."""
         properties: dict[str, object] = {}
         merged, seen = [self._uploads.target(schema)], set[int]()
-        while merged and len(seen) < _MOST_MERGED:
+        while merged and len(seen) < _MAX_MERGED:
             current = merged.pop(0)
             if id(current) in seen:
                 continue
@@ -137,7 +137,7 @@ class FormFields:
         schemas, encodings = list_at(target, "prefixItems"), list_at(content, "prefixEncoding")
         pairs = [
             (as_object(encoding) or NOTHING, schema)
-            for schema, encoding in zip_longest(schemas[:_MOST_MERGED], encodings[:_MOST_MERGED])
+            for schema, encoding in zip_longest(schemas[:_MAX_MERGED], encodings[:_MAX_MERGED])
         ]
         pairs.append((object_at(content, "itemEncoding"), content.get("itemSchema", target.get("items"))))
         plans = [self._part("", encoding, schema, nodes) for encoding, schema in pairs]

@@ -19,7 +19,7 @@ from gateway.openapi.operation.schema_assembly import (
     compiles,
     parts,
 )
-from gateway.openapi.schema.components import MOST_SCHEMAS, Component, Components
+from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
 from gateway.openapi.schema.translation import Translated
 
 _ANYTHING = Translated(schema={}, is_loosened=True)
@@ -66,20 +66,20 @@ def compose_input(arguments: Sequence[Argument], components: Components, example
 
 
 def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], tuple[str, ...]]:
-    """Let the largest arguments accept any value until the rest fits `_OWN_SHARE` bytes and `MOST_SCHEMAS` schemas."""
+    """Let the largest arguments accept any value until the rest fits `_OWN_SHARE` bytes and `MAX_SCHEMAS` schemas."""
     weighed = [(len(orjson.dumps(argument.translated.schema)), argument) for argument in arguments]
     length = sum(size + len(argument.name) * 2 + MEMBER_BYTES for size, argument in weighed)
     count = sum(argument.translated.count for argument in arguments)
     loosened: set[str] = set()
     for size, argument in sorted(weighed, key=lambda pair: -pair[0]):
-        if length <= _OWN_SHARE and count <= MOST_SCHEMAS:
+        if length <= _OWN_SHARE and count <= MAX_SCHEMAS:
             break
         loosened.add(argument.name)
         length -= size
         count -= argument.translated.count
     if length > LARGEST_SCHEMA:
         raise Unusable(f"the argument names exceed {LARGEST_SCHEMA // 1024} KiB")
-    reason = f"was replaced because the arguments exceed {_OWN_SHARE // 1024} KiB or {MOST_SCHEMAS} schemas"
+    reason = f"was replaced because the arguments exceed {_OWN_SHARE // 1024} KiB or {MAX_SCHEMAS} schemas"
     return _loosen(arguments, loosened, reason)
 
 

@@ -39,8 +39,8 @@ _RESERVES = (300, 1_000, 3_000, 6_000)
 """Bytes by which the room is reduced, one after the other, where stubs took more than was reserved for them."""
 
 _STUB_BYTES = 40
-_MOST_REQUIRED = 20
-_MOST_VALUES = 30
+_MAX_REQUIRED = 20
+_MAX_VALUES = 30
 _ANNOTATIONS = frozenset(("title", "description", "examples", "default"))
 _INNER = (*CHILD, "items")
 _INNER_MAPS = ("properties", "patternProperties")
@@ -157,7 +157,7 @@ def _cut(schema: object, level: int, kept: int, plain: int) -> object:
             out[keyword] = [_cut(part, level, kept, plain) for part in as_list(value) or ()]
         elif keyword == "prefixItems":
             out[keyword] = [_cut(part, level + 1, kept, plain) for part in as_list(value) or ()]
-        elif keyword != "enum" or kept > 1 or len(as_list(value) or ()) <= _MOST_VALUES:
+        elif keyword != "enum" or kept > 1 or len(as_list(value) or ()) <= _MAX_VALUES:
             out[keyword] = value
     return out
 
@@ -169,7 +169,7 @@ def _stub(schema: object) -> dict[str, object]:
     if "array" in types_of(node):
         out["items"] = {}
     required = as_list(node.get("required")) or ()
-    if 0 < len(required) <= _MOST_REQUIRED:
+    if 0 < len(required) <= _MAX_REQUIRED:
         out["required"] = required
     return out | {"description": SHORTENED}
 

@@ -12,7 +12,7 @@ from gateway.openapi.operation.extensions import NO_HINTS, DocumentHints, Hinted
 from gateway.openapi.operation.methods import judge_safety
 from gateway.openapi.warnings import Warnings
 
-MOST_OPERATIONS = 5_000
+MAX_OPERATIONS = 5_000
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
@@ -47,7 +47,7 @@ def list_operations(
     """List the operations of a document, without webhooks and callbacks. An unreadable path item causes a warning.
 
     Raises:
-        DocumentTooLarge: there are more than `MOST_OPERATIONS`.
+        DocumentTooLarge: there are more than `MAX_OPERATIONS`.
     """
     found: dict[str, Operation] = {}
     for path, node in object_at(root, "paths").items():
@@ -61,8 +61,8 @@ def list_operations(
         for operation in _operations(path, item, references, dialect):
             if operation.identity not in found:
                 found[operation.identity] = replace(operation, hints=_hints(operation, root, warnings))
-        if len(found) > MOST_OPERATIONS:  # guard: document-operations
-            raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
+        if len(found) > MAX_OPERATIONS:  # guard: document-operations
+            raise DocumentTooLarge(f"The document has more than {MAX_OPERATIONS} operations.")
     return list(found.values())
 
 

@@ -44,7 +44,7 @@ _RESERVED_FROM = {Location.QUERY: (3, 0), Location.PATH: (3, 2), Location.COOKIE
 _SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
 _TAKE_EMPTY = frozenset((*ANNOTATIONS, "type", "maxLength"))
 _TEXT = Translated(schema={"type": "string"})
-_MOST_PARAMETERS = 1_000
+_MAX_PARAMETERS = 1_000
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
 
@@ -107,8 +107,8 @@ class Parameters:
                     continue
                 if parameter is not None:
                     merged[parameter.key] = parameter
-        if len(merged) > _MOST_PARAMETERS:
-            raise Unusable(f"it has more than {_MOST_PARAMETERS} parameters")
+        if len(merged) > _MAX_PARAMETERS:
+            raise Unusable(f"it has more than {_MAX_PARAMETERS} parameters")
         if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
             raise Unusable("it has a parameter for the whole query beside parameters in the query")
         losses += [loss for parameter in merged.values() for loss in parameter.losses]

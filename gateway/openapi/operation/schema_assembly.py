@@ -7,19 +7,19 @@ from typing import cast
 import jsonschema_rs
 import orjson
 
-from gateway.openapi.schema.components import MOST_SCHEMAS, Component, Components
+from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
 from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.relaxation import forget_patterns, relax
 from gateway.openapi.schema.translation import Schema, Translated
 
 LARGEST_SCHEMA = 256 * 1024
 
-MOST_PATTERN_BYTES = 16 * 1024 * 1024
+MAX_PATTERN_BYTES = 16 * 1024 * 1024
 
 MEMBER_BYTES = 6
 """Bytes of JSON around a member beside name and value: two quotes, colon and comma, and two in reserve."""
 _TOO_PATTERNED = "its patterns take too much memory together, so they are dropped"
-_LIMITS = f"{LARGEST_SCHEMA // 1024} KiB or {MOST_SCHEMAS} schemas"
+_LIMITS = f"{LARGEST_SCHEMA // 1024} KiB or {MAX_SCHEMAS} schemas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
     left_out = needed[len(included) :]
     if left_out:
         losses = (*losses, f"{len(left_out)} of its schemas lie beyond {_LIMITS}; anything is accepted there")
-    is_costly = sum(part.pattern_bytes for part in parts(arguments, included)) > MOST_PATTERN_BYTES
+    is_costly = sum(part.pattern_bytes for part in parts(arguments, included)) > MAX_PATTERN_BYTES
     if is_costly:
         losses = (*losses, _TOO_PATTERNED)
     if left_out or is_costly or any(part.is_loosened for part in parts(arguments, included)):
@@ -112,7 +112,7 @@ def define(root: dict[str, object], definitions: Mapping[str, object]) -> dict[s
 
 def _fits(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> bool:
     length = base + len('"$defs":{},') + sum(len(part.text) + len(part.name) + MEMBER_BYTES for part in needed)
-    return length <= LARGEST_SCHEMA and sum(part.count for part in parts(arguments, needed)) <= MOST_SCHEMAS
+    return length <= LARGEST_SCHEMA and sum(part.count for part in parts(arguments, needed)) <= MAX_SCHEMAS
 
 
 def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> Sequence[Component]:
@@ -124,7 +124,7 @@ def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Componen
     for part in needed:
         length += len(part.text) + longest * (1 + len(part.translated.links))
         count += part.translated.count
-        if length > LARGEST_SCHEMA or count > MOST_SCHEMAS:
+        if length > LARGEST_SCHEMA or count > MAX_SCHEMAS:
             break
         included.append(part)
     return included

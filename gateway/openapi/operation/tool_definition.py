@@ -22,7 +22,7 @@ _DETAILS_TOOL_BYTES = 4_096
 """Bytes reserved in a list for the tool `get_endpoint_details`."""
 
 _LONGEST_TAG = 100
-_MOST_TAGS = 50
+_MAX_TAGS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,5 +138,5 @@ def safety_of(operation: Operation) -> Safety:
 def list_tags(operation: Operation) -> tuple[str, ...]:
     """Return the operation's tags, which profiles use for selection: at most 50, each cut to 100 characters."""
     named = [tag for tag in list_at(operation.node, "tags") if isinstance(tag, str)]
-    cleaned = dict.fromkeys(cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MOST_TAGS])
+    cleaned = dict.fromkeys(cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MAX_TAGS])
     return tuple(tag for tag in cleaned if tag)

@@ -15,13 +15,13 @@ from gateway.openapi.query.sizes import measure
 from gateway.openapi.query.truncation import LARGEST_ANSWER, find_part, fit, skip
 
 DEFAULT_LIMIT = 50
-MOST_PER_PAGE = 500
+MAX_PER_PAGE = 500
 _SEPARATOR_BYTES = 12
 LARGEST_PAGE = 256 * 1024
 """Limit on the bytes of the items of one page; the first item is always included."""
 
 _LONGEST_SHOWN = 300
-_MOST_SUGGESTED = 5
+_MAX_SUGGESTED = 5
 
 Answer = dict[str, object]
 _Item = TypeVar("_Item")
@@ -178,7 +178,7 @@ def choose_views(views: Sequence[ApiView], source: str | None) -> Sequence[ApiVi
     found = [view for view in views if view.source == source]
     if not found:
         names = [view.source for view in views]
-        raise QueryRefused(f"Source not found: {_cut(source)}", suggest(source, names) or names[:_MOST_SUGGESTED])
+        raise QueryRefused(f"Source not found: {_cut(source)}", suggest(source, names) or names[:_MAX_SUGGESTED])
     return found
 
 
@@ -211,10 +211,10 @@ def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, Outlined
     if len(found) == 1:
         return found[0]
     if found:
-        shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MOST_SUGGESTED]]
+        shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MAX_SUGGESTED]]
         raise QueryRefused(f"Several operations match {_cut(key)}; give the source, or method and path", shown)
     names = {name for view in views for endpoint in view.endpoints for name in _names(view, endpoint)}
-    raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MOST_SUGGESTED))
+    raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MAX_SUGGESTED))
 
 
 def _names(view: ApiView, endpoint: OutlinedOperation) -> Iterable[str]:
@@ -235,7 +235,7 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
             f"Several sources have a schema {_cut(name)}; give `source`", [view.source for view, _ in found]
         )
     names = {entry.name for view in views for entry in view.schemas}
-    raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MOST_SUGGESTED))
+    raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MAX_SUGGESTED))
 
 
 def _about(view: ApiView, room: int) -> Answer:

@@ -25,7 +25,7 @@ LARGEST_OUTLINE = 48 * 1024 * 1024
 _LONGEST_SUMMARY = 200
 _LONGEST_TEXT = 4_000
 _LONGEST_NAME = 200
-_MOST_NAMES = 100
+_MAX_NAMES = 100
 _COPIED_FIELDS = ("requestBody", "responses", "externalDocs", "callbacks")
 _NOTHING = msgspec.Raw(b"{}")
 
@@ -276,7 +276,7 @@ def _cut(text: str | None, limit: int) -> str:
 
 def _names(found: Iterable[object]) -> tuple[str, ...]:
     texts = [clean(text)[:_LONGEST_NAME] for text in found if isinstance(text, str) and text]
-    return tuple(dict.fromkeys(texts))[:_MOST_NAMES]
+    return tuple(dict.fromkeys(texts))[:_MAX_NAMES]
 
 
 def _declared_tags(root: Object) -> Sequence[str]:

@@ -11,8 +11,8 @@ from gateway.openapi.query.links import canonical_pointer
 from gateway.openapi.query.outline import Outline
 
 MAX_DEPTH = 20
-_MOST_NODES = 20_000
-_MOST_LEVELS = 80
+_MAX_NODES = 20_000
+_MAX_LEVELS = 80
 """Nesting level up to which references are resolved. The JSON readers of clients fail at about 200 levels."""
 
 Json: TypeAlias = object
@@ -28,7 +28,7 @@ class _RefPosition:
 
     @property
     def is_open(self) -> bool:
-        return self.depth > 0 and self.level < _MOST_LEVELS  # guard: resolved-depth
+        return self.depth > 0 and self.level < _MAX_LEVELS  # guard: resolved-depth
 
     def inside(self) -> "_RefPosition":
         return _RefPosition(self.depth, self.level + 1, self.above)
@@ -45,7 +45,7 @@ class Resolver:
         self._section = outline.section
         self._schemas = {entry.name: entry.schema for entry in outline.schemas}
         self._read: dict[str, Json] = {}
-        self._room = _MOST_NODES
+        self._room = _MAX_NODES
 
     def resolve(self, value: Json, depth: int, *, within: str | None = None) -> Json:
         """Replace the references in a value with their targets, nested at most `depth` deep.

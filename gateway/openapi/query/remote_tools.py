@@ -12,7 +12,7 @@ from gateway.openapi.query.outline import Outline, OutlinedOperation
 REMOTE_METHOD: Final = "TOOL"
 """The method of all tools; a tool's path is its name."""
 _LONGEST_SUMMARY = 200
-_MOST_PARAMETERS = 100
+_MAX_PARAMETERS = 100
 _SHOWN = ("outputSchema", "annotations")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -44,6 +44,6 @@ def _endpoint(tool: Tool) -> OutlinedOperation:
         path=tool.name,
         summary=summary[:_LONGEST_SUMMARY],
         description=description,
-        parameters=tuple(properties)[:_MOST_PARAMETERS],
+        parameters=tuple(properties)[:_MAX_PARAMETERS],
         details=msgspec.Raw(msgspec.json.encode({key: definition[key] for key in _SHOWN if key in definition})),
     )

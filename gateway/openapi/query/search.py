@@ -22,16 +22,16 @@ FIELDS: Final[Mapping[str, float]] = {
 }
 """The searched fields, with the weight of a word in each."""
 
-MOST_POSTINGS = 300_000
+MAX_POSTINGS = 300_000
 """Limit on the (word, operation) pairs indexed per document. Descriptions are indexed last, up to this limit."""
 
 _POSTING_BYTES = 60
 _EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
 _SHORTEST_WITHIN = 3
 _SHORTEST_NEAR = 4
-_MOST_WORDS = 20
-_MOST_EDITS = 5
-_MOST_COMPARED = 2_000
+_MAX_WORDS = 20
+_MAX_EDITS = 5
+_MAX_COMPARED = 2_000
 _LENGTHY = 0.02
 _OF_METHOD = 1.2
 """The factor for an operation whose method is a word of the query."""
@@ -58,7 +58,7 @@ class WordIndex:
     def __init__(self, endpoints: Sequence[OutlinedOperation]) -> None:
         self._endpoints = endpoints
         self._postings: dict[str, dict[int, int]] = defaultdict(dict)
-        self._room = MOST_POSTINGS
+        self._room = MAX_POSTINGS
         for field in FIELDS:
             for number, endpoint in enumerate(endpoints):
                 self._note(number, field, _text(endpoint, field))
@@ -67,16 +67,16 @@ class WordIndex:
     @property
     def size(self) -> int:
         """The approximate size in bytes."""
-        return _POSTING_BYTES * (MOST_POSTINGS - self._room + len(self._postings))
+        return _POSTING_BYTES * (MAX_POSTINGS - self._room + len(self._postings))
 
     def search(self, query: str, field: str | None) -> Sequence[Hit]:
         """Return the operations that match one of the first 20 words, in one field or in any, the best first."""
-        wanted = list(dict.fromkeys(split_words(query)))[:_MOST_WORDS]
+        wanted = list(dict.fromkeys(split_words(query)))[:_MAX_WORDS]
         field_bits = sum(_BITS.values()) if field is None else _BITS[field]
         scores: dict[int, float] = defaultdict(float)
         covered: dict[int, float] = defaultdict(float)
         fields: dict[int, int] = defaultdict(int)
-        weight, edits = 0.0, _MOST_EDITS
+        weight, edits = 0.0, _MAX_EDITS
         for word in wanted:
             found = self._score(self._like(word), field_bits)
             if not found and edits and len(word) >= _SHORTEST_NEAR:
@@ -147,7 +147,7 @@ class WordIndex:
             for known in self._postings
             if abs(len(known) - len(word)) <= edits and (known[:2] == begins or known[-2:] == ends)
         ]
-        return {known: _NEAR for known in close[:_MOST_COMPARED] if edit_distance(word, known) <= edits}
+        return {known: _NEAR for known in close[:_MAX_COMPARED] if edit_distance(word, known) <= edits}
 
 
 def split_words(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from gateway.openapi.query.answers import DEFAULT_LIMIT, MOST_PER_PAGE
+from gateway.openapi.query.answers import DEFAULT_LIMIT, MAX_PER_PAGE
 from gateway.openapi.query.references import MAX_DEPTH
 from gateway.openapi.query.search import FIELDS
 from gateway.openapi.query.truncation import LARGEST_ANSWER, LONGEST_POINTER
@@ -16,7 +16,7 @@ DETAILS: Final = "get_endpoint_details"
 _LONGEST_TEXT = 2_000
 _LONGEST_OPERATION = 65_536
 """Characters of an operation or path; longer than the request targets that servers usually accept."""
-_MOST_OFFSET = 1_000_000
+_MAX_OFFSET = 1_000_000
 Schema = Mapping[str, Any]
 
 
@@ -50,14 +50,14 @@ _PAGE: Mapping[str, Schema] = {
     "limit": {
         "type": "integer",
         "minimum": 1,
-        "maximum": MOST_PER_PAGE,
+        "maximum": MAX_PER_PAGE,
         "default": DEFAULT_LIMIT,
         "description": f"Maximum number of items in the result (default: {DEFAULT_LIMIT}).",
     },
     "offset": {
         "type": "integer",
         "minimum": 0,
-        "maximum": _MOST_OFFSET,
+        "maximum": _MAX_OFFSET,
         "default": 0,
         "description": "Number of items to skip.",
     },

@@ -33,15 +33,15 @@ from gateway.openapi.review.request_differences import schemes_of, token_urls
 from gateway.openapi.review.text_findings import find_hosts
 from gateway.openapi.review.tool_differences import compare_tool, decode_plan, is_unchanged
 
-MOST_OF_TOOL = 20
+MAX_OF_TOOL = 20
 """Limit on the differences that are listed for one tool."""
-MOST_OF_DOCUMENT = 200
+MAX_OF_DOCUMENT = 200
 """Limit on the differences that are listed of what the query tools show."""
-MOST_IN_ALL = 2_000
-MOST_SENSITIVE = 50
-_MOST_COUNTED = 1_000
-_MOST_NAMED = 5
-_MOST_FINDINGS = 300
+MAX_IN_ALL = 2_000
+MAX_SENSITIVE = 50
+_MAX_COUNTED = 1_000
+_MAX_NAMED = 5
+_MAX_FINDINGS = 300
 _IMPACTS = tuple(Impact)
 _RANKS = {kind: rank for rank, kind in enumerate(DifferenceKind)}
 
@@ -64,7 +64,7 @@ def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChang
     added = list(_add(before, fresh, moves))
     changed = list(_change(kept))
     removed = [_FoundChange(_removed(tool, moves), ()) for tool in known.values()]
-    document = sorted(islice(compare_outlines(before.outline, after.outline), _MOST_COUNTED), key=_rank)
+    document = sorted(islice(compare_outlines(before.outline, after.outline), _MAX_COUNTED), key=_rank)
     room = _Room()
     return ImportChanges(
         sensitive=_sum_up([*added, *changed]),
@@ -72,8 +72,8 @@ def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChang
         renamed=room.fit(one for one in changed if one.change.was is not None),
         changed=room.fit(one for one in changed if one.change.was is None),
         added=room.fit(added),
-        document=tuple(document[:MOST_OF_DOCUMENT]),
-        document_left_out=len(document[MOST_OF_DOCUMENT:]),
+        document=tuple(document[:MAX_OF_DOCUMENT]),
+        document_left_out=len(document[MAX_OF_DOCUMENT:]),
         findings=_new_findings(before, after, [*fresh, *(made for _, made in kept)]),
     )
 
@@ -105,7 +105,7 @@ def _add(
             differences = list(_sensitive_news(made.plan, origins=origins, schemes=schemes, urls=urls))
             impacts = [Impact.WIDENING]
         else:
-            differences, impacts = sorted(islice(compare_tool(former, made), _MOST_COUNTED), key=_rank), []
+            differences, impacts = sorted(islice(compare_tool(former, made), _MAX_COUNTED), key=_rank), []
         change = OperationChange(
             identity=made.identity,
             tool=made.tool,
@@ -128,7 +128,7 @@ def _change(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) -> Iterator[
     for tool, made in kept:
         if is_unchanged(tool, made):
             continue
-        differences = sorted(islice(compare_tool(tool, made), _MOST_COUNTED), key=_rank)
+        differences = sorted(islice(compare_tool(tool, made), _MAX_COUNTED), key=_rank)
         was = None if tool.name == made.tool else tool.name
         if differences or was is not None:
             impacts = _impacts(differences, [Impact.BREAKING] if was is not None else [])
@@ -154,7 +154,7 @@ class _Room:
     """The number of differences that may still be listed."""
 
     def __init__(self) -> None:
-        self._left = MOST_IN_ALL
+        self._left = MAX_IN_ALL
 
     def fit(self, found: Iterable[_FoundChange]) -> tuple[OperationChange, ...]:
         """Return the changes with as many of their differences as fit, the most harmful changes first."""
@@ -162,7 +162,7 @@ class _Room:
         return tuple(self._fit(one) for one in ordered)
 
     def _fit(self, found: _FoundChange) -> OperationChange:
-        listed = tuple(found.differences[: min(MOST_OF_TOOL, self._left)])
+        listed = tuple(found.differences[: min(MAX_OF_TOOL, self._left)])
         self._left -= len(listed)
         return replace(found.change, differences=listed, left_out=len(found.differences) - len(listed))
 
@@ -176,8 +176,8 @@ def _sum_up(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
                 tools[difference.kind, difference.old, difference.new].append(one.change.tool)
     ordered = sorted(tools.items(), key=lambda item: (_RANKS[item[0][0]], -len(item[1])))
     return tuple(
-        SensitiveChange(kind=kind, old=old, new=new, tools=len(names), named=tuple(names[:_MOST_NAMED]))
-        for (kind, old, new), names in ordered[:MOST_SENSITIVE]
+        SensitiveChange(kind=kind, old=old, new=new, tools=len(names), named=tuple(names[:_MAX_NAMED]))
+        for (kind, old, new), names in ordered[:MAX_SENSITIVE]
     )
 
 
@@ -193,7 +193,7 @@ def _new_findings(
         hosts = find_hosts(text) - known_hosts
         known_hosts |= hosts
         found += (TextFinding(kind=FindingKind.URL, pointer="", excerpt=cut(host), tool=tool) for host in sorted(hosts))
-    return tuple(found[:_MOST_FINDINGS])
+    return tuple(found[:_MAX_FINDINGS])
 
 
 def _key(finding: TextFinding) -> bytes:

@@ -19,7 +19,7 @@ _OPEN = frozenset(("properties", "responses", "content", "schemas", "endpoints",
 """Members whose new members are new parts."""
 _LISTS = frozenset(("parameters",))
 _DERIVED = frozenset(("parameters", "schemas", "links"))
-_MOST_STEPS = 200_000
+_MAX_STEPS = 200_000
 _PLAIN_VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,64}")
 _Parts = Mapping[str, object]
 
@@ -59,11 +59,11 @@ class _OutlineComparison:
         """Yield all differences."""
         for section, before in old.items():
             self._queue.append((section, before, new[section], f"/{section}"))
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if not self._queue:
                 return
             yield from self._compare(*self._queue.popleft())
-        yield _text("", None, f"more than {_MOST_STEPS} values; the rest was not compared")
+        yield _text("", None, f"more than {_MAX_STEPS} values; the rest was not compared")
 
     def _compare(self, key: str, old: object, new: object, pointer: str) -> Iterator[Difference]:
         if old == new:

@@ -15,7 +15,7 @@ from gateway.openapi.review.excerpts import make_difference
 
 Schema = Mapping[str, object]
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 """Limit on the schemas that are compared for one tool."""
 
 _ANYTHING: Schema = {}
@@ -50,12 +50,12 @@ class _SchemaComparison:
 
     def run(self) -> Iterator[Difference]:
         """Yield all differences."""
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             if not self._queue:
                 return
             yield from self._compare(*self._queue.popleft())
         for _, _, pointer in [*self._queue][:1]:
-            yield _narrowed(pointer, None, f"more than {MOST_STEPS} schemas; the rest was not compared")
+            yield _narrowed(pointer, None, f"more than {MAX_STEPS} schemas; the rest was not compared")
 
     def _compare(self, old: object, new: object, pointer: str) -> Iterator[Difference]:
         if old is False or new is False:

@@ -25,7 +25,7 @@ from gateway.openapi.document.document import Document
 from gateway.openapi.query.outline import Outline
 from gateway.openapi.review.excerpts import cut
 
-MOST_FINDINGS = 200
+MAX_FINDINGS = 200
 _SHORTEST = 12
 """Characters; no phrase and no secret is shorter."""
 _COMMENT = "<!--"
@@ -46,13 +46,13 @@ _CHECKS = {GuardrailCheck.INJECTION: FindingKind.INSTRUCTIONS, GuardrailCheck.SE
 def find_texts(
     document: Document, compiled: Sequence[CompiledOperation], outline: Outline | None
 ) -> tuple[TextFinding, ...]:
-    """Return the findings on a document, on the tools made of it, and on its outline; at most `MOST_FINDINGS`.
+    """Return the findings on a document, on the tools made of it, and on its outline; at most `MAX_FINDINGS`.
 
     If there are more, the last one reports it.
     """
-    found = list(islice(_find_all(document, compiled, outline), MOST_FINDINGS))
-    if len(found) == MOST_FINDINGS:
-        more = f"there are more than {MOST_FINDINGS - 1} findings; the others are not listed"
+    found = list(islice(_find_all(document, compiled, outline), MAX_FINDINGS))
+    if len(found) == MAX_FINDINGS:
+        more = f"there are more than {MAX_FINDINGS - 1} findings; the others are not listed"
         found[-1] = TextFinding(kind=FindingKind.MORE, pointer="", excerpt=more)
     return tuple(found)
 

@@ -4,7 +4,7 @@ from gateway.domain.json_access import Object, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 
-_MOST_MERGED = 200
+_MAX_MERGED = 200
 
 
 def hidden_names(node: Object, references: References, keyword: str) -> frozenset[str]:
@@ -17,7 +17,7 @@ def hidden_names(node: Object, references: References, keyword: str) -> frozense
         names.update(name for name, part in properties.items() if is_hidden(part, references, keyword))
         for part in list_at(current, "allOf"):
             target = _target(part, references)
-            if id(target) not in seen and len(seen) < _MOST_MERGED:
+            if id(target) not in seen and len(seen) < _MAX_MERGED:
                 seen.add(id(target))
                 merged.append(target)
     return frozenset(names)

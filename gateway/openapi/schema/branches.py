@@ -12,8 +12,8 @@ from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at, text_at
 from gateway.openapi.document.references import References, ref_tokens
 
-_MOST_MERGED = 200
-_MOST_VALUES = 200
+_MAX_MERGED = 200
+_MAX_VALUES = 200
 _REFERRING = frozenset(("$ref", "title", "description"))
 _SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -93,7 +93,7 @@ class BranchDiscriminator:
     def _named(self, ref: str) -> Values:
         spelled = self._spell(ref)
         name = _name_of(spelled)
-        return self._mapped.get(spelled, self._mapped.get(name, [name]))[:_MOST_VALUES]
+        return self._mapped.get(spelled, self._mapped.get(name, [name]))[:_MAX_VALUES]
 
     def _spell(self, target: str) -> str:
         """The canonical spelling of a reference; of a name, or of a file that became a component, the name."""
@@ -114,7 +114,7 @@ class BranchDiscriminator:
         seen = {id(found[0])}
         for schema in found:
             for inner in map(self._target, list_at(schema, "allOf")):
-                if id(inner) not in seen and len(found) < _MOST_MERGED:
+                if id(inner) not in seen and len(found) < _MAX_MERGED:
                     seen.add(id(inner))
                     found.append(inner)
         return found

@@ -12,15 +12,15 @@ from gateway.openapi.operation.names import Variants
 from gateway.openapi.schema.relaxation import relax, shorten
 from gateway.openapi.schema.translation import Schema, SchemaDialect, Translated, translate
 
-MOST_BRANCHES = 1_000
+MAX_BRANCHES = 1_000
 """Limit on the schemas that apply to the same value, with references followed."""
 
-MOST_SCHEMAS = 5_000
+MAX_SCHEMAS = 5_000
 """Limit on the schemas of one tool."""
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 100
-_TOO_BRANCHED = f"more than {MOST_BRANCHES} schemas apply to one value; anything is accepted there"
+_TOO_BRANCHED = f"more than {MAX_BRANCHES} schemas apply to one value; anything is accepted there"
 _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
 
 
@@ -60,18 +60,18 @@ class Components:
         return self._names[ref]
 
     def translate(self, node: object, where: str) -> Translated:
-        """Translate an inline schema. It accepts any value if more than `MOST_BRANCHES` schemas apply to one value."""
+        """Translate an inline schema. It accepts any value if more than `MAX_BRANCHES` schemas apply to one value."""
         translated = translate(node, where, self._dialect, self)
         weight = translated.branches + sum(self._weigh(ref) for ref in translated.in_place)
-        return translated if weight <= MOST_BRANCHES else _LOOSENED
+        return translated if weight <= MAX_BRANCHES else _LOOSENED
 
     def closure(self, links: Iterable[str]) -> Sequence[Component]:
-        """Return the schemas that these references reach, nearest first; at most `MOST_SCHEMAS` + 1."""
+        """Return the schemas that these references reach, nearest first; at most `MAX_SCHEMAS` + 1."""
         seen = dict.fromkeys(links)
         queue = list(seen)
         found: list[Component] = []
         for ref in queue:
-            if len(found) > MOST_SCHEMAS:
+            if len(found) > MAX_SCHEMAS:
                 break
             if ref not in self._weights:
                 self._weigh(ref)
@@ -137,7 +137,7 @@ class Components:
 
     def _settle(self, ref: str, links: Sequence[str]) -> int:
         weight = self._components[ref].translated.branches + sum(self._weights.get(link, 0) for link in links)
-        if weight <= MOST_BRANCHES:
+        if weight <= MAX_BRANCHES:
             return weight
         self._keep(ref, _LOOSENED)
         return 1

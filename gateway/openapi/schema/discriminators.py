@@ -11,7 +11,7 @@ from gateway.openapi.document.json_access import Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 
 _SECTIONS = (("components", "schemas"), ("definitions",))
-_MOST_SUBTYPES = 100
+_MAX_SUBTYPES = 100
 
 
 class Discriminators:
@@ -33,7 +33,7 @@ class Discriminators:
         queue = [ref]
         for parent in queue:
             for child in self._children.get(parent, ()):
-                if child not in found and child != ref and len(found) < _MOST_SUBTYPES:
+                if child not in found and child != ref and len(found) < _MAX_SUBTYPES:
                     found[child] = None
                     queue.append(child)
         return tuple(found)

@@ -17,8 +17,8 @@ Path = tuple[str | int, ...]
 _Visits = Iterable[tuple[Any, Any]]
 
 LARGEST_EXAMPLE = 64 * 1024
-MOST_AT_ONE_PLACE = 20
-MOST_VISITS = 20_000
+MAX_AT_ONE_PLACE = 20
+MAX_VISITS = 20_000
 """Visits of a schema to a value, above which an example is not checked."""
 
 _MAPS = ("properties", "patternProperties", "dependentSchemas")
@@ -28,7 +28,7 @@ _NAMES = ("example", "x-example")
 _VALUES = ("value", "dataValue")
 _VALUE_KEYWORDS = frozenset(("enum", "const"))
 _PLAIN = frozenset(("type", "title", "description", "default", "deprecated", "examples"))
-_MOST_LISTED = 3
+_MAX_LISTED = 3
 _LARGEST_LISTED = 200
 _LARGEST_WHOLE = 1_500
 _STRUCTURED = frozenset((*_MAPS, *_LISTS, *_SINGLE, "$ref"))
@@ -37,7 +37,7 @@ _STRUCTURED = frozenset((*_MAPS, *_LISTS, *_SINGLE, "$ref"))
 def schema_examples(node: Object) -> Sequence[object]:
     """Return the examples in a schema: `example`, also as an extension, and `examples` if it is a list; at most 20."""
     found = [node[key] for key in _NAMES if key in node]
-    return [*found, *list_at(node, "examples")][:MOST_AT_ONE_PLACE]
+    return [*found, *list_at(node, "examples")][:MAX_AT_ONE_PLACE]
 
 
 def holder_examples(node: Object, references: References) -> Sequence[object]:
@@ -49,7 +49,7 @@ def holder_examples(node: Object, references: References) -> Sequence[object]:
         except Unusable:
             continue
         found += [target[key] for key in _VALUES if key in target]
-    return found[:MOST_AT_ONE_PLACE]
+    return found[:MAX_AT_ONE_PLACE]
 
 
 def read_text(value: object) -> object:
@@ -104,7 +104,7 @@ def listed_examples(values: Sequence[object], node: Object, *, is_whole: bool) -
     for value in values:
         size = size_of(value)
         is_new = value not in found and value is not None and ("default" not in node or value != node["default"])
-        if is_new and size is not None and size <= largest and len(found) < _MOST_LISTED:
+        if is_new and size is not None and size <= largest and len(found) < _MAX_LISTED:
             found.append(value)
     return found
 
@@ -120,13 +120,13 @@ def _inner(path: Path, node: Object) -> Iterator[tuple[Path, object]]:
 
 
 def count_visits(schema: object, value: object, definitions: Mapping[str, object]) -> int:
-    """Return an upper bound of the visits that checking the value takes; more than `MOST_VISITS` if it is too high.
+    """Return an upper bound of the visits that checking the value takes; more than `MAX_VISITS` if it is too high.
 
     Every branch counts, also those that a check would skip. A cycle of references counts until the limit.
     """
     waiting: list[tuple[Any, Any]] = [(schema, value)]
     count = 0
-    while waiting and count <= MOST_VISITS:
+    while waiting and count <= MAX_VISITS:
         part, own = waiting.pop()
         count += 1
         if not isinstance(part, dict):

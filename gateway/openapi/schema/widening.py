@@ -17,7 +17,7 @@ _DROPPED = frozenset(
 
 _CLOSING = frozenset(("additionalProperties", "unevaluatedProperties"))
 _SCALARS = frozenset(("string", "number", "integer", "boolean"))
-_MOST_VALUES = 50
+_MAX_VALUES = 50
 TEXT = "string"
 
 
@@ -41,7 +41,7 @@ def widen(node: dict[str, object], error: Any, *, is_text: bool) -> bool:
 def _open(node: dict[str, object], keyword: str) -> bool:
     """The named values become examples: they are still what is usual."""
     values = as_list(node.pop("enum", None)) or (node.pop("const", None),)
-    node["examples"] = [*(as_list(node.get("examples")) or ()), *values][:_MOST_VALUES]
+    node["examples"] = [*(as_list(node.get("examples")) or ()), *values][:_MAX_VALUES]
     node.pop(keyword, None)
     return True
 

@@ -46,7 +46,7 @@ from gateway.web.people.tenants import sign_in_issuers
 from gateway.web.problems import correlation_id_of, status_of
 
 _ROOT = "/t/{tenant}/oauth"
-_MOST_PARAMETERS = 30
+_MAX_PARAMETERS = 30
 _LARGEST_METADATA = 16 * 1024
 _BODY_S = 10.0
 _SLOTS, _QUEUE = 64, 256
@@ -89,7 +89,7 @@ class AuthorizationEndpoints:
         ]
 
     async def _authorize(self, request: Request) -> Response:
-        fields = read_fields(request.url.query, most=_MOST_PARAMETERS)
+        fields = read_fields(request.url.query, most=_MAX_PARAMETERS)
         grants = await self._open(request)
         client = await self._clients.find(grants.found, fields.get("client_id", ""))
         redirect_uri = fields.get("redirect_uri", "")
@@ -177,7 +177,7 @@ class AuthorizationEndpoints:
 
     async def _read(self, request: Request) -> tuple[RequestGrants, ClientRequest]:
         """Return the grants and the parameters of a request to the token or revocation endpoint."""
-        grants, fields = await self._open(request), dict(await read_form(request, most=_MOST_PARAMETERS))
+        grants, fields = await self._open(request), dict(await read_form(request, most=_MAX_PARAMETERS))
         basic = _basic(request.headers.get("authorization"))
         if basic is not None and "client_secret" in fields:  # guard: client-once
             raise BadInput("the client has to authenticate in one way: with the header, or in the body")
@@ -211,7 +211,7 @@ def _refused(client: OAuthClient, redirect_uri: str, issuer: str, location: str)
     For others, a page has a link: a redirect would make the gateway lead people to any client's URL (RFC 9700 section
     4.11.2).
     """
-    query = read_fields(location.partition("?")[2], most=_MOST_PARAMETERS)
+    query = read_fields(location.partition("?")[2], most=_MAX_PARAMETERS)
     error, reason = query.get("error", "invalid_request"), _cut(query.get("error_description", ""))
     state = {"state": query["state"]} if "state" in query else {}
     added = urlencode({"error": error, "error_description": reason, **state, "iss": issuer})

@@ -12,7 +12,7 @@ from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import require
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
 
-_MOST_ECHOED = 2048
+_MAX_ECHOED = 2048
 """Limit on the characters of a name or URI that an error message repeats."""
 
 
@@ -54,11 +54,11 @@ async def _find(
     if isinstance(reference, PromptReference):
         bound = await registry.prompt(reference.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {reference.name[:_MOST_ECHOED]}", context.correlation_id)
+            raise unknown(f"Prompt not found: {reference.name[:_MAX_ECHOED]}", context.correlation_id)
         return bound
     template = await registry.template(reference.uri)
     if template is None and await registry.resource(reference.uri) is None:
-        raise unknown("Resource template not found", context.correlation_id, uri=reference.uri[:_MOST_ECHOED])
+        raise unknown("Resource template not found", context.correlation_id, uri=reference.uri[:_MAX_ECHOED])
     return template
 
 

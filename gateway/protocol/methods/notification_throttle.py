@@ -1,4 +1,4 @@
-"""Token bucket for the notifications of one call: a burst, then at most `MOST_PER_S` per second.
+"""Token bucket for the notifications of one call: a burst, then at most `MAX_PER_S` per second.
 
 Progress messages above the rate are held back, and only the newest is sent once a token is free. Log messages above the
 rate are dropped. One log message reports the number of dropped ones once the rate has fallen, or at the end.
@@ -13,7 +13,7 @@ from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import LogLevel
 from gateway.protocol.methods.client_requests import LEVELS
 
-MOST_PER_S: Final = 50
+MAX_PER_S: Final = 50
 """Messages per second that a call may send, and the size of its burst."""
 
 _CATCH_UP_S: Final = 0.1
@@ -31,7 +31,7 @@ class NotificationThrottle:
         self._spawn = spawn
         self._log = log
         self._order = asyncio.Lock()  # an anyio.Lock costs 10 µs
-        self._left = float(MOST_PER_S)
+        self._left = float(MAX_PER_S)
         self._at = time.monotonic()
         self._progress: SendMessage | None = None
         self._dropped = 0
@@ -74,7 +74,7 @@ class NotificationThrottle:
 
     def _refill(self) -> None:
         now = time.monotonic()
-        self._left = min(MOST_PER_S, self._left + (now - self._at) * MOST_PER_S)
+        self._left = min(MAX_PER_S, self._left + (now - self._at) * MAX_PER_S)
         self._at = now
 
     def _wait(self) -> None:
@@ -86,7 +86,7 @@ class NotificationThrottle:
         self._refill()
         if self._progress is not None and self._has_room():
             await self._send_progress()
-        if self._left >= MOST_PER_S / 2:  # the rate has fallen
+        if self._left >= MAX_PER_S / 2:  # the rate has fallen
             await self._send_dropped()
         if self._progress is not None or self._dropped:
             self._wait()
@@ -101,5 +101,5 @@ class NotificationThrottle:
         async with self._order:
             count, worst, self._dropped, self._worst = self._dropped, self._worst, 0, "debug"
             if count:
-                message = f"{count} log messages of this call were dropped: it may send {MOST_PER_S} messages a second"
+                message = f"{count} log messages of this call were dropped: it may send {MAX_PER_S} messages a second"
                 await self._log(worst, message)

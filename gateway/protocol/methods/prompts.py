@@ -15,7 +15,7 @@ from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 
-_MOST_ECHOED = 128
+_MAX_ECHOED = 128
 
 
 class Prompts:
@@ -37,7 +37,7 @@ class Prompts:
         require(registry.has(Family.PROMPT), ctx.method)
         bound = await registry.prompt(params.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {params.name[:_MOST_ECHOED]}", context.correlation_id)
+            raise unknown(f"Prompt not found: {params.name[:_MAX_ECHOED]}", context.correlation_id)
         try:
             async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 filled = await self._calls.get_prompt(

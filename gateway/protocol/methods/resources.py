@@ -21,7 +21,7 @@ RESOURCE_NOT_FOUND = -32002
 
 
 _READ_TTL_MS = 0
-_MOST_ECHOED = 2048
+_MAX_ECHOED = 2048
 
 
 class Resources:
@@ -70,4 +70,4 @@ class Resources:
 
 def _unknown(ctx: SdkContext, uri: str) -> MCPError:
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-    return unknown("Resource not found", CURRENT_REQUEST.get().correlation_id, code=code, uri=uri[:_MOST_ECHOED])
+    return unknown("Resource not found", CURRENT_REQUEST.get().correlation_id, code=code, uri=uri[:_MAX_ECHOED])

@@ -21,7 +21,7 @@ from gateway.protocol.stateless.input_rounds import resume_peer
 from gateway.protocol.tasks.runs import TaskRun, TaskRunner
 from gateway.protocol.tasks.task_objects import created_task, declares_tasks
 
-_MOST_ECHOED = 128
+_MAX_ECHOED = 128
 _FINISHED: Final[dict[str, Any]] = {
     "content": [],
     "resultType": "dev.mcp-gateway/finished",
@@ -48,7 +48,7 @@ class Tools:
         context = CURRENT_REQUEST.get()
         bound = context.tool or await context.registry.tool(params.name)
         if bound is None:
-            raise unknown(f"Tool not found: {params.name[:_MOST_ECHOED]}", context.correlation_id)
+            raise unknown(f"Tool not found: {params.name[:_MAX_ECHOED]}", context.correlation_id)
         try:
             if self._tasks is not None and _may_be_task(ctx, bound):
                 found = await self._run_as_task(ctx, params, bound, self._tasks)

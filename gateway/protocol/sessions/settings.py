@@ -14,7 +14,7 @@ from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.stores import SessionStores
 
-_MOST_ECHOED = 2048
+_MAX_ECHOED = 2048
 
 
 class SessionSettings:
@@ -34,7 +34,7 @@ class SessionSettings:
         context = CURRENT_REQUEST.get()
         require(has_resources(context.registry), ctx.method)
         if not context.registry.can_read(params.uri):  # guard: subscribe-readable
-            message = params.uri[:_MOST_ECHOED]
+            message = params.uri[:_MAX_ECHOED]
             raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=message)
         await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)
         return {}

@@ -34,7 +34,7 @@ _ROUTING: Final[Mapping[bytes, str]] = {
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
 _SERVED: Final = [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)]
-_MOST_ECHOED: Final = 64
+_MAX_ECHOED: Final = 64
 _OF_TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 """Methods whose header `Mcp-Name` repeats `params.taskId`; the SDK knows only the methods of the specification."""
 
@@ -82,7 +82,7 @@ def unsupported_version_error(
     request: McpRequest, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
 ) -> bytes:
     """The refusal of a header with an unknown revision, for a message without an envelope."""
-    shown = (request.version or "")[:_MOST_ECHOED]
+    shown = (request.version or "")[:_MAX_ECHOED]
     data = {"supported": _SERVED, "requested": shown}
     return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, context, message)
 

@@ -22,7 +22,7 @@ from gateway.protocol.http.cancellation import CancelOnDisconnect
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import replay
 from gateway.protocol.http.results import JsonRpcReply
-from gateway.protocol.message_limits import MOST_BYTES
+from gateway.protocol.message_limits import MAX_BYTES
 from gateway.protocol.methods.sdk_runner import SdkRunner
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.stateless.envelope import envelope_error, param_header_error, read_request
@@ -30,7 +30,7 @@ from gateway.protocol.stateless.subscription_stream import METHOD, SubscriptionR
 
 log = structlog.get_logger(__name__)
 
-MAX_BODY: Final = MOST_BYTES
+MAX_BODY: Final = MAX_BYTES
 
 
 class StatelessTransport:

@@ -10,13 +10,13 @@ import msgspec
 
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, LimitExceeded
-from gateway.protocol.message_limits import MOST_BYTES, MOST_CONTAINERS, MOST_VALUES
+from gateway.protocol.message_limits import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
 from gateway.protocol.stdio.streams import Oversized
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 LIMITED: Final = 42900
-MOST_OPEN: Final = 64
+MAX_OPEN: Final = 64
 """Maximum number of concurrent requests of one client."""
 
 _MAX_ID: Final = 1024
@@ -40,9 +40,9 @@ def parse_line(line: bytes | Oversized) -> Message:
         Refused: it is too long, no JSON or no single JSON-RPC message.
     """
     if isinstance(line, Oversized):
-        raise Refused(INVALID_REQUEST, f"the message is larger than {MOST_BYTES} bytes", DocumentTooLarge.code)
+        raise Refused(INVALID_REQUEST, f"the message is larger than {MAX_BYTES} bytes", DocumentTooLarge.code)
     try:
-        refuse_many_values(line, values=MOST_VALUES, containers=MOST_CONTAINERS)  # guard: stdio-values
+        refuse_many_values(line, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: stdio-values
         message = load_json(line)
     except InvalidBody as error:
         raise Refused(PARSE_ERROR, error.message, error.code) from None
@@ -65,8 +65,8 @@ def not_a_message(message: Message) -> Refused:
 
 
 def refuse_more(message: Message) -> Refused:
-    """The refusal of a request beyond `MOST_OPEN`."""
-    text = f"too many concurrent requests (limit {MOST_OPEN}); wait for a response"
+    """The refusal of a request beyond `MAX_OPEN`."""
+    text = f"too many concurrent requests (limit {MAX_OPEN}); wait for a response"
     return Refused(LIMITED, text, LimitExceeded.code, id_of(message))
 
 

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from gateway.protocol.stdio.messages import MOST_OPEN, Message, id_of, refuse_more, refuse_repeated_id
+from gateway.protocol.stdio.messages import MAX_OPEN, Message, id_of, refuse_more, refuse_repeated_id
 
 _Request = TypeVar("_Request")
 
@@ -30,7 +30,7 @@ class OpenRequests(Generic[_Request]):
         request_id = str(id_of(message))
         if request_id in self._requests:  # guard: stdio-one-id
             raise refuse_repeated_id(message)
-        if len(self._requests) >= MOST_OPEN:  # guard: stdio-concurrency
+        if len(self._requests) >= MAX_OPEN:  # guard: stdio-concurrency
             raise refuse_more(message)
         self._requests[request_id] = request
 

@@ -17,7 +17,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
-from gateway.protocol.message_limits import MOST_BYTES
+from gateway.protocol.message_limits import MAX_BYTES
 
 _CHUNK: Final = 64 * 1024
 _STANDARD: Final = 3
@@ -77,7 +77,7 @@ def _duplicate(descriptor: int, *, keep: bool = True) -> int | None:
 class StdioStreams:
     """The lines of one client while the `async with` block runs; `lines` may be read once."""
 
-    def __init__(self, claimed: ClaimedStreams, *, limit: int = MOST_BYTES) -> None:
+    def __init__(self, claimed: ClaimedStreams, *, limit: int = MAX_BYTES) -> None:
         self._claimed = claimed
         self._limit = limit
         self._received: asyncio.Queue[bytes | Oversized | None] = asyncio.Queue()

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 SCHEME = "gateway+result"
 RESULT_TTL_S = 600
 LARGEST_RESULT = 7 * 1024 * 1024
-MOST_OF_TENANT = 64 * 1024 * 1024
+MAX_OF_TENANT = 64 * 1024 * 1024
 """The byte limit for all stored results of one tenant."""
 
 _URI = re.compile(rf"{re.escape(SCHEME)}://([A-Za-z0-9_-]{{32}})")
@@ -73,7 +73,7 @@ class ResultOverflow:
         *,
         life_s: float = RESULT_TTL_S,
         largest: int = LARGEST_RESULT,
-        most_of_tenant: int = MOST_OF_TENANT,
+        most_of_tenant: int = MAX_OF_TENANT,
     ) -> None:
         self._largest = largest
         self._most = most_of_tenant

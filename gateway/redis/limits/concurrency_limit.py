@@ -22,7 +22,7 @@ _ENTRY_TTL_S = 10.0
 _PROBE_S = 1.0
 _RETRY_S = 0.25
 _RENEW_DELAY_S = 0.25
-_MOST_ATTEMPTS = 8
+_MAX_ATTEMPTS = 8
 _SMALL_LIMIT = 8
 _SPARE_DIVISOR = 32
 
@@ -107,7 +107,7 @@ class ConcurrencyLease:
         Raises:
             LimitExceeded: the tenant's limit is reached; while Redis is unavailable, half of it on this replica.
         """
-        for _ in range(_MOST_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             self._adopt(limit)
             if self.try_take(limit):
                 return

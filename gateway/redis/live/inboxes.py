@@ -17,8 +17,8 @@ from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
-_MOST_BYTES = 64 * 1024 * 1024
-_MOST_MESSAGES = 10_000
+_MAX_BYTES = 64 * 1024 * 1024
+_MAX_MESSAGES = 10_000
 _TTL_MS = 10_000
 _AT_ONCE = 64
 _POLL_S = 1.0
@@ -71,7 +71,7 @@ class ReplicaInboxes:
         """
         keys = self._keys(replica)
         sealed = self._mac.make(keys[0], message) + message
-        return bool(await self._send(keys, sealed, _MOST_MESSAGES, _MOST_BYTES, _TTL_MS))
+        return bool(await self._send(keys, sealed, _MAX_MESSAGES, _MAX_BYTES, _TTL_MS))
 
     @asynccontextmanager
     async def receiving(self, deliver: Callable[[bytes], None]) -> AsyncGenerator[None]:

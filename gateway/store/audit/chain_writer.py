@@ -16,7 +16,7 @@ APPEND = "select append_audit($1::audit_row[])"
 StoredRow: TypeAlias = tuple[object, ...]
 """The values of an `AuditRow`, and its MAC."""
 
-_MOST_CHAINS = 10_000
+_MAX_CHAINS = 10_000
 
 
 class ChainWriter:
@@ -32,7 +32,7 @@ class ChainWriter:
     @property
     def is_full(self) -> bool:
         """True at 10,000 chains, when the caller starts new chains instead of storing more ends."""
-        return len(self._ends) >= _MOST_CHAINS
+        return len(self._ends) >= _MAX_CHAINS
 
     def rows(self, records: Iterable[CallRecord]) -> list[StoredRow]:
         """Rows for these records, with new ids and the current time; each row extends its chain."""

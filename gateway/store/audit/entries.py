@@ -24,7 +24,7 @@ from gateway.store.tables import audit_entries, audit_heads
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SUFFIX = 9
-_MOST_COUNTED = 100_000
+_MAX_COUNTED = 100_000
 
 # Built once: reads the end of the chain of changes, and the anchor.
 _ENDS = text("""
@@ -122,7 +122,7 @@ async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since
         select(columns.target, columns.kind)
         .where(columns.tenant_id == tenant, columns.id >= oldest)
         .order_by(columns.id.desc())
-        .limit(_MOST_COUNTED)
+        .limit(_MAX_COUNTED)
         .subquery()
     )
     is_call = (latest.c.kind == AuditKind.CALL.value, latest.c.target.in_(tools))

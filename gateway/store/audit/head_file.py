@@ -13,9 +13,9 @@ import anyio.to_thread
 
 from gateway.domain.identifiers import TenantId
 
-_MOST_BYTES = 256 * 1024 * 1024
+_MAX_BYTES = 256 * 1024 * 1024
 """Bytes that are read from the end of the file; earlier heads are not compared."""
-_MOST_HEADS = 10_000
+_MAX_HEADS = 10_000
 
 
 class FileHeads:
@@ -52,12 +52,12 @@ class FileHeads:
 
     def _read(self, tenant: TenantId) -> Sequence[bytes]:
         named = f'"tenant":"{tenant}"'.encode()
-        found: deque[bytes] = deque(maxlen=_MOST_HEADS)
+        found: deque[bytes] = deque(maxlen=_MAX_HEADS)
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                if size > _MOST_BYTES:
-                    file.seek(size - _MOST_BYTES)
+                if size > _MAX_BYTES:
+                    file.seek(size - _MAX_BYTES)
                     file.readline()  # continues with the next whole line
                 else:
                     file.seek(0)

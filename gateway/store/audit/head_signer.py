@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 PAUSE_S = 60.0
 _CLOSE_S = 3.0
 _PORTION = 1000
-_MOST_TENANTS = 10_000
+_MAX_TENANTS = 10_000
 _MARK = End(CATALOG, 0, START)
 """Placeholder end of a signature that only records a missing predecessor."""
 
@@ -59,7 +59,7 @@ class AuditSigner:
         self._outside = OutsideHeads((), keys=(key,)) if outside is None else outside
         self._pause_s = pause_s
         self._tasks = TaskSupervisor()
-        self._known = BoundedCache[TenantId, TrailHead](_MOST_TENANTS)
+        self._known = BoundedCache[TenantId, TrailHead](_MAX_TENANTS)
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run)

@@ -29,7 +29,7 @@ HEADS_PURPOSE = "audit heads outside"
 _DEADLINE_S = 5.0
 _READ_TIMEOUT_S = 1.0
 _HEADS_PER_BATCH = 500
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 _DELIVERY_ERRORS = (GatewayError, OSError, TimeoutError)
 
 
@@ -108,7 +108,7 @@ class OutsideHeads:
     def __init__(self, stores: Sequence[HeadStore], *, keys: Sequence[bytes]) -> None:
         self._stores = tuple(stores)
         self._keys = keys
-        self._waiting = {store.name: BoundedCache[TenantId, bytes](_MOST_WAITING) for store in stores}
+        self._waiting = {store.name: BoundedCache[TenantId, bytes](_MAX_WAITING) for store in stores}
         self.failures: dict[str, int] = {store.name: 0 for store in stores}
         """Deliveries that failed, by store."""
 

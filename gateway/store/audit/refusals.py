@@ -21,9 +21,9 @@ from gateway.store.audit.hash_chain import now_us
 log = structlog.get_logger(__name__)
 
 PAUSE_S = 60.0
-MOST_OF_A_TENANT = 100
+MAX_OF_A_TENANT = 100
 """Different refusals of one tenant per minute; further ones are counted together."""
-_MOST_TENANTS = 10_000
+_MAX_TENANTS = 10_000
 _CLOSE_S = 3.0
 _TOGETHER = 100
 _OTHERS = "others"
@@ -62,12 +62,12 @@ class RefusalTally:
         """Count a refusal. It costs a few dictionary operations, and no memory beyond the limits."""
         counted = self._counted.get(tenant)
         if counted is None:
-            if len(self._counted) >= _MOST_TENANTS:  # guard: refusals-bounded
+            if len(self._counted) >= _MAX_TENANTS:  # guard: refusals-bounded
                 return
             counted = self._counted[tenant] = {}
         found = counted.get(refusal)
         if found is None:
-            if len(counted) >= MOST_OF_A_TENANT:  # guard: refusals-of-a-tenant-bounded
+            if len(counted) >= MAX_OF_A_TENANT:  # guard: refusals-of-a-tenant-bounded
                 refusal = refusal._replace(principal=_OTHERS)
             found = counted.setdefault(refusal, _Count(first_us=now_us()))
         found.count += times

@@ -30,11 +30,11 @@ LIFETIME = timedelta(hours=24)
 """Time after which a delivery is no longer attempted."""
 RETENTION = timedelta(days=7)
 """Time after which a delivery that ended is deleted."""
-MOST_QUEUED = 10_000
+MAX_QUEUED = 10_000
 """Limit on the pending deliveries of one endpoint; later events are dropped."""
 LARGEST_PAYLOAD = 64 * 1024
 _ENDED = (DeliveryState.DELIVERED, DeliveryState.FAILED)
-_DROPPED = f"too many deliveries wait (limit {MOST_QUEUED}), so later events were dropped"
+_DROPPED = f"too many deliveries wait (limit {MAX_QUEUED}), so later events were dropped"
 
 
 async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, object]) -> int:
@@ -55,7 +55,7 @@ async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, obj
     if not found:
         return 0
     queued, now = await _count_pending(tenant, db, found), datetime.now(UTC)
-    free = [endpoint for endpoint in found if queued.get(endpoint, 0) < MOST_QUEUED]  # guard: webhook-queue-bounded
+    free = [endpoint for endpoint in found if queued.get(endpoint, 0) < MAX_QUEUED]  # guard: webhook-queue-bounded
     for endpoint in free:
         await insert(tenant, db, new_delivery(endpoint, kind, payload, now=now))
     if len(free) < len(found):
@@ -96,7 +96,7 @@ async def insert(tenant: TenantId, db: Db, delivery: OutboundDelivery) -> None:
 
 async def is_full(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:
     """True if the endpoint has reached the limit of pending deliveries."""
-    return (await _count_pending(tenant, db, [endpoint])).get(endpoint, 0) >= MOST_QUEUED
+    return (await _count_pending(tenant, db, [endpoint])).get(endpoint, 0) >= MAX_QUEUED
 
 
 def job_of(tenant: TenantId, endpoint: WebhookEndpointId, due_at: datetime) -> Job:

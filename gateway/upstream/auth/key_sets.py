@@ -26,9 +26,9 @@ _RETRY_S = 30.0
 _STALE_S = 24 * 3600.0
 _FETCH_S = 10.0
 _LIMIT_BYTES = 256 * 1024
-_MOST_KEYS = 100
+_MAX_KEYS = 100
 _CAPACITY = 4096
-_MOST_WAITING = 64
+_MAX_WAITING = 64
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -61,7 +61,7 @@ class KeySets:
             self._held.put(tenant, url, held := _Held())
         found = _select(held, kid)
         if not found or time.monotonic() - held.fetched_at > _FRESH_S:
-            if held.lock.statistics().tasks_waiting >= _MOST_WAITING:  # guard: key-set-waiting
+            if held.lock.statistics().tasks_waiting >= _MAX_WAITING:  # guard: key-set-waiting
                 raise Unavailable("too many requests wait for the signing keys of an issuer", retry_after_s=1.0)
             async with held.lock:
                 if time.monotonic() - held.tried_at > _RETRY_S:  # guard: key-set-rate
@@ -145,8 +145,8 @@ def read_keys(body: bytes) -> tuple[Jwk, ...]:
     if not isinstance(keys, list):
         raise FetchFailed("The document is not a JWK set: it must be an object with `keys`.")
     several = cast("list[object]", keys)
-    if len(several) > _MOST_KEYS:
-        raise FetchFailed(f"The JWK set has more than {_MOST_KEYS} keys.")
+    if len(several) > _MAX_KEYS:
+        raise FetchFailed(f"The JWK set has more than {_MAX_KEYS} keys.")
     return tuple(cast("Jwk", key) for key in several if isinstance(key, dict))
 
 

@@ -31,8 +31,8 @@ from gateway.web.problems import correlation_id_of
 _LIST = "/approvals"
 _TARGET = re.compile(r"/approvals(?:/apr_[0-9a-z]{20})?")
 _SLOTS, _QUEUE = 8, 64
-_MOST_WAITING, _MOST_RECENT = 100, 50
-_MOST_EARLIER = 50
+_MAX_WAITING, _MAX_RECENT = 100, 50
+_MAX_EARLIER = 50
 """Number of approvals of a tool that are searched for the last approved one."""
 _Page = Callable[[Request, ConsoleSession], Awaitable[Response]]
 
@@ -125,10 +125,10 @@ class ApprovalPages:
         if last is not None:
             shown = await self._find(last, session)
             after = join_position(write_moment(shown.created_at), shown.id)
-        waiting = await page_approvals(tenant, self._catalog, pending, after=after, limit=_MOST_WAITING)
-        newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=_MOST_RECENT)
+        waiting = await page_approvals(tenant, self._catalog, pending, after=after, limit=_MAX_WAITING)
+        newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=_MAX_RECENT)
         lately = [one for one in newest if one.state is not ApprovalState.PENDING]
-        return self._page("Approvals", pages.approval_list(waiting, lately, most=_MOST_WAITING), session)
+        return self._page("Approvals", pages.approval_list(waiting, lately, most=_MAX_WAITING), session)
 
     async def _show(self, request: Request, session: ConsoleSession) -> Response:
         approval = await self._find(request.path_params["approval"], session)
@@ -171,7 +171,7 @@ class ApprovalPages:
         self, approval: Approval, session: ConsoleSession, *, text: str = "", error: GatewayError | None = None
     ) -> Response:
         wanted = ApprovalFilter(tool=approval.tool)
-        found = await page_approvals(approval.tenant, self._catalog, wanted, after=None, limit=_MOST_EARLIER)
+        found = await page_approvals(approval.tenant, self._catalog, wanted, after=None, limit=_MAX_EARLIER)
         earlier = next((one for one in found if one.id != approval.id and _was_approved(one)), None)
         content = pages.approval_content(
             approval,

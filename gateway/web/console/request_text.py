@@ -14,7 +14,7 @@ from gateway.handlers.previews.requests import cut, escape
 
 LONGEST_BODY = 64 * 1024
 LONGEST_LINE = 4000
-MOST_COMPARED = 400
+MAX_COMPARED = 400
 """Limit on the compared lines of each request, because the time of a comparison grows with their square."""
 _CONTEXT = 3
 _LONGEST_FORMATTED = 256 * 1024
@@ -36,7 +36,7 @@ def show_lines(lines: Sequence[str]) -> str:
 
 def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[str, str]] | None:
     """The changed lines with context, each with its sign: `+`, `-`, a blank or `@`; None if too long."""
-    if max(len(before), len(now)) > MOST_COMPARED:  # guard: console-difference-bounded
+    if max(len(before), len(now)) > MAX_COMPARED:  # guard: console-difference-bounded
         return None
     # the names of files are not shown
     compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]

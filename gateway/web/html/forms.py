@@ -11,7 +11,7 @@ from gateway.web.hosts import AllowedOrigins
 
 _LARGEST_FORM = 16 * 1024
 _FORM_S = 10.0
-MOST_FIELDS = 10
+MAX_FIELDS = 10
 _OWN_ORIGINS = AllowedOrigins(())
 
 
@@ -27,7 +27,7 @@ def check_own(request: Request) -> None:
         raise Forbidden("the form was not sent by a page of this gateway; open the page again")
 
 
-async def read_form(request: Request, *, most: int = MOST_FIELDS) -> Mapping[str, str]:
+async def read_form(request: Request, *, most: int = MAX_FIELDS) -> Mapping[str, str]:
     """Return the fields of a form.
 
     Raises:
@@ -43,7 +43,7 @@ async def read_form(request: Request, *, most: int = MOST_FIELDS) -> Mapping[str
         raise BadInput("the form cannot be read") from None
 
 
-def read_fields(encoded: str, *, most: int = MOST_FIELDS) -> Mapping[str, str]:
+def read_fields(encoded: str, *, most: int = MAX_FIELDS) -> Mapping[str, str]:
     """Return the fields of an encoded form or query.
 
     Raises:

@@ -32,7 +32,7 @@ PAGE_HEADERS = {name: value for name, value in HEADERS.items() if name != "cross
 _SLOTS, _QUEUE = 64, 256
 _SUFFIX = 8
 """Characters of the state that are part of a cookie's name, so that each pending sign-in has its own cookie."""
-_MOST_PENDING = 3
+_MAX_PENDING = 3
 """Sign-ins that a browser can begin at the same time; their cookies are part of every request."""
 _TARGET = re.compile(r"/t/(?P<slug>[a-z0-9-]{1,63})/(?P<path>[A-Za-z0-9._~/-]*)(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?")
 SIGN_OUT = "sign-out"
@@ -213,7 +213,7 @@ class SignInPages:
     def _keep(self, visit: PageVisit, response: Response, pending: PendingSignIn) -> None:
         """Let the browser keep a pending sign-in, and drop its oldest ones."""
         kept = self._pending.suffixes(visit.request.cookies)
-        for suffix in kept[: max(0, len(kept) - _MOST_PENDING + 1)]:  # guard: sign-in-cookies-bounded
+        for suffix in kept[: max(0, len(kept) - _MAX_PENDING + 1)]:  # guard: sign-in-cookies-bounded
             for cookie in self._pending.ended(suffix):
                 response.headers.append("set-cookie", cookie)
         value, suffix = msgspec.msgpack.encode(pending), pending.terms.state[:_SUFFIX]

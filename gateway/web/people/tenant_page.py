@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from gateway.catalog.identity.consents import MOST_CONSENTS, page_consents, revoke_consent
-from gateway.catalog.profiles import MOST_PROFILES, page_profiles
+from gateway.catalog.identity.consents import MAX_CONSENTS, page_consents, revoke_consent
+from gateway.catalog.profiles import MAX_PROFILES, page_profiles
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.tenancy.client_setup import ClientTarget
 from gateway.domain.tenancy.grants import Consent
@@ -142,13 +142,13 @@ class PeoplePage:
     async def _profiles_of(self, session: Session) -> Sequence[Profile]:
         """Return the profiles that the session's person may use, `default` first."""
         tenant = session.tenant if isinstance(session, PersonSession) else session.principal.tenant
-        found = await page_profiles(tenant, self._catalog, after=None, limit=MOST_PROFILES + 1)
+        found = await page_profiles(tenant, self._catalog, after=None, limit=MAX_PROFILES + 1)
         own = [profile for profile in found if _admits(session, profile.name)]
         return sorted(own, key=lambda profile: (profile.name != DEFAULT_PROFILE, profile.name))
 
     async def _consents_of(self, session: PersonSession) -> Sequence[Consent]:
         person = session.person.id
-        return await page_consents(session.tenant, self._catalog, after=None, limit=MOST_CONSENTS, person=person)
+        return await page_consents(session.tenant, self._catalog, after=None, limit=MAX_CONSENTS, person=person)
 
     def _target(self, request: Request, session: Session, profile: str) -> ClientTarget:
         slug, key = _slug_of(request), None if isinstance(session, PersonSession) else _KEY

@@ -33,7 +33,7 @@ from gateway.upstream.live.agent import jsonrpc
 from gateway.upstream.live.agent.attachment import CALL_S, AgentAttachment
 from gateway.upstream.live.agent.hello import VERSION, AgentHello, parse_hello
 from gateway.upstream.live.agent.jsonrpc import AgentRequest
-from gateway.upstream.live.agent.offer import MOST_PRIMITIVES
+from gateway.upstream.live.agent.offer import MAX_PRIMITIVES
 from gateway.web.authentication import authenticate
 from gateway.web.problems import correlation_id_of, problem
 from gateway.web.providers.attachments import OpenAttachment, ProvidedAttachments
@@ -50,7 +50,7 @@ from gateway.web.socket_refusals import refuse_handshake
 
 log = structlog.get_logger(__name__)
 
-MOST_CONNECTIONS: Final = 20
+MAX_CONNECTIONS: Final = 20
 HELLO_S: Final = 10.0
 _HANDSHAKES_PER_S: Final = 2.0
 _HANDSHAKES_BURST: Final = 60.0
@@ -58,7 +58,7 @@ _RETRY_S: Final = 5.0
 _LIMITS: Final = {
     "message_bytes": MESSAGE_BYTES,
     "messages_per_second": MESSAGES_PER_S,
-    "primitives": MOST_PRIMITIVES,
+    "primitives": MAX_PRIMITIVES,
     "call_s": CALL_S,
 }
 _NOT_SERVED: Final = "the attachment ended before it was served; connect again"
@@ -113,8 +113,8 @@ class ProvideEndpoint:
             raise Unavailable(STOPPING, retry_after_s=1)
         if (wait_s := self._handshakes.take(caller.tenant)) > 0:  # guard: provide-handshakes
             raise LimitExceeded("too many provider connections were opened in a short time", retry_after_s=wait_s)
-        if self._providers.count(caller.tenant) >= MOST_CONNECTIONS:  # guard: provide-connections
-            limit = f"limit {MOST_CONNECTIONS} per tenant and replica"
+        if self._providers.count(caller.tenant) >= MAX_CONNECTIONS:  # guard: provide-connections
+            limit = f"limit {MAX_CONNECTIONS} per tenant and replica"
             raise LimitExceeded(f"too many open provider connections ({limit}); close some", retry_after_s=_RETRY_S)
         return caller
 

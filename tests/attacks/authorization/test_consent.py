@@ -211,7 +211,7 @@ async def test_a_request_of_one_tenant_is_none_of_another(application: Applicati
 
 async def test_a_person_has_few_consents(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a client that registers itself again and again fills no table (ISO-6, IDN-2)."""
-    monkeypatch.setattr(catalog_consents, "MOST_CONSENTS", 1)
+    monkeypatch.setattr(catalog_consents, "MAX_CONSENTS", 1)
     await application.code()
     other = await register(application.gateway, name="Other")
     page = await application.open(client_id=other["id"])

@@ -280,7 +280,7 @@ async def test_a_revoked_grant_is_refused_at_once_where_it_was_revoked(applicati
 
 async def test_a_further_grant_ends_the_oldest(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a person has a bounded number of grants (ISO-6, IDN-2)."""
-    monkeypatch.setattr(catalog_grants, "MOST_GRANTS", 2)
+    monkeypatch.setattr(catalog_grants, "MAX_GRANTS", 2)
     for _ in range(3):
         await application.tokens()
 

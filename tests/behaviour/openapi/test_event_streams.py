@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.upstream.event_stream import MOST_EVENTS
+from gateway.upstream.event_stream import MAX_EVENTS
 from tests.behaviour.openapi.test_responses import ERAS, Mode
 from tests.integration.upstream.loopback import Exchange, loopback
 from tests.support.documents import many
@@ -33,5 +33,5 @@ async def test_a_call_gets_what_an_endless_stream_said(database_url: str, redis_
 
     assert result.is_error is False
     said, note = [block.model_dump()["text"] for block in result.content]
-    assert said == (EVENT * MOST_EVENTS).decode()
+    assert said == (EVENT * MAX_EVENTS).decode()
     assert note == "This result is cut: the stream of events is cut after 10,000 events."

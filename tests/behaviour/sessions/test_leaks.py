@@ -30,7 +30,7 @@ SEED = 20261121
 COUNT = 120
 LAST = 3
 AT_ONCE = 12
-MOST_S = 0.004
+MAX_S = 0.004
 _Part = TypeVar("_Part")
 
 
@@ -119,7 +119,7 @@ async def test_no_response_outlives_a_session_that_ends_beside_its_answer(house:
 
         async def go_on() -> None:
             for number in left:
-                await _end_beside_the_answer(house, client, chance.random() * MOST_S, cancels=number % 3 == 0)
+                await _end_beside_the_answer(house, client, chance.random() * MAX_S, cancels=number % 3 == 0)
 
         async with anyio.create_task_group() as group:
             for _ in range(AT_ONCE):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway.protocol.message_limits import MOST_BYTES
-from gateway.protocol.stdio.messages import MOST_OPEN
+from gateway.protocol.message_limits import MAX_BYTES
+from gateway.protocol.stdio.messages import MAX_OPEN
 from gateway.protocol.stdio.streams import Oversized, split_lines
 from tests.behaviour.stdio.conftest import Tenant, documents_client, pets_document
 from tests.support.stdio import RawClient
@@ -44,8 +44,8 @@ LINES: list[tuple[bytes, int, object]] = [
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32600, 1),
     (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', -32600, None),
     (b'{"jsonrpc":"2.0","id":1}', -32600, None),
-    (b" " * (MOST_BYTES + 1), -32600, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * 3 * MOST_BYTES + b'"}}', -32600, None),
+    (b" " * (MAX_BYTES + 1), -32600, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * 3 * MAX_BYTES + b'"}}', -32600, None),
 ]
 
 
@@ -113,7 +113,7 @@ async def test_open_requests_are_bounded_and_have_ids_of_their_own(client: RawCl
     acme.upstream.gate = gate = asyncio.Event()
     await client.shake_hands()
     call: dict[str, Any] = {"name": "list_pets", "arguments": {}}
-    begun = [await client.begin("tools/call", call) for _ in range(MOST_OPEN)]
+    begun = [await client.begin("tools/call", call) for _ in range(MAX_OPEN)]
     too_many = await client.ask("tools/call", call)
     await client.send({"jsonrpc": "2.0", "id": begun[0], "method": "ping"})
     twin = await client.response_to(begun[0])

@@ -472,8 +472,8 @@ async def test_a_call_that_waited_runs_only_in_the_catalog_it_was_prepared_in(of
 
 async def test_open_approvals_are_bounded(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: neither one subject nor one tenant fills the table; equal calls still attach."""
-    monkeypatch.setattr(approvals, "MOST_OPEN_OF_SUBJECT", 2)
-    monkeypatch.setattr(approvals, "MOST_OPEN", 3)
+    monkeypatch.setattr(approvals, "MAX_OPEN_OF_SUBJECT", 2)
+    monkeypatch.setattr(approvals, "MAX_OPEN", 3)
     for number in range(2):
         await office.open(office.call(digest=bytes([number])))
     with pytest.raises(LimitExceeded, match="of this subject") as refused:
@@ -489,7 +489,7 @@ async def test_open_approvals_are_bounded(office: Office, monkeypatch: pytest.Mo
 
 async def test_ended_approvals_are_deleted(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: after 30 days, and beyond the newest 10,000; open ones stay."""
-    monkeypatch.setattr(approvals, "MOST_KEPT", 1)
+    monkeypatch.setattr(approvals, "MAX_KEPT", 1)
     made = [await office.open(office.call(digest=bytes([number]))) for number in range(4)]
     for one in made[:3]:
         await decide_approval(office.tenant, office.catalog, one.id, NO, by=person())

@@ -94,7 +94,7 @@ async def test_records_are_bounded_and_the_operator_has_room_of_its_own(
     changes: Changes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a tenant that fills its records keeps the operator from nothing (ISO-3)."""
-    monkeypatch.setattr(idempotency, "MOST_RECORDS", 2)
+    monkeypatch.setattr(idempotency, "MAX_RECORDS", 2)
     mine = Principal(
         tenant=changes.tenant.id, slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset({Scope.ADMIN})
     )
@@ -106,7 +106,7 @@ async def test_records_are_bounded_and_the_operator_has_room_of_its_own(
     await _reserve(changes, _request("k4"))
 
 
-@pytest.mark.parametrize("limit", ["LARGEST_RESPONSE", "MOST_BYTES"])
+@pytest.mark.parametrize("limit", ["LARGEST_RESPONSE", "MAX_BYTES"])
 async def test_an_answer_too_large_to_keep_is_not_done_twice(
     changes: Changes, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from gateway.catalog.calls.mcp_tasks import (
     LARGEST_ROUNDS,
-    MOST_OPEN_EACH,
-    MOST_STORED,
+    MAX_OPEN_EACH,
+    MAX_STORED,
     IsAnswer,
     TaskDraft,
     TaskRecords,
@@ -171,9 +171,9 @@ async def test_the_end_of_its_time_ends_a_task_and_deletes_it(desk: Desk) -> Non
 
 async def test_open_tasks_of_a_subject_are_bounded(desk: Desk) -> None:
     """Ours: one subject's flood ends with a clear refusal, and leaves room for others (TEN-3)."""
-    last = [await desk.create() for _ in range(MOST_OPEN_EACH)][-1]
+    last = [await desk.create() for _ in range(MAX_OPEN_EACH)][-1]
 
-    with pytest.raises(LimitExceeded, match=rf"open tasks of this subject \(limit {MOST_OPEN_EACH}\)"):
+    with pytest.raises(LimitExceeded, match=rf"open tasks of this subject \(limit {MAX_OPEN_EACH}\)"):
         await desk.create()
     await desk.create(owner=replace(desk.owner, subject="eve"))
     await desk.records.cancel(desk.owner, last.id)
@@ -182,7 +182,7 @@ async def test_open_tasks_of_a_subject_are_bounded(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "state"),
-    [("state", f"generate_series(1, {MOST_STORED})", "completed"), ("outcome", "generate_series(1, 5)", "completed")],
+    [("state", f"generate_series(1, {MAX_STORED})", "completed"), ("outcome", "generate_series(1, 5)", "completed")],
 )
 async def test_stored_tasks_are_bounded(desk: Desk, column: str, value: str, state: str) -> None:
     """Ours: results that are kept have a number and a size that a tenant cannot exceed (TEN-3)."""

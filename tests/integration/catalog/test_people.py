@@ -57,7 +57,7 @@ async def test_people_are_bounded_and_old_ones_make_room(
     changes: Changes, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: an issuer with any number of users fills no table; whoever was denied stays denied (ISO-6, TEN-2)."""
-    monkeypatch.setattr(people, "MOST_PEOPLE", 2)
+    monkeypatch.setattr(people, "MAX_PEOPLE", 2)
     store = changes.catalog.store
     old = datetime.now(UTC) - timedelta(days=31)
     for name in ("ada", "bob"):
@@ -91,7 +91,7 @@ async def test_a_person_is_stored_once_and_again_only_for_a_later_end(changes: C
 
 async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer) -> None:
     """Ours: a tenant has few issuers, each by https but where the operator permits the host (ISO-6, TEN-2)."""
-    for index in range(issuers.MOST_ISSUERS - 1):
+    for index in range(issuers.MAX_ISSUERS - 1):
         draft = replace(DRAFT, name=f"n{index}", url=f"https://login.example/{index}")
         await issuers.create_issuer(changes.tenant.id, changes.catalog, draft, by=BY)
     with pytest.raises(LimitExceeded):
@@ -122,7 +122,7 @@ async def test_a_change_of_an_issuer_ends_what_its_people_opened(changes: Change
 
 async def test_a_person_has_few_sessions(changes: Changes, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: one more browser ends the oldest session of the person (ISO-6)."""
-    monkeypatch.setattr(sign_ins, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(sign_ins, "MAX_SESSIONS", 2)
     recorded: list[CallRecord] = []
 
     async def record(entry: CallRecord) -> None:

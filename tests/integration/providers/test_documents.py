@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 
 from gateway.app.server.websocket_protocol import FRAMES_BURST, FRAMES_PER_S, MAX_MESSAGE
-from gateway.upstream.live.agent.attachment import CALL_S, MOST_QUESTIONS
-from gateway.upstream.live.agent.offer import MOST_PRIMITIVES
+from gateway.upstream.live.agent.attachment import CALL_S, MAX_QUESTIONS
+from gateway.upstream.live.agent.offer import MAX_PRIMITIVES
 from gateway.web.providers.connection import MESSAGE_BYTES, MESSAGES_BURST, MESSAGES_PER_S, CloseCode
-from gateway.web.providers.endpoint import MOST_CONNECTIONS
+from gateway.web.providers.endpoint import MAX_CONNECTIONS
 from tests.support.providers import PATIENCE_S, ProviderStand, RecordingClient
 
 ROOT = Path(__file__).parents[3]
@@ -62,10 +62,10 @@ def test_limits_and_close_codes_of_the_page_are_those_of_the_code() -> None:
     assert limits["messages per second"] == f"{MESSAGES_PER_S:.0f}, in bursts {MESSAGES_BURST:.0f}"
     burst = f"{FRAMES_BURST:,.0f}"
     assert limits["control frames and fragments"] == f"{FRAMES_PER_S:.0f} per second, in bursts {burst}"
-    assert limits["primitives of one source"].startswith(f"{MOST_PRIMITIVES},")
-    assert limits["connections of one tenant and replica"] == str(MOST_CONNECTIONS)
+    assert limits["primitives of one source"].startswith(f"{MAX_PRIMITIVES},")
+    assert limits["connections of one tenant and replica"] == str(MAX_CONNECTIONS)
     assert limits["one call"] == f"{CALL_S:.0f} s"
-    assert limits["open questions of one call to its client"] == str(MOST_QUESTIONS)
+    assert limits["open questions of one call to its client"] == str(MAX_QUESTIONS)
     table = PAGE.partition("### Close codes")[2].partition("### Limits")[0]
     codes = {int(code) for row in re.findall(r"^\| ([0-9, ]+) \|", table, re.MULTILINE) for code in row.split(",")}
     assert codes == {1000, 1001, 1002, 1007, 1008, *CloseCode}

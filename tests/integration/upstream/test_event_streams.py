@@ -9,7 +9,7 @@ import pytest
 from gateway.errors import UpstreamTimeout
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
-from gateway.upstream.event_stream import MOST_EVENTS
+from gateway.upstream.event_stream import MAX_EVENTS
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
@@ -63,7 +63,7 @@ async def test_a_flood_of_events_ends_early() -> None:
         async with loopback(flood) as server, listening(server, stream_s=60, limit_bytes=2000) as upstream:
             long = await upstream.send_streaming(server.get())
 
-    assert many.body == b"data: x\n\n" * MOST_EVENTS
+    assert many.body == b"data: x\n\n" * MAX_EVENTS
     assert many.cut == "the stream of events is cut after 10,000 events"
     assert len(long.body) <= 2000
     assert long.cut == "the stream of events is cut after 2,000 bytes"

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from gateway.calls.recorded_arguments import LARGEST_RECORD, LONGEST_TEXT, ArgumentRecorder
-from gateway.definitions.policy.argument_selection import LONGEST_NAME, MOST_READ, ArgumentSelection
+from gateway.definitions.policy.argument_selection import LONGEST_NAME, MAX_READ, ArgumentSelection
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Decision, Policy, RecordingRule, Safety
@@ -128,7 +128,7 @@ def test_records_are_bounded() -> None:
     assert (len(long["kept"]["/note"]), long["kept"]["/id"], long["cut"]) == (LONGEST_TEXT, 1, ["/note"])
 
     many = _record(ALL, {f"{number}": "" for number in range(100_000)})
-    assert (len(many["kept"]) < MOST_READ, many["cut"]) == (True, [""])
+    assert (len(many["kept"]) < MAX_READ, many["cut"]) == (True, [""])
     assert _record(RecordingRule(keep=("/*/id",)), {f"{number}": "" for number in range(1000)}) == {"cut": [""]}
     large = _record(ALL, {f"{number}": "\x00" * 500 for number in range(100)})
     assert (len(orjson.dumps(large)) < LARGEST_RECORD + 100, large["cut"]) == (True, [""])

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.calls.budget import MOST_CALLS, MOST_NESTED_CALLS
+from gateway.calls.budget import MAX_CALLS, MAX_NESTED_CALLS
 from gateway.domain.primitives import Family
 from gateway.domain.results import Contents, Messages
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
@@ -95,7 +95,7 @@ async def test_a_tool_that_calls_itself_comes_to_an_end(house: Household) -> Non
         result = await house.call("recurses")
 
     assert "call.recursion" in str(result)
-    assert len(depths) == MOST_NESTED_CALLS + 1
+    assert len(depths) == MAX_NESTED_CALLS + 1
     assert house.desk.inside == 0
 
 
@@ -127,7 +127,7 @@ async def test_one_call_makes_only_so_many_others(house: Household) -> None:
         result = await house.call("fans_out")
 
     assert result["_meta"]["gateway/error"]["code"] == "call.recursion"
-    assert len(made) == MOST_CALLS
+    assert len(made) == MAX_CALLS
 
 
 async def test_an_inner_call_has_no_more_time_than_the_outer(house: Household) -> None:

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.telemetry.metrics import MOST_SOURCES, MOST_TENANTS, Metrics
+from gateway.telemetry.metrics import MAX_SOURCES, MAX_TENANTS, Metrics
 from gateway.telemetry.prometheus import OTHER, Callback, Counter, Histogram, MetricFamily
 
 
@@ -60,9 +60,9 @@ def test_the_page_is_bounded_whatever_is_called() -> None:
         metrics.note_call(f"t{number}", f"s{number}", f"o{number}", total_s=0.1, upstream_s=0.05)
 
     series = [line for line in metrics.render().splitlines() if line.startswith("gateway_calls_total{")]
-    assert len(series) <= MOST_TENANTS * 2 + 200
+    assert len(series) <= MAX_TENANTS * 2 + 200
     assert sum(float(line.rpartition(" ")[2]) for line in series) == 10_000
-    assert MOST_SOURCES < MOST_TENANTS
+    assert MAX_SOURCES < MAX_TENANTS
 
 
 def test_a_label_may_hold_anything() -> None:

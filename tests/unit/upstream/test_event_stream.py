@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.upstream.event_stream import MOST_EVENTS, EventStreamReader, is_event_stream
+from gateway.upstream.event_stream import MAX_EVENTS, EventStreamReader, is_event_stream
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_one_event_without_end_is_kept_as_far_as_it_came() -> None:
 def test_events_are_counted_and_bounded() -> None:
     """Ours: so many small ones are enough (TEN-5)."""
     events = EventStreamReader(10**9)
-    events.feed(b"d: 1\n\n" * (MOST_EVENTS + 5))
+    events.feed(b"d: 1\n\n" * (MAX_EVENTS + 5))
 
     assert events.is_full
-    assert events.begun() == b"d: 1\n\n" * MOST_EVENTS
+    assert events.begun() == b"d: 1\n\n" * MAX_EVENTS
     assert events.describe(1.0) == "the stream of events is cut after 10,000 events"

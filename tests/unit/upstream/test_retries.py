@@ -13,7 +13,7 @@ from gateway.upstream.http.errors import (
     NotConnected,
     Torn,
 )
-from gateway.upstream.retries import MOST_RETRIES, after_answer, after_fault, is_failure
+from gateway.upstream.retries import MAX_RETRIES, after_answer, after_fault, is_failure
 
 READ = UpstreamRequest(method="GET", url="http://h/", idempotent=True)
 WRITE = UpstreamRequest(method="POST", url="http://h/")
@@ -51,8 +51,8 @@ def test_a_slow_connection_is_tried_once_more() -> None:
 @pytest.mark.parametrize("error", [NotConnected(), Disconnected()])
 def test_nothing_is_sent_more_than_three_times(error: Exception) -> None:
     """Ours: the bound holds for faults and for answers."""
-    assert after_fault(error, READ, MOST_RETRIES) is None
-    assert after_answer(503, None, READ, MOST_RETRIES) is None
+    assert after_fault(error, READ, MAX_RETRIES) is None
+    assert after_answer(503, None, READ, MAX_RETRIES) is None
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])

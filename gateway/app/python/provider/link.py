@@ -32,7 +32,7 @@ _FINAL: Final = frozenset({1002, 1003, 1007, 1009, 4400, 4409, 4410})
 """Close codes after which connecting again would not help."""
 _REFUSALS: Final = frozenset({400, 401, 403, 404, 421})
 _SCHEMES: Final = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
-MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 
 Offered = Callable[[], Mapping[str, object]]
 """Returns the definitions to register."""
@@ -78,7 +78,7 @@ class ProviderLink:
         self._serve = serve
         self._socket: ClientConnection | None = None
         self._resume = ""
-        self._limit = MOST_BYTES
+        self._limit = MAX_BYTES
         self._sent = 0
         self._revision = 1
         self._asked = 0
@@ -166,7 +166,7 @@ class ProviderLink:
             self._url,
             additional_headers=headers,
             compression=None,
-            max_size=MOST_BYTES,
+            max_size=MAX_BYTES,
             open_timeout=OPEN_S,
             proxy=None,
         )

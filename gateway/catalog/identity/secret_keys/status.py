@@ -12,7 +12,7 @@ from gateway.store.secret_keys import registry, rotation_state
 
 REPORTED_FOR = timedelta(seconds=60)
 """Time for which a replica counts as running after its last report."""
-MOST_DEPENDENT = 20
+MAX_DEPENDENT = 20
 """API keys that are listed for each secret key."""
 
 
@@ -71,7 +71,7 @@ async def read_state(store: Store, cipher: EnvelopeCipher) -> SecretKeysState:
                     can_be_removed=not is_current and (is_free or key.forgotten_at is not None),
                 )
             )
-        unmarked_keys = await registry.dependent_keys(db, None, MOST_DEPENDENT if unmarked else 0)
+        unmarked_keys = await registry.dependent_keys(db, None, MAX_DEPENDENT if unmarked else 0)
         replicas = await registry.running(db, within=REPORTED_FOR)
     return SecretKeysState(
         keys=keys, unmarked=unmarked, unmarked_keys=unmarked_keys, rotation=rotation, replicas=replicas
@@ -98,4 +98,4 @@ async def forget(store: Store, cipher: EnvelopeCipher, name: str) -> None:
 
 async def _dependent(db: Db, name: str, needs: Sequence[KeyNeed]) -> Sequence[DependentKey]:
     has_keys = any(need.kind == "api_keys" for need in needs)
-    return await registry.dependent_keys(db, name, MOST_DEPENDENT) if has_keys else []
+    return await registry.dependent_keys(db, name, MAX_DEPENDENT) if has_keys else []

@@ -25,8 +25,8 @@ from gateway.upstream.live.interfaces import NO_COMPLETIONS, LiveClient, LiveLis
 
 RESUME_S: Final = 5.0
 CALL_S: Final = 60.0
-MOST_QUESTIONS: Final = 4
-_MOST_WAITING: Final = 100
+MAX_QUESTIONS: Final = 4
+_MAX_WAITING: Final = 100
 """Limit on the queued progress and log messages of one call; further ones are dropped."""
 LARGEST_NOTICE: Final = 64 * 1024
 """Limit on the bytes of a progress or log message; a larger one is dropped."""
@@ -74,7 +74,7 @@ class _Call:
         """Add a message for the client, unless the call has ended."""
         if self._response is not None:
             return
-        if message.id is not None or len(self._waiting) < _MOST_WAITING:  # guard: agent-progress-bounded
+        if message.id is not None or len(self._waiting) < _MAX_WAITING:  # guard: agent-progress-bounded
             self._waiting.append(message)
             self._changed.set()
 
@@ -283,9 +283,9 @@ class AgentAttachment:
         if call is None:
             refused = BadInput("_meta.progressToken does not name a running call")
             wire.send(jsonrpc.error_response(message.id, refused, code=jsonrpc.INVALID_PARAMS))
-        elif call.questions >= MOST_QUESTIONS:  # guard: agent-questions-bounded
+        elif call.questions >= MAX_QUESTIONS:  # guard: agent-questions-bounded
             wire.send(
-                jsonrpc.error_response(message.id, BadInput(f"more than {MOST_QUESTIONS} open questions of one call"))
+                jsonrpc.error_response(message.id, BadInput(f"more than {MAX_QUESTIONS} open questions of one call"))
             )
         else:
             call.questions += 1

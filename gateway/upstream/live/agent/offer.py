@@ -12,8 +12,8 @@ import msgspec
 from gateway.domain.live_sources import DiscoveredPrimitive
 from gateway.domain.primitives import Family
 
-MOST_PRIMITIVES: Final = 500
-MOST_BYTES: Final = 4 * 1024 * 1024
+MAX_PRIMITIVES: Final = 500
+MAX_BYTES: Final = 4 * 1024 * 1024
 """Limit on the bytes of all definitions of one source."""
 LONGEST_NAME: Final = 1024
 
@@ -44,8 +44,8 @@ async def read_candidates(params: Mapping[str, object], check: Check) -> Sequenc
     seen: set[_Key] = set()
     for family, member, raw in _listed(params):
         name, fault = _name_of(raw, member)
-        if len(read) >= MOST_PRIMITIVES:
-            fault = f"more than {MOST_PRIMITIVES} definitions in one message"
+        if len(read) >= MAX_PRIMITIVES:
+            fault = f"more than {MAX_PRIMITIVES} definitions in one message"
         elif (family, name) in seen:
             fault = fault or "defined twice in one message"
         seen.add((family, name))
@@ -53,7 +53,7 @@ async def read_candidates(params: Mapping[str, object], check: Check) -> Sequenc
         read.append(
             Candidate(primitive=DiscoveredPrimitive(family=family, name=name, definition=definition), fault=fault)
         )
-        if len(read) > 2 * MOST_PRIMITIVES:
+        if len(read) > 2 * MAX_PRIMITIVES:
             break
     checked = iter(await check([one.primitive for one in read if one.fault is None]))
     return [one if one.fault else replace(one, fault=next(checked)) for one in read]
@@ -105,7 +105,7 @@ class Offer:
             reason = one.fault or self._put(key, one.primitive)
             if reason is not None:
                 notices.append({"family": family, "name": name, "reason": reason})
-                if len(self._notices) < MOST_PRIMITIVES:
+                if len(self._notices) < MAX_PRIMITIVES:
                     self._notices[key] = reason
         return notices
 
@@ -115,7 +115,7 @@ class Offer:
         for family, _, name in _listed(params):
             key = family, name if isinstance(name, str) else ""
             self._notices.pop(key, None)
-            if not self._drop(key) and len(notices) < MOST_PRIMITIVES:
+            if not self._drop(key) and len(notices) < MAX_PRIMITIVES:
                 notices.append({"family": family, "name": key[1][:LONGEST_NAME], "reason": "not registered"})
         return notices
 
@@ -123,10 +123,10 @@ class Offer:
         """Store one definition; return the reason if it is refused."""
         size, replaced = len(msgspec.json.encode(primitive.definition)), self._offered.get(key)
         before = 0 if replaced is None else replaced[1]
-        if replaced is None and len(self._offered) >= MOST_PRIMITIVES:  # guard: agent-primitives
-            return f"more than {MOST_PRIMITIVES} primitives of one source"
-        if self._bytes - before + size > MOST_BYTES:  # guard: agent-definitions-size
-            return f"the definitions of one source have more than {MOST_BYTES} bytes"
+        if replaced is None and len(self._offered) >= MAX_PRIMITIVES:  # guard: agent-primitives
+            return f"more than {MAX_PRIMITIVES} primitives of one source"
+        if self._bytes - before + size > MAX_BYTES:  # guard: agent-definitions-size
+            return f"the definitions of one source have more than {MAX_BYTES} bytes"
         self._notices.pop(key, None)
         self._offered[key] = primitive, size
         self._bytes += size - before

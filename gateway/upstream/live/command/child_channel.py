@@ -25,8 +25,8 @@ log = structlog.get_logger(__name__)
 
 MEMORY_BYTES = 4 << 30
 """Limit on the address space of each process of the child; runtimes such as Node reserve far more than they use."""
-MOST_FILES = 256
-_MOST_LOGGED = 1_000
+MAX_FILES = 256
+_MAX_LOGGED = 1_000
 _LONGEST_LOGGED = 1_000
 _STOP_TIMEOUT_S = 1.0
 _SET_DEATH_SIGNAL = 1
@@ -126,7 +126,7 @@ class ChildChannel:
         stderr, count = self._process.stderr, 0
         while stderr is not None and (piece := await stderr.read(_LONGEST_LOGGED)):
             count += 1
-            if count <= _MOST_LOGGED:
+            if count <= _MAX_LOGGED:
                 text = show(piece.decode("utf-8", "replace").strip(), _LONGEST_LOGGED)
                 log.info("live_command_wrote", tenant_id=self._tenant, live_source=self._name, text=text)
 
@@ -146,7 +146,7 @@ def _restrict() -> Callable[[], None]:
     """Return a hook that runs in the child before its program: limits, and its end with the gateway (Linux)."""
     prctl = ctypes.CDLL(None).prctl if _IS_LINUX else None
     parent = os.getpid()
-    limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_NOFILE: MOST_FILES, resource.RLIMIT_CORE: 0}
+    limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_NOFILE: MAX_FILES, resource.RLIMIT_CORE: 0}
     wanted = [(kind, min(most, value)) for kind, value in limits.items() if (most := _hard_limit(kind)) >= 0]
 
     def restrict() -> None:

@@ -24,7 +24,7 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 log = structlog.get_logger(__name__)
 
 DEFAULT_TIMEOUT_S = 60.0
-MOST_FOLLOWED = 1_000
+MAX_FOLLOWED = 1_000
 """Limit on the followed resources of one attachment."""
 
 
@@ -91,8 +91,8 @@ class McpAttachment:
             self._followed.discard(uri)
             await self._link.unsubscribe(uri, limit)
             return {}
-        if len(self._followed) >= MOST_FOLLOWED and uri not in self._followed:  # guard: live-followed-count
-            raise LiveSourceFailed(f"too many resource subscriptions (limit {MOST_FOLLOWED:,} per live source)")
+        if len(self._followed) >= MAX_FOLLOWED and uri not in self._followed:  # guard: live-followed-count
+            raise LiveSourceFailed(f"too many resource subscriptions (limit {MAX_FOLLOWED:,} per live source)")
         self._follow()
         await self._link.subscribe(uri, limit)
         self._followed.add(uri)

@@ -31,7 +31,7 @@ Report = Callable[[Message], None]
 """Receives a notification without a request, such as a change of a list."""
 
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-MOST_QUESTIONS = 16
+MAX_QUESTIONS = 16
 """Limit on the questions of one request."""
 _OF_THE_REQUEST = frozenset({"notifications/progress", "notifications/message"})
 _LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
@@ -108,9 +108,9 @@ class Conversation:
         if not isinstance(identifier, int | str) or isinstance(identifier, bool):
             raise LiveSourceFailed("the server sent a request with an invalid id")
         self._asked += 1
-        if self._asked > MOST_QUESTIONS:  # guard: live-question-count
+        if self._asked > MAX_QUESTIONS:  # guard: live-question-count
             raise LiveSourceFailed(
-                f"the server sent more than {MOST_QUESTIONS} requests to the client during one request"
+                f"the server sent more than {MAX_QUESTIONS} requests to the client during one request"
             )
         if method == "ping":
             await self._reply({"id": identifier, "result": {}})

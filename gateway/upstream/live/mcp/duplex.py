@@ -27,7 +27,7 @@ from gateway.upstream.live.mcp.messages import (
     read_message,
     write_message,
 )
-from gateway.upstream.live.mcp.response_messages import MOST_MESSAGES
+from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import (
     ServerFacts,
     SessionExpired,
@@ -42,8 +42,8 @@ log = structlog.get_logger(__name__)
 
 UNSOLICITED_S = 60.0
 """Time window for the limit on messages without a request."""
-_MOST_WAITING = 64
-_MOST_ABANDONED = 1_000
+_MAX_WAITING = 64
+_MAX_ABANDONED = 1_000
 """Limit on the stored requests without a response; beyond it, questions are refused permanently."""
 _OF_ONE_REQUEST = frozenset({"notifications/message", "notifications/cancelled"})
 
@@ -79,12 +79,12 @@ class Inbox:
     def put(self, message: Message | None) -> None:
         """Add a message, or None at the end."""
         self._count += 1
-        if self._count > MOST_MESSAGES:  # guard: live-inbox-count
-            self._fault = f"the server sent more than {MOST_MESSAGES:,} messages about one request"
-        elif message is None or is_response(message) or len(self._messages) < _MOST_WAITING:
+        if self._count > MAX_MESSAGES:  # guard: live-inbox-count
+            self._fault = f"the server sent more than {MAX_MESSAGES:,} messages about one request"
+        elif message is None or is_response(message) or len(self._messages) < _MAX_WAITING:
             self._messages.append(message)
         elif "id" in message:  # guard: live-inbox-full
-            self._fault = f"more than {_MOST_WAITING} messages of the server wait for the client"
+            self._fault = f"more than {_MAX_WAITING} messages of the server wait for the client"
         self._changed.set()
 
     async def read(self) -> Message | None:
@@ -167,7 +167,7 @@ class DuplexSession:
         finally:
             del self._running[number]
             if not is_answered:
-                if len(self._abandoned) < _MOST_ABANDONED:
+                if len(self._abandoned) < _MAX_ABANDONED:
                     self._abandoned.add(number)
                 self._spawn(self._cancel(number))
         return result
@@ -211,9 +211,9 @@ class DuplexSession:
                     if loop.time() - began > UNSOLICITED_S:
                         began, others = loop.time(), 0
                     others += 1
-                    if others > MOST_MESSAGES:  # guard: live-unsolicited-count
+                    if others > MAX_MESSAGES:  # guard: live-unsolicited-count
                         raise LiveSourceFailed(
-                            f"the server sent more than {MOST_MESSAGES:,} messages about no request in a minute"
+                            f"the server sent more than {MAX_MESSAGES:,} messages about no request in a minute"
                         )
         except GatewayError as error:
             reason = error.message
@@ -230,7 +230,7 @@ class DuplexSession:
         number: object = None
         if is_response(message):
             number = message.get("id")
-            if isinstance(number, int) and len(self._abandoned) < _MOST_ABANDONED:
+            if isinstance(number, int) and len(self._abandoned) < _MAX_ABANDONED:
                 self._abandoned.discard(number)
         elif message.get("method") == "notifications/progress":
             params = message.get("params")

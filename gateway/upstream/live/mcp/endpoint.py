@@ -27,9 +27,9 @@ Credentials = tuple[Credential, ...]
 
 _BOTH = "application/json, text/event-stream"
 _RESERVED = ("mcp-", "last-event-id")
-_MOST_STREAMED = 2 * LONGEST
+_MAX_STREAMED = 2 * LONGEST
 """Limit on the bytes of one response: the result, and the messages before it."""
-_MOST_OF_AN_ERROR = 64 * 1024
+_MAX_OF_AN_ERROR = 64 * 1024
 _REDIRECTS, _ERRORS = 300, 400
 _UNAUTHENTICATED, _FORBIDDEN = 401, 403
 
@@ -96,7 +96,7 @@ class AuthorizedEndpoint:
         body: bytes | None = None,
         *,
         url: str | None = None,
-        limit_bytes: int = _MOST_STREAMED,
+        limit_bytes: int = _MAX_STREAMED,
     ) -> ResponseStream:
         """Send one request and return its response when the head has arrived.
 
@@ -150,7 +150,7 @@ class AuthorizedEndpoint:
             await self._endpoint.access.note_refusal(self._endpoint.source, self._caller, self._credentials)
         try:
             raw = await stream.read_whole()
-            error = read_message(await self.redact(raw)).get("error") if len(raw) < _MOST_OF_AN_ERROR else None
+            error = read_message(await self.redact(raw)).get("error") if len(raw) < _MAX_OF_AN_ERROR else None
         except (LiveSourceFailed, UpstreamAnswerTooLarge):
             error = None
         return RemoteRefusal(error, status=stream.status) if is_object(error) else HttpRefusal(stream.status)

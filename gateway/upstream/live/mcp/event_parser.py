@@ -12,7 +12,7 @@ _BOM = b"\xef\xbb\xbf"
 _ROOM = 64 * 1024
 """Bytes of an event besides its message: names of fields, ids, comments."""
 _LONGEST_ID = 4096
-_MOST_RETRY_DIGITS = 6
+_MAX_RETRY_DIGITS = 6
 
 
 class Event(NamedTuple):
@@ -66,7 +66,7 @@ def _read_event(block: bytes) -> Event | None:
                 kind = value.decode("ascii", "replace")
             case b"id" if value.isascii() and len(value) <= _LONGEST_ID and value.decode().isprintable():
                 identifier = value.decode()
-            case b"retry" if value.isdigit() and len(value) <= _MOST_RETRY_DIGITS:
+            case b"retry" if value.isdigit() and len(value) <= _MAX_RETRY_DIGITS:
                 retry_s = int(value) / 1000
             case _:
                 pass

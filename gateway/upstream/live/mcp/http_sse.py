@@ -9,7 +9,7 @@ from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
 from gateway.upstream.live.mcp.event_parser import Event, EventParser
 from gateway.upstream.response_stream import ResponseStream
 
-_MOST_STREAMED = 1 << 30
+_MAX_STREAMED = 1 << 30
 """Limit on the bytes of one stream; each event has its own limit."""
 _LONGEST_URL = 2048
 
@@ -31,7 +31,7 @@ class SseChannel:
         Raises:
             LiveSourceFailed: the server does not speak HTTP+SSE, or names a URL of another origin.
         """
-        stream = await endpoint.open("GET", (), limit_bytes=_MOST_STREAMED)
+        stream = await endpoint.open("GET", (), limit_bytes=_MAX_STREAMED)
         channel = cls(endpoint, stream)
         try:
             if not is_event_stream(stream.field(b"content-type") or ""):

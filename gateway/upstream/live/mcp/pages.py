@@ -14,9 +14,9 @@ from gateway.upstream.live.mcp.messages import METHOD_UNKNOWN, RemoteRefusal, is
 from gateway.upstream.live.mcp.session import ServerFacts
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
-MOST_PAGES = 20
-MOST_OF_A_FAMILY = 500
-MOST_BYTES = 8 * 1024 * 1024
+MAX_PAGES = 20
+MAX_OF_A_FAMILY = 500
+MAX_BYTES = 8 * 1024 * 1024
 """Limit on the definitions of all families together, as compact JSON."""
 _LONGEST_CURSOR = 4096
 
@@ -50,7 +50,7 @@ async def pages(lister: Lister, method: str, limit: TimeLimit) -> AsyncGenerator
     """
     cursor: str | None = None
     seen: set[str] = set()
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         result = await lister.call(method, {} if cursor is None else {"cursor": cursor}, None, limit)
         entries, following = result.get(_MEMBERS[method]), result.get("nextCursor")
         if not isinstance(entries, list):
@@ -62,7 +62,7 @@ async def pages(lister: Lister, method: str, limit: TimeLimit) -> AsyncGenerator
         if cursor is None or len(cursor) > _LONGEST_CURSOR or cursor in seen:  # guard: live-repeated-cursor
             raise LiveSourceFailed(f"the server's response to {method} has an invalid or repeated cursor")
         seen.add(cursor)
-    raise LiveSourceFailed(f"the list of {method} has more than {MOST_PAGES} pages")
+    raise LiveSourceFailed(f"the list of {method} has more than {MAX_PAGES} pages")
 
 
 async def discover(lister: Lister, limit: TimeLimit) -> Discovery:
@@ -102,12 +102,12 @@ class _Reading:
         """Add the entries of one page."""
         for entry in page:
             self._size += len(msgspec.json.encode(entry))
-            if self._size > MOST_BYTES:  # guard: live-discovery-bytes
-                raise LiveSourceFailed(f"the server's definitions have more than {MOST_BYTES:,} bytes")
+            if self._size > MAX_BYTES:  # guard: live-discovery-bytes
+                raise LiveSourceFailed(f"the server's definitions have more than {MAX_BYTES:,} bytes")
             name = entry.get(named)
             self._counts[method] += 1
-            if self._counts[method] > MOST_OF_A_FAMILY:  # guard: live-discovery-count
-                self.notices[f"{method} has more than {MOST_OF_A_FAMILY} entries; further entries were skipped"] = None
+            if self._counts[method] > MAX_OF_A_FAMILY:  # guard: live-discovery-count
+                self.notices[f"{method} has more than {MAX_OF_A_FAMILY} entries; further entries were skipped"] = None
             elif isinstance(name, str):
                 self.found.append(DiscoveredPrimitive(family=family, name=name, definition=entry))
             else:

@@ -17,9 +17,9 @@ from gateway.upstream.response_stream import ResponseStream
 Resume = Callable[[str], Awaitable[ResponseStream]]
 """Opens the stream that follows the event with this id."""
 
-MOST_MESSAGES = 10_000
+MAX_MESSAGES = 10_000
 """Limit on the messages of one response."""
-_MOST_RESUMED = 100
+_MAX_RESUMED = 100
 _SHORTEST_RETRY_S, _RETRY_S, _LONGEST_RETRY_S = 0.2, 1.0, 10.0
 _JSON = "application/json"
 
@@ -64,8 +64,8 @@ class ResponseMessages:
                 return None
             await self._fill()
         self._count += 1
-        if self._count > MOST_MESSAGES:  # guard: live-message-count
-            raise LiveSourceFailed(f"the server sent more than {MOST_MESSAGES:,} messages in one response")
+        if self._count > MAX_MESSAGES:  # guard: live-message-count
+            raise LiveSourceFailed(f"the server sent more than {MAX_MESSAGES:,} messages in one response")
         return read_message(await self._endpoint.redact(self._ready.popleft()))
 
     async def _fill(self) -> None:
@@ -92,7 +92,7 @@ class ResponseMessages:
 
     async def _open_next(self) -> None:
         """Resume a stream that ended before its response (MCP 2025-11-25, Streamable HTTP, resumability)."""
-        if self._resume is None or self._last_id is None or self._resumed >= _MOST_RESUMED:
+        if self._resume is None or self._last_id is None or self._resumed >= _MAX_RESUMED:
             self._has_ended = True
             return
         self._resumed += 1

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from gateway.upstream.live.mcp.background import Spawn
 from gateway.upstream.live.mcp.session import HandshakeSession
 
-MOST_SESSIONS = 16
+MAX_SESSIONS = 16
 """Limit on the sessions of one attachment that are in use, and on the kept ones."""
 
 SessionKey = tuple[bytes, frozenset[str]]
@@ -22,7 +22,7 @@ class SessionPool:
 
     def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn
-        self._places = asyncio.Semaphore(MOST_SESSIONS)
+        self._places = asyncio.Semaphore(MAX_SESSIONS)
         self._idle: list[tuple[SessionKey, HandshakeSession]] = []
 
     @asynccontextmanager
@@ -60,5 +60,5 @@ class SessionPool:
 
     def _keep(self, key: SessionKey, session: HandshakeSession) -> None:
         self._idle.append((key, session))
-        if len(self._idle) > MOST_SESSIONS:
+        if len(self._idle) > MAX_SESSIONS:
             self._spawn(self._idle.pop(0)[1].close())

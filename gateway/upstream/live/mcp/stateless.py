@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.conversation import MOST_QUESTIONS, QUESTIONS, Conversation, Report, without_meta
+from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS, QUESTIONS, Conversation, Report, without_meta
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint, HttpRefusal, SourceEndpoint
 from gateway.upstream.live.mcp.messages import (
     METHOD_UNKNOWN,
@@ -100,9 +100,9 @@ class StatelessLink:
                 case "input_required" if client is not None:
                     questions = _read_questions(result)
                     asked += len(questions)
-                    if asked > MOST_QUESTIONS:  # guard: live-question-rounds
+                    if asked > MAX_QUESTIONS:  # guard: live-question-rounds
                         raise LiveSourceFailed(
-                            f"the server sent more than {MOST_QUESTIONS} requests to the client during one request"
+                            f"the server sent more than {MAX_QUESTIONS} requests to the client during one request"
                         )
                     plain = {name: value for name, value in params.items() if name != "_meta"}
                     plain |= await _answer(questions, result, client, limit)

@@ -10,7 +10,7 @@ import pytest
 from gateway.catalog import policies, tenants
 from gateway.catalog.live import live_sources
 from gateway.catalog.live.attachments import (
-    MOST_REMEMBERED,
+    MAX_REMEMBERED,
     Acceptance,
     accept_changes,
     load,
@@ -322,7 +322,7 @@ async def test_what_is_remembered_is_bounded(desk: Desk) -> None:
         await desk.attach(*buffers)
 
     remembered = await desk.remembered()
-    assert len(remembered) == MOST_REMEMBERED
+    assert len(remembered) == MAX_REMEMBERED
     assert any(one.primitive.remote == "save" for one in remembered)
 
 

@@ -16,11 +16,11 @@ import pytest
 from gateway.domain.live_sources import LiveKind
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import BadInput
-from gateway.upstream.live.command.child_channel import MEMORY_BYTES, MOST_FILES
+from gateway.upstream.live.command.child_channel import MAX_FILES, MEMORY_BYTES
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveAttachment
 from gateway.upstream.live.mcp.messages import LONGEST
-from gateway.upstream.live.mcp.response_messages import MOST_MESSAGES
+from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from tests.integration.upstream.live.parts import Client, Listener, source
 from tests.support.replicas import until
 
@@ -59,7 +59,7 @@ async def test_a_program_has_no_environment_but_its_own(monkeypatch: pytest.Monk
         limits = await call(attachment, "limits")
 
     assert found.keys() - {"LC_CTYPE"} == {"PATH", "LANG", "TOKEN"}
-    assert limits == [MEMORY_BYTES, MOST_FILES]
+    assert limits == [MEMORY_BYTES, MAX_FILES]
 
 
 async def test_the_whole_group_ends_with_the_attachment() -> None:
@@ -200,8 +200,8 @@ async def test_a_program_may_report_changes_for_as_long_as_it_runs(monkeypatch: 
     monkeypatch.setattr("gateway.upstream.live.mcp.duplex.UNSOLICITED_S", 0.0)
     listener = Listener()
     async with running(listener=listener) as attachment:
-        assert await call(attachment, "updates", times=MOST_MESSAGES + 1) == "done"
-    assert len(listener.updates) == MOST_MESSAGES + 1
+        assert await call(attachment, "updates", times=MAX_MESSAGES + 1) == "done"
+    assert len(listener.updates) == MAX_MESSAGES + 1
 
 
 async def test_standard_error_is_bounded_and_drained() -> None:

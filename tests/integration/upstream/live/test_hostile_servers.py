@@ -15,13 +15,13 @@ from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError, UpstreamBusy
-from gateway.upstream.live.mcp.attachment import MOST_FOLLOWED
+from gateway.upstream.live.mcp.attachment import MAX_FOLLOWED
 from gateway.upstream.live.mcp.changes import follow_changes
-from gateway.upstream.live.mcp.conversation import MOST_QUESTIONS
+from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.messages import LONGEST
-from gateway.upstream.live.mcp.pages import MOST_OF_A_FAMILY, MOST_PAGES
-from gateway.upstream.live.mcp.response_messages import MOST_MESSAGES
+from gateway.upstream.live.mcp.pages import MAX_OF_A_FAMILY, MAX_PAGES
+from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import ServerFacts, StreamNotOffered
 from tests.integration.upstream.live.parts import Client, Listener, source
 from tests.integration.upstream.live.scripted_server import (
@@ -128,7 +128,7 @@ async def test_words_of_the_server_are_printable_and_short() -> None:
 async def test_a_flood_of_messages_ends_the_call() -> None:
     """Ours: a response has a bounded number of messages."""
     script = Scripted()
-    flood = note("notifications/x")({}) * (MOST_MESSAGES + 1)
+    flood = note("notifications/x")({}) * (MAX_MESSAGES + 1)
     script.streams("tools/call", lambda _: flood, done)
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match="more than 10,000 messages"):
@@ -262,7 +262,7 @@ async def test_time_stands_still_while_the_client_answers() -> None:
 async def test_a_flood_of_questions_ends_the_call() -> None:
     """Ours: a request has a bounded number of questions, pings among them."""
     script = Scripted()
-    pings = event({"jsonrpc": "2.0", "id": 1, "method": "ping"}) * (MOST_QUESTIONS + 1)
+    pings = event({"jsonrpc": "2.0", "id": 1, "method": "ping"}) * (MAX_QUESTIONS + 1)
     script.streams("tools/call", lambda _: pings, done)
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match="more than 16 requests to the client"):
@@ -470,13 +470,13 @@ async def test_endless_pages_end_the_discovery() -> None:
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match="more than 20 pages"):
             await world.attachment.discover()
-    assert len(script.sent("tools/list")) == MOST_PAGES
+    assert len(script.sent("tools/list")) == MAX_PAGES
 
 
 async def test_too_many_entries_are_left_out() -> None:
     """Ours: the others stay usable, and the admin reads why."""
     script = Scripted()
-    entries: list[object] = [{"name": f"t{number}", "inputSchema": {}} for number in range(MOST_OF_A_FAMILY + 100)]
+    entries: list[object] = [{"name": f"t{number}", "inputSchema": {}} for number in range(MAX_OF_A_FAMILY + 100)]
     script.says("tools/list", {"tools": [7, {"title": "nameless"}, *entries]})
     script.says("resources/list", {"resources": [{"uri": "x:1", "name": "x"}]})
     script.says("resources/templates/list", {"jsonrpc": "2.0", "id": 4, "error": {"code": -32601, "message": "no"}})
@@ -484,7 +484,7 @@ async def test_too_many_entries_are_left_out() -> None:
         found = await world.attachment.discover()
 
     families = [each.family for each in found.primitives]
-    assert families.count(Family.TOOL) == MOST_OF_A_FAMILY - 1
+    assert families.count(Family.TOOL) == MAX_OF_A_FAMILY - 1
     assert families.count(Family.RESOURCE) == 1
     assert list(found.notices) == [
         "an entry of tools/list has no name",
@@ -569,7 +569,7 @@ async def test_followed_resources_are_bounded() -> None:
     """Ours: subscriptions are counted, and each is the gateway's own."""
     script = Scripted()
     async with attached_to(script) as world:
-        for number in range(MOST_FOLLOWED):
+        for number in range(MAX_FOLLOWED):
             await world.attachment.request("resources/subscribe", {"uri": f"x:{number}"}, Client())
         await world.attachment.request("resources/subscribe", {"uri": "x:0"}, Client())
         with pytest.raises(LiveSourceFailed, match="too many resource subscriptions"):

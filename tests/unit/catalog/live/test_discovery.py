@@ -10,9 +10,9 @@ import pytest
 from gateway.catalog.live.discovery import (
     LARGEST,
     LONGEST_NOTICE,
+    MAX_BYTES,
+    MAX_NOTICES,
     MOST,
-    MOST_BYTES,
-    MOST_NOTICES,
     Reading,
     read_discovery,
 )
@@ -223,9 +223,9 @@ def test_number_size_and_notices_are_bounded() -> None:
     assert not none.primitives
     assert not over.primitives
     assert "the tenant's limit" in none.notices[0]
-    assert 0 < sum(len(one.definition) for one in heavy.primitives) <= MOST_BYTES
+    assert 0 < sum(len(one.definition) for one in heavy.primitives) <= MAX_BYTES
     assert len(heavy.notices) > 1
-    assert len(faulty.notices) == MOST_NOTICES
+    assert len(faulty.notices) == MAX_NOTICES
     assert all(len(notice) <= LONGEST_NOTICE for notice in faulty.notices)
     assert len(endless.primitives) == MOST
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.policy.conditions import LONGEST_TEXT, MOST_MEMBERS, CompiledCondition, Truth
+from gateway.definitions.policy.conditions import LONGEST_TEXT, MAX_MEMBERS, CompiledCondition, Truth
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator
 
 
@@ -130,7 +130,7 @@ def test_a_text_that_resembles_the_value_is_not_decidable(operator: str, given: 
         ("contains", 7, "7"),
         ("contains", "admin", [["admin"]]),
         ("contains", "admin", ["viewer", 5]),
-        ("contains", "admin", ["x"] * (MOST_MEMBERS + 1)),
+        ("contains", "admin", ["x"] * (MAX_MEMBERS + 1)),
         ("equals", "a", "b" * (LONGEST_TEXT + 1)),
         ("contains", "a", "b" * (LONGEST_TEXT + 1)),
         ("matches", "a", "b" * (LONGEST_TEXT + 1)),
@@ -163,7 +163,7 @@ def test_another_type_or_too_much_is_not_decidable(operator: str, value: Any, gi
         ("/a", {"a": 1, "a\u200b": 2}, None),
         ("/amount", {"amount": 1, "ａmount": 2}, None),
         ("/a", {"a": 1, "b" * (LONGEST_TEXT + 1): 2}, None),
-        ("/a", {"a": 1, **{f"n{number}": 0 for number in range(MOST_MEMBERS)}}, None),
+        ("/a", {"a": 1, **{f"n{number}": 0 for number in range(MAX_MEMBERS)}}, None),
     ],
 )
 def test_a_pointer_names_one_place(pointer: str, arguments: dict[str, object], outcome: Truth) -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.catalog.live.discovery import CPU_TIME_S, MOST_BYTES
+from gateway.catalog.live.discovery import CPU_TIME_S, MAX_BYTES
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import DiscoveredPrimitive
 from gateway.domain.primitives import Family
@@ -44,7 +44,7 @@ async def test_a_message_is_one_reading(sources: AgentSources) -> None:
     faults = await sources.check(ACME, [_tool(f"t{number}", inputSchema=large) for number in range(80)])
 
     assert faults[0] is None
-    assert str(MOST_BYTES) in (faults[-1] or "")
+    assert str(MAX_BYTES) in (faults[-1] or "")
 
 
 async def test_a_tenant_checks_one_message_at_a_time(sources: AgentSources) -> None:

@@ -131,7 +131,7 @@ def test_items_that_contain_themselves_do_not_grow() -> None:
 
 def test_doubling_over_files_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: 2^30 copies of a value are not made (OAS-7)."""
-    monkeypatch.setattr(bundling, "MOST_NODES", 10_000)
+    monkeypatch.setattr(bundling, "MAX_NODES", 10_000)
     files: dict[str, bytes | str] = {
         f"{n}.yaml": f"a: {{$ref: {n + 1}.yaml}}\nb: {{$ref: {n + 1}.yaml}}" for n in range(30)
     }

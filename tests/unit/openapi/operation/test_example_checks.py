@@ -9,7 +9,7 @@ import pytest
 from gateway.domain.sources import ExampleCounts, Status
 from gateway.errors import InvalidDocument
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.operation.example_checks import MOST_EXAMPLES
+from gateway.openapi.operation.example_checks import MAX_EXAMPLES
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.schema.examples import LARGEST_EXAMPLE
 from tests.support.openapi import accepts, body_of, compile_it, fate, input_of, operation, with_body, with_parameter
@@ -219,7 +219,7 @@ def test_the_number_of_examples_is_bounded() -> None:
     part = {"type": "string", "maxLength": 3, "examples": ["a"] * 20}
     found = counts(with_body({"type": "object", "properties": {f"p{number}": part for number in range(1_001)}}))
 
-    assert found == ExampleCounts(accepted=MOST_EXAMPLES, unchecked=20)
+    assert found == ExampleCounts(accepted=MAX_EXAMPLES, unchecked=20)
 
 
 def test_a_schema_that_its_examples_contradict_everywhere_still_makes_a_tool() -> None:

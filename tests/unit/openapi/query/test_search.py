@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.openapi.query.outline import OutlinedOperation
-from gateway.openapi.query.search import FIELDS, MOST_POSTINGS, WordIndex, edit_distance, split_words, suggest
+from gateway.openapi.query.search import FIELDS, MAX_POSTINGS, WordIndex, edit_distance, split_words, suggest
 
 SHOP = (
     OutlinedOperation(
@@ -105,7 +105,7 @@ def test_what_is_remembered_of_a_document_is_bounded() -> None:
     hostile = [OutlinedOperation(method="GET", path=f"/p{n}", description=said) for n, said in enumerate(text)]
     seen = WordIndex(hostile)
 
-    assert seen.size <= 60 * 2 * MOST_POSTINGS
+    assert seen.size <= 60 * 2 * MAX_POSTINGS
     assert seen.search("p1499", None)[0].endpoint.path == "/p1499"  # names go before descriptions
 
 

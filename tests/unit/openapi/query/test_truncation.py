@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.openapi.query.answers import LARGEST_PAGE, MOST_PER_PAGE, QueryRefused
+from gateway.openapi.query.answers import LARGEST_PAGE, MAX_PER_PAGE, QueryRefused
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.sizes import Sizes, measure
 from gateway.openapi.query.truncation import LARGEST_ANSWER, fit, render
@@ -138,7 +138,7 @@ def test_a_page_ends_where_it_has_enough(tagged: ApiView) -> None:
     """Ours: a page has as many items as were asked for unless they are very large; the cursor leads on (OAS-5)."""
     paths: list[str] = []
     for _ in range(30):
-        page = cast("Any", ask("list_endpoints", tagged, limit=MOST_PER_PAGE, offset=len(paths)))
+        page = cast("Any", ask("list_endpoints", tagged, limit=MAX_PER_PAGE, offset=len(paths)))
         assert len(render(page).encode()) <= LARGEST_PAGE + 1024
         paths += [item["path"] for item in page["endpoints"]]
         if "nextCursor" not in page:

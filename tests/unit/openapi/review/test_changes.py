@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.updates.source_changes import ComparedVersion, Impact, ImportChanges
-from gateway.openapi.review.changes import MOST_IN_ALL, MOST_OF_TOOL, compare_versions
+from gateway.openapi.review.changes import MAX_IN_ALL, MAX_OF_TOOL, compare_versions
 from tests.support.documents import many, pets
 from tests.support.openapi import compile_it
 from tests.support.real_documents import RealDocument
@@ -281,8 +281,8 @@ def test_differences_are_bounded_and_counted() -> None:
     changes = changes_between(old, new)
 
     assert len(changes.changed) == 300
-    assert sum(len(one.differences) for one in changes.changed) == MOST_IN_ALL
-    assert all(len(one.differences) <= MOST_OF_TOOL for one in changes.changed)
+    assert sum(len(one.differences) for one in changes.changed) == MAX_IN_ALL
+    assert all(len(one.differences) <= MAX_OF_TOOL for one in changes.changed)
     assert {len(one.differences) + one.left_out for one in changes.changed} == {31}
     assert not changes.is_additive
 

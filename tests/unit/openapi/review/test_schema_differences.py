@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.openapi.review.schema_differences import MOST_STEPS, compare_schemas
+from gateway.openapi.review.schema_differences import MAX_STEPS, compare_schemas
 
 TEXT: dict[str, Any] = {"type": "string"}
 PET: dict[str, Any] = {"type": "object", "properties": {"name": TEXT}}
@@ -119,7 +119,7 @@ def test_references_are_followed_once() -> None:
 
 def test_the_work_of_a_comparison_is_bounded() -> None:
     """Ours: a schema of more parts than the bound is one difference, not a stuck worker (OAS-6)."""
-    many = {"properties": {f"p{index}": {"type": "string", "title": "a"} for index in range(MOST_STEPS + 10)}}
+    many = {"properties": {f"p{index}": {"type": "string", "title": "a"} for index in range(MAX_STEPS + 10)}}
     other = {"properties": {name: {**schema, "title": "b"} for name, schema in many["properties"].items()}}
 
     last = list(compare_schemas(many, other, ""))[-1]

@@ -12,7 +12,7 @@ from gateway.domain.text_search.look_alikes import has_mixed_letters, skeleton
 from gateway.domain.updates.source_changes import FindingKind
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
-from gateway.openapi.review.text_findings import MOST_FINDINGS
+from gateway.openapi.review.text_findings import MAX_FINDINGS
 from tests.support.documents import pets
 from tests.support.openapi import compile_it
 from tests.support.poisoned import poisoned_documents
@@ -169,13 +169,13 @@ def test_findings_are_bounded_and_say_so() -> None:
     answer = {"200": {"description": "ok"}}
     paths = {
         f"/n/{number}": {"get": {"operationId": f"op_{number}", "description": INJECTION, "responses": answer}}
-        for number in range(MOST_FINDINGS + 50)
+        for number in range(MAX_FINDINGS + 50)
     }
     document = {**pets(URL), "paths": paths}
 
     findings = compile_it(document).report.findings
 
-    assert len(findings) == MOST_FINDINGS
+    assert len(findings) == MAX_FINDINGS
     assert findings[-1].kind is FindingKind.MORE
     assert not changes_between(document, document).is_additive
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from gateway.handlers.interfaces import LogLevel
-from gateway.protocol.methods.notification_throttle import MOST_PER_S, NotificationThrottle
+from gateway.protocol.methods.notification_throttle import MAX_PER_S, NotificationThrottle
 
 
 class _Client:
@@ -59,7 +59,7 @@ async def test_a_burst_is_told_and_then_the_newest() -> None:
             await client.heard.wait()
     await client.telling.close()
 
-    assert early[:MOST_PER_S] == list(range(MOST_PER_S))
+    assert early[:MAX_PER_S] == list(range(MAX_PER_S))
     assert len(early) < 900, "the machine took longer than this test can be"
     assert client.told == sorted(client.told, key=_number), "progress went back"
     assert client.notes == []
@@ -73,11 +73,11 @@ def _number(value: object) -> int:
 async def test_what_is_held_back_is_told_before_the_end() -> None:
     """Ours: nobody learns less from a call that ends at once (TEN-5)."""
     client = _Client()
-    for count in range(MOST_PER_S + 100):
+    for count in range(MAX_PER_S + 100):
         await client.progress(count)
     await client.telling.close()
 
-    assert client.told[-1] == MOST_PER_S + 99
+    assert client.told[-1] == MAX_PER_S + 99
 
 
 async def test_dropped_messages_are_counted_in_one_note() -> None:
@@ -90,7 +90,7 @@ async def test_dropped_messages_are_counted_in_one_note() -> None:
 
     ((level, said),) = client.notes
     dropped = 500 - len(client.told)
-    assert 0 < dropped <= 500 - MOST_PER_S
+    assert 0 < dropped <= 500 - MAX_PER_S
     assert str(said).startswith(f"{dropped} log messages of this call were dropped")
     assert level == "error"
 
@@ -109,7 +109,7 @@ async def test_the_note_comes_when_it_is_calm() -> None:
     assert len(client.notes) == 1
 
 
-@pytest.mark.parametrize("count", [0, 1, MOST_PER_S])
+@pytest.mark.parametrize("count", [0, 1, MAX_PER_S])
 async def test_what_is_within_measure_is_told_as_it_is(count: int) -> None:
     """Ours: nobody notices the measure who does not overdo it."""
     client = _Client()

@@ -5,7 +5,7 @@ import pytest
 from gateway.domain.audit import CallRecord, CountedRefusal
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable
-from gateway.store.audit.refusals import MOST_OF_A_TENANT, RefusalTally
+from gateway.store.audit.refusals import MAX_OF_A_TENANT, RefusalTally
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 
@@ -55,13 +55,13 @@ async def test_a_tenant_has_a_bounded_number_of_entries() -> None:
     """Ours: refusals that differ are counted together beyond a hundred, and none is lost (SAF-4)."""
     trail = Trail()
     tally = RefusalTally(trail.write)
-    for number in range(5 * MOST_OF_A_TENANT):
+    for number in range(5 * MAX_OF_A_TENANT):
         tally.count(ACME, _wrong(f"key_{number}"))
 
     await tally.flush()
 
-    assert len(trail.records) == MOST_OF_A_TENANT + 1
-    assert sum(count for count in trail.counts.values() if isinstance(count, int)) == 5 * MOST_OF_A_TENANT
+    assert len(trail.records) == MAX_OF_A_TENANT + 1
+    assert sum(count for count in trail.counts.values() if isinstance(count, int)) == 5 * MAX_OF_A_TENANT
 
 
 async def test_tenants_are_bounded() -> None:

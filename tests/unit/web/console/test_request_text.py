@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.calls.approvals import RequestShown
-from gateway.web.console.request_text import MOST_COMPARED, compare_lines, request_lines, show_lines
+from gateway.web.console.request_text import MAX_COMPARED, compare_lines, request_lines, show_lines
 
 
 def test_json_is_indented_without_changing_a_token() -> None:
@@ -34,4 +34,4 @@ def test_a_difference_beyond_the_cut_is_a_difference() -> None:
     assert compared is not None
     assert [sign for sign, _ in compared] == ["@", "-", "+"]
     assert compare_lines(["a"], ["a"]) == []
-    assert compare_lines(["a"] * (MOST_COMPARED + 1), ["a"]) is None
+    assert compare_lines(["a"] * (MAX_COMPARED + 1), ["a"]) is None
