@@ -17,6 +17,7 @@ _B = 'job="mcp-gateway",instance="b"'
 _CALLS = f'gateway_calls_total{{{_A},tenant="acme",source="api",outcome="%s"}}'
 _FAST = f'gateway_call_seconds_bucket{{{_A},part="gateway",le="%s"}}'
 
+_LOOKS = f'gateway_source_refreshes_total{{{_A},outcome="%s"}}'
 Series = dict[str, str]
 """What a series holds every 15 s: `0+3x200` begins with 0 and grows by 3 two hundred times; `_` is nothing."""
 
@@ -55,6 +56,7 @@ ILL: dict[str, Series] = {
     "GatewayEventsLate": {f"gateway_event_lag_seconds{{{_A}}}": "3x200"},
     "GatewayLimits": {_CALLS % "limited": "0+60x200"},
     "GatewayKeysGuessed": {f'gateway_http_answers_total{{{_A},status="401"}}': "0+600x200"},
+    "GatewaySourcesFail": {_LOOKS % "failed": "0+1x200", _LOOKS % "unchanged": "0+0.5x200"},
     "GatewayDescriptors": {f"process_open_fds{{{_A}}}": "60000x200"},
     "GatewayMemory": {f"process_resident_memory_bytes{{{_A}}}": "1500000000x200"},
 }

@@ -41,6 +41,7 @@ class Refuser:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.measure({"propertyNames": {"maxLength": 1}}, {"ab": 1})  # imports of a first refusal are not measured
         return self
 
     def __exit__(

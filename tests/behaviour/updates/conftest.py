@@ -213,8 +213,8 @@ async def notes(
 ) -> AsyncGenerator[Notes]:
     """A tenant of this test alone, on two replicas that are up and well."""
     await shared_replicas.heal()
-    updates_upstream.seen.clear()
-    updates_upstream.status, updates_upstream.body, updates_upstream.headers = 200, b"one", ()
+    updates_upstream.reset()
+    updates_upstream.body = b"one"
     slug, gateway = next(slugs), shared_replicas.a.gateway
     await gateway.create_tenant(slug)
     for uri in NOTES:

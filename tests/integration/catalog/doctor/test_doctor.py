@@ -57,6 +57,7 @@ ALL = [
     "sources",
     "policies",
     "approvers",
+    "access_rules",
     "sign_in",
     "secret_keys",
     "operator_key",
