@@ -19,6 +19,40 @@ class Guard:
 
 
 _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
+    "tests/attacks/authorization/test_accounts.py": {
+        "account-cookies-bounded": (SKIP, "test_forms_links_and_targets_of_others_do_nothing"),
+        "account-form": (NEVER, "test_forms_links_and_targets_of_others_do_nothing"),
+        "account-key-tenant": (NEVER, "test_a_link_opened_by_another_user_connects_nothing"),
+        "account-link-owner": (NEVER, "test_a_link_opened_by_another_user_connects_nothing"),
+        "account-of-revoked-key": (SKIP, "test_a_key_with_the_subject_of_another_one_has_no_account"),
+        "account-once": (NEVER, "test_a_code_counts_for_the_browser_and_user_that_began"),
+        "account-response-issuer": (NEVER, "test_a_response_of_another_server_is_not_taken"),
+        "account-same-credential": (NEVER, "test_a_response_of_another_server_is_not_taken"),
+        "account-same-user": (NEVER, "test_a_code_counts_for_the_browser_and_user_that_began"),
+        "account-state": (NEVER, "test_a_code_counts_for_the_browser_and_user_that_began"),
+    },
+    "tests/behaviour/people/test_accounts.py": {
+        "account-endpoints-tls": (SKIP, "test_other_terms_of_a_credential_end_its_accounts"),
+        "account-parameters": (NEVER, "test_other_terms_of_a_credential_end_its_accounts"),
+        "account-refresh-once": (NEVER, "test_tokens_are_refreshed_once_by_all_replicas"),
+        "account-terms-replaced": (NEVER, "test_other_terms_of_a_credential_end_its_accounts"),
+    },
+    "tests/integration/catalog/test_accounts.py": {
+        "account-owner-valid": (NEVER, "test_a_person_who_was_denied_meanwhile_connects_nothing"),
+        "account-terms": (without(2), "test_an_account_counts_for_its_terms_only"),
+        "account-terms-unchanged": (without(2), "test_an_account_counts_for_its_terms_only"),
+        "accounts-bounded": (NEVER, "test_accounts_are_bounded"),
+    },
+    "tests/integration/store/test_accounts.py": {
+        "account-lease": (swap(", _columns.lease == lease", ""), "test_a_late_refresh_replaces_no_newer_tokens"),
+        "account-tokens-sealed": (
+            value("('x',)"),
+            "test_tokens_open_only_for_their_owner_credential_and_terms",
+        ),
+    },
+    "tests/unit/identity/test_account_links.py": {
+        "account-link-host": (NEVER, "test_a_link_has_the_public_url_and_names_nobody"),
+    },
     "tests/attacks/test_access_tokens.py": {
         "key-size": (NEVER, "test_a_key_that_is_weak_or_costly_verifies_nothing"),
         "key-use": (NEVER, "test_a_key_that_is_weak_or_costly_verifies_nothing"),
@@ -753,6 +787,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
     },
     "tests/behaviour/admin/test_admin_contract.py": {
+        "account-public-url": (NEVER, "test_every_route_answers_as_documented"),
         "key-two-secrets": (SKIP, "test_every_route_answers_as_documented"),
     },
     "tests/attacks/test_limit_ceilings.py": {

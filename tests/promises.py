@@ -50,6 +50,7 @@ TITLES = {
     "TEN-2": "API keys: hashed, prefixed, checksummed, scoped, revocable",
     "IDN-2": "people sign in at their tenant's provider, and the gateway is the issuer of MCP clients in front of it",
     "TEN-3": "limits per tenant and key, with a retry hint",
+    "IDN-3": "upstreams get the identity of each caller, also by accounts that users connect once",
     "IDN-4": "access rules decide what keys and people list and use, in every way to a primitive",
     "IDN-5": "keys have two secrets while they are rotated; stored secrets follow the secret keys, or stay elsewhere",
     "TEN-4": "upstream credentials are sealed at rest, write-only and never forwarded from callers",

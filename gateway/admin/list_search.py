@@ -20,6 +20,7 @@ from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
+from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
@@ -174,6 +175,12 @@ CONSENTS: ListRules[Consent] = ListRules(
 )
 GRANTS: ListRules[Grant] = ListRules(
     name="grants", keyed="id", texts=lambda one: (one.subject, one.client_name, one.client, one.resource)
+)
+ACCOUNTS: ListRules[UserAccount] = ListRules(
+    name="accounts",
+    keyed="id",
+    texts=lambda one: (one.subject, one.credential_name),
+    facts={"credential": lambda one: one.credential_name},
 )
 SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
 LIVE_SOURCES: ListRules[LiveSource] = ListRules(

@@ -11,6 +11,8 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
+from gateway.identity.oauth.account_flow import AccountFlow
+from gateway.identity.oauth.account_tokens import LINK_PURPOSE, AccountLinks
 from gateway.identity.oauth.client_documents import ClientDocuments
 from gateway.identity.oauth.clients import ClientDirectory
 from gateway.identity.oauth.provider_checks import ProviderChecks
@@ -26,6 +28,7 @@ from gateway.web.console.endpoint import ApprovalPages
 from gateway.web.console.sessions import ConsoleSessions
 from gateway.web.html.documents import style_route
 from gateway.web.people import sessions as people_sessions
+from gateway.web.people.accounts import PENDING_ACCOUNT_PURPOSE, AccountPages
 from gateway.web.people.consent import ConsentPages
 from gateway.web.people.sessions import PersonSessions
 from gateway.web.people.sign_in import PENDING_PURPOSE, SignInPages
@@ -61,11 +64,38 @@ def build_pages(
     rotation_keys = cipher.derive_all(ROTATION_PURPOSE)
     tokens = TokenIssue(catalog, checks, people.issued, infrastructure.refusals, rotation_keys=rotation_keys)
     parts = AuthorizationParts(catalog=catalog, people=people, requests=requests, tokens=tokens, issued=people.issued)
+    accounts = _build_accounts(infrastructure, catalog, runtime, pages, by_key=by_key)
     server = AuthorizationEndpoints(runtime.credentials, pages, clients, parts)
     return PublicPages(
-        routes=(style_route(), *approvals.routes, *pages.routes, *tenant_page.routes, *consent.routes, *server.routes),
+        routes=(
+            style_route(),
+            *approvals.routes,
+            *pages.routes,
+            *tenant_page.routes,
+            *consent.routes,
+            *accounts.routes,
+            *server.routes,
+        ),
         pools=(approvals.places, pages.places, documents.places, server.places),
     )
+
+
+def _build_accounts(
+    infrastructure: Infrastructure,
+    catalog: CatalogContext,
+    runtime: Runtime,
+    pages: SignInPages,
+    *,
+    by_key: ConsoleSessions,
+) -> AccountPages:
+    nonces, cipher = runtime.stores.nonces, infrastructure.cipher
+
+    async def use_once(tenant: TenantId, named: str, for_s: int) -> bool:
+        return await nonces.use(tenant, named, for_s=for_s)
+
+    links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=catalog.public_url)
+    flow = AccountFlow(catalog, links, use_once)
+    return AccountPages(catalog, pages, by_key, flow, keys=tuple(cipher.derive_all(PENDING_ACCOUNT_PURPOSE)))
 
 
 def _build_sign_in(

@@ -32,6 +32,7 @@ from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
 from gateway.identity.issued_tokens import TOKEN_PURPOSE, IssuedTokens
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.key_uses import KeyUseLog
+from gateway.identity.oauth.account_tokens import LINK_PURPOSE, AccountLinks, StoredAccountTokens
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
 from gateway.identity.oauth.subject_tokens import SubjectTokens
@@ -133,7 +134,9 @@ def _build_identities(
     checks = ProviderChecks(catalog, RelyingParty(infrastructure.upstream, people.keys))
     tokens = Tokens(infrastructure.upstream, SharedTokens(infrastructure.bus, secret=cipher.derive("access tokens")))
     signer = AssertionSigner(cipher.derive_all, public_url=settings.public_url)
-    return tokens, signer, Delegations(tokens, signer, SubjectTokens(catalog, people.directory, checks).find)
+    subjects = SubjectTokens(catalog, people.directory, checks).find
+    links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=settings.public_url)
+    return tokens, signer, Delegations(tokens, signer, subjects, StoredAccountTokens(catalog, links))
 
 
 def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:

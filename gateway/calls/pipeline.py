@@ -29,7 +29,7 @@ from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.refusals import ApprovalRequired
+from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
@@ -60,7 +60,7 @@ _ALLOW, _APPROVE, _SAFE = (
     Safety.SAFE,
 )  # an enum lookup costs more than a function call
 _RESULT_ERRORS = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
-"""Errors that become results of a tool, except `CapabilityMissing`."""
+"""Errors that become results of a tool, except `CapabilityMissing` and `AccountRequired`."""
 
 _Answer = TypeVar("_Answer")
 
@@ -120,6 +120,7 @@ class CallPipeline:
             AuditUnavailable: the call could not be recorded, so it has no result; it may have run.
             Unavailable, SecretUnreadable: the call needs a part of the gateway, or a secret, that is not available.
             CapabilityMissing: the call has a question for the client that needs an undeclared capability.
+            AccountRequired: the caller has to connect an account at the upstream.
             InputRequired: the client has to answer a question, and call again.
         """
         action = ("call", bound.tool.name)
@@ -221,8 +222,8 @@ class CallPipeline:
         async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
             try:
                 members = await self._run_tool(call, bound, arguments)
-            except CapabilityMissing:
-                raise
+            except (CapabilityMissing, AccountRequired):
+                raise  # the face of the call decides whether the client can be asked
             except _RESULT_ERRORS as error:
                 if isinstance(error, ApprovalRequired) and call.is_inner:
                     raise  # ends the outermost call, so that code after the inner call does not run

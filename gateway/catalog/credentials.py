@@ -4,86 +4,53 @@ The allowed origins are written together with the secret. A caller that may chan
 secret cannot redirect it to another origin.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from gateway.catalog.egress import refusal, require_tls
+from gateway.catalog.egress import refusal
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity.credential_terms import CredentialDraft, find_terms
 from gateway.catalog.origins import read_origins
 from gateway.catalog.snapshots.credential_cache import read_outside
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.credentials import (
     AUTHORIZATION,
+    AccountTerms,
     CredentialKind,
     CredentialLocation,
     Delegation,
-    SignedAssertion,
     StoredCredential,
-    TokenExchange,
+    terms_digest,
 )
 from gateway.domain.http.headers import is_private
-from gateway.domain.http.requests import Credential
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.secret_references import SecretReference, fault_of
 from gateway.errors import (
     Conflict,
-    CredentialMissing,
     Fault,
-    GatewayError,
     LimitExceeded,
     NameConflict,
     NameTaken,
     NotFound,
-    ReferenceMissing,
 )
 from gateway.store import credentials, primitives
 from gateway.store.audit import sinks
 from gateway.store.calls import guardrails
 from gateway.store.engine import Db
-from gateway.store.identity import issuers
+from gateway.store.identity import accounts
 from gateway.store.live import live_sources
 from gateway.store.updates import watches
-from gateway.upstream.auth.assertions import check_audience
-from gateway.upstream.auth.key_sets import discover
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
 MAX_CREDENTIALS = 1_000
 """Limit on the credentials of one tenant."""
 _MAX_USERS_SHOWN = 20
 _NEVER_FILLED = frozenset({"accept", "content-type"})
-_MEMBERS_OF: Mapping[CredentialKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    CredentialKind.SHARED: ((), ()),
-    CredentialKind.EXCHANGE: (("issuer", "client_id", "value"), ("issuer", "client_id", "audience", "scopes")),
-    CredentialKind.ASSERTION: (("audience",), ("audience",)),
-}
-"""Required and possible members of a kind, besides those of all credentials."""
 _WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialDraft:
-    """A requested credential: a value; user name and password; or what its delegation needs.
-
-    An exchange has the name of the issuer, a client id and the client's secret as value. An assertion has no secret.
-    """
-
-    name: str
-    place: CredentialLocation
-    origins: Sequence[str]
-    kind: CredentialKind = CredentialKind.SHARED
-    value: str | None = field(default=None, repr=False)
-    username: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
-    field: str | None = None
-    audience: str | None = None
-    issuer: str | None = None
-    client_id: str | None = None
-    scopes: tuple[str, ...] = ()
-    reference: SecretReference | None = None
-    """The place of the value or password in an outside store."""
 
 
 async def create_credential(
@@ -98,7 +65,7 @@ async def create_credential(
         LimitExceeded: the tenant has reached its limit of credentials.
     """
     _check_reference(catalog, draft, by)
-    made, secret = _compose(draft, await _delegation(tenant, catalog, draft))
+    made, secret = _compose(draft, await find_terms(tenant, catalog, draft))
     entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         if await credentials.get(tenant, db, draft.name) is not None:
@@ -121,7 +88,7 @@ async def replace_credential(
         PreconditionFailed: the current version matches no expected tag.
     """
     _check_reference(catalog, draft, by)
-    made, secret = _compose(draft, await _delegation(tenant, catalog, draft))
+    made, secret = _compose(draft, await find_terms(tenant, catalog, draft))
     entry = CatalogChange(action="credential.update", target=draft.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_credential(tenant, db, draft.name)
@@ -131,6 +98,9 @@ async def replace_credential(
         )
         entry.target, entry.detail = current.name, _detail(revised)
         await credentials.save(tenant, db, catalog.sealer, revised, secret)
+        # guard: account-terms-replaced
+        if ended := await accounts.remove_other_terms(tenant, db, current.id, terms_of(revised)):
+            entry.detail["accounts_ended"] = ended
     return revised
 
 
@@ -204,6 +174,14 @@ async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredenti
     return found
 
 
+def terms_of(credential: StoredCredential | NamedCredential) -> str | None:
+    """The digest of the terms of accounts at a credential; None if it has none."""
+    terms, place = credential.delegation, str(credential.place)
+    if not isinstance(terms, AccountTerms):
+        return None
+    return terms_digest(terms, place, credential.field, credential.origins)
+
+
 async def find_obstacle(
     tenant: TenantId, db: Db, name: str, origin: str | None, *, of_caller: bool = False
 ) -> str | None:
@@ -236,58 +214,6 @@ def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> Non
     more = f" and {len(users) - 1} more" if len(users) > 1 else ""
     faults = [Fault(pointer="", reason=f"used by {user}") for user in shown]
     raise Conflict(f"the {noun} {name} is used by {shown[0]}{more}", faults=faults)
-
-
-async def _delegation(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:
-    _check_members(draft)
-    if draft.kind is CredentialKind.ASSERTION:
-        audience = draft.audience or ""
-        try:
-            check_audience(audience, catalog.public_url)
-        except CredentialMissing as missing:
-            raise refusal("/audience", missing.message) from None
-        return SignedAssertion(audience=audience)
-    if draft.kind is CredentialKind.EXCHANGE:
-        return await _exchange(tenant, catalog, draft)
-    return None
-
-
-async def _exchange(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> TokenExchange:
-    async with catalog.store.transaction(tenant) as db:
-        issuer = await issuers.get(tenant, db, draft.issuer or "")
-    if issuer is None:
-        reason = "the tenant has no such issuer"
-        raise ReferenceMissing(f"/issuer: {reason}", faults=[Fault(pointer="/issuer", reason=reason)])
-    try:
-        token_url = await discover(catalog.upstream, tenant, issuer.url, "token_endpoint")
-    except GatewayError as error:
-        raise refusal("/issuer", error.message) from None
-    await require_tls(tenant, catalog, token_url, "/issuer")
-    return TokenExchange(
-        issuer=issuer.id,
-        issuer_name=issuer.name,
-        token_url=token_url,
-        client_id=draft.client_id or "",
-        audience=draft.audience,
-        scopes=draft.scopes,
-    )
-
-
-def _check_members(draft: CredentialDraft) -> None:
-    """Refuse members of other kinds, and locations that are not possible for a token."""
-    wanted, possible = _MEMBERS_OF[draft.kind]
-    wanted = tuple(name for name in wanted if name != "value" or draft.reference is None)
-    for name in ("audience", "issuer", "client_id", "scopes"):
-        if getattr(draft, name) and name not in possible:
-            raise refusal(f"/{name}", f"a credential of the kind {draft.kind} has none; leave it out")
-    for name in wanted:
-        if not getattr(draft, name):
-            raise refusal(f"/{name}", f"required for the kind {draft.kind}")
-    is_delegated = draft.kind is not CredentialKind.SHARED
-    if is_delegated and draft.place not in {CredentialLocation.BEARER, CredentialLocation.HEADER}:
-        raise refusal("/place", "a token of the caller goes into a header: bearer or header")
-    if draft.kind is CredentialKind.ASSERTION and (draft.value or draft.username or draft.password):
-        raise refusal("/value", "an assertion has no secret; leave it out")
 
 
 def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[StoredCredential, Credential]:

@@ -9,6 +9,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.access import AccessRules
+from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.ceilings import BoundedPolicy, Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
@@ -34,6 +35,7 @@ Versioned = (
     | Issuer
     | OAuthClient
     | Consent
+    | UserAccount
     | Grant
     | Source
     | BoundedPolicy

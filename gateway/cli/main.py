@@ -37,6 +37,10 @@ _COMMANDS = {
         "Set and check which keys and people may use which primitives.",
     ),
     "client": ("gateway.cli.commands.identity.oauth_clients:client", "Register clients of the authorization server."),
+    "account": (
+        "gateway.cli.commands.identity.accounts:account",
+        "List and disconnect the accounts of users at upstreams.",
+    ),
     "consent": ("gateway.cli.commands.identity.grants:consent", "List and revoke the consents of people to clients."),
     "grant": ("gateway.cli.commands.identity.grants:grant", "List and revoke the grants of people to clients."),
     "source": ("gateway.cli.commands.sources:source", "Import OpenAPI documents and read their reports."),

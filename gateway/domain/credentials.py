@@ -1,5 +1,7 @@
 """Named credentials of a tenant without their secrets, and how a request with one names the caller."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -20,11 +22,15 @@ class CredentialLocation(StrEnum):
 
 
 class CredentialKind(StrEnum):
-    """Kind of the identity that an upstream sees: one for all callers, or the caller's, by exchange or assertion."""
+    """Kind of the identity that an upstream sees: one for all callers, or the caller's.
+
+    The caller's comes from an exchange, an assertion, or an account that each user has connected.
+    """
 
     SHARED = "shared"
     EXCHANGE = "exchange"
     ASSERTION = "assertion"
+    USER = "user"
 
 
 class SignedAssertion(msgspec.Struct, frozen=True, kw_only=True, tag="assertion"):
@@ -47,7 +53,26 @@ class TokenExchange(msgspec.Struct, frozen=True, kw_only=True, tag="exchange"):
     scopes: tuple[str, ...] = ()
 
 
-Delegation = SignedAssertion | TokenExchange
+class AccountTerms(msgspec.Struct, frozen=True, kw_only=True, tag="user"):
+    """Each request carries an access token of the account that the caller has connected (RFC 6749 section 4.1).
+
+    The credential is the gateway's client at the upstream's authorization server; its value is the client's secret.
+    """
+
+    authorization_url: str
+    token_url: str
+    client_id: str
+    revocation_url: str | None = None
+    server: str | None = None
+    """The issuer identifier of the authorization server; None if its endpoints were given."""
+    names_issuer: bool = False
+    """True if the server adds `iss` to its responses (RFC 9207)."""
+    scopes: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    """Further parameters of authorization requests."""
+
+
+Delegation = SignedAssertion | TokenExchange | AccountTerms
 """The way in which a credential names the caller."""
 
 AUTHORIZATION = "Authorization"
@@ -76,6 +101,21 @@ class StoredCredential:
     @property
     def kind(self) -> CredentialKind:
         """The kind."""
-        if self.delegation is None:
-            return CredentialKind.SHARED
-        return CredentialKind.ASSERTION if isinstance(self.delegation, SignedAssertion) else CredentialKind.EXCHANGE
+        match self.delegation:
+            case None:
+                return CredentialKind.SHARED
+            case SignedAssertion():
+                return CredentialKind.ASSERTION
+            case TokenExchange():
+                return CredentialKind.EXCHANGE
+            case AccountTerms():
+                return CredentialKind.USER
+
+
+def terms_digest(terms: AccountTerms, place: str, field: str, origins: Sequence[str]) -> str:
+    """Digest of the places to which tokens of accounts go: the client's endpoints, and the origins of requests.
+
+    An account counts for the terms under which its user connected it.
+    """
+    parts = (msgspec.structs.asdict(terms), place, field, sorted(origins))
+    return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=16).hexdigest()

@@ -25,6 +25,7 @@ AuditSinkId = NewType("AuditSinkId", str)
 IssuerId = NewType("IssuerId", str)
 SignInId = NewType("SignInId", str)
 ConsentId = NewType("ConsentId", str)
+AccountId = NewType("AccountId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
@@ -61,6 +62,10 @@ def is_grant_id(credential: str) -> bool:
 
 def new_consent_id() -> ConsentId:
     return ConsentId(mint("cns"))
+
+
+def new_account_id() -> AccountId:
+    return AccountId(mint("acc"))
 
 
 def new_client_id() -> str:

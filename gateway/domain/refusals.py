@@ -17,6 +17,7 @@ PolicyDenied
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
 └── ResultBlocked           a guardrail withholds the result; the call has run
 UpstreamError
+├── AccountRequired         the caller has to connect an account at the upstream first; the link is in the error
 ├── SecretUnavailable       the outside store of a secret does not have it, refuses it, or does not answer
 ├── SignInFailed            the provider did not sign the person in, or its response is not valid
 └── LiveSourceFailed        a live source refused the request, or sent something invalid, too large or too late
@@ -96,6 +97,20 @@ class SignInRefused(Forbidden):
     """The person has signed in at the provider, but is denied, or no rule of the issuer admits the person."""
 
     code = "sign_in.refused"
+
+
+class AccountRequired(UpstreamError):
+    """The call acts with an account of its caller at the upstream, which is not connected; nothing was sent.
+
+    `url` is the page on which the caller connects it; it names no user, and is no credential.
+    """
+
+    code = "upstream.account_required"
+
+    def __init__(self, message: str, *, credential: str, url: str) -> None:
+        super().__init__(message)
+        self.credential = credential
+        self.url = url
 
 
 class SignInFailed(UpstreamError):

@@ -1,6 +1,8 @@
 """Stored credentials of requests, and the normalized origins (scheme, host and port) that a request may be sent to."""
 
+import math
 from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -8,10 +10,14 @@ from msgspec.structs import replace
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.errors import CredentialMissing
-from gateway.handlers.interfaces import SecretReader
+from gateway.domain.refusals import AccountRequired
+from gateway.errors import ClientSilent, CredentialMissing
+from gateway.handlers.interfaces import Call, Peer, Question, SecretReader
 from gateway.upstream.auth.credentials import apply
+from gateway.upstream.auth.delegation import Delegations
 
+_CONNECT = "gateway/connect/"
+"""Beginning of the keys of questions that open the page of an account."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _KINDS = {
     "header": SchemeKind.API_KEY_HEADER,
@@ -50,6 +56,38 @@ async def find_named(secrets: SecretReader, tenant: TenantId, name: str, url: st
     if not is_among(url, named.origins):  # guard: named-credential-origin
         raise CredentialMissing(f"The credential {name!r} was not stored for the origin of this request.")
     return named
+
+
+async def of_caller(delegations: Delegations, named: NamedCredential, call: Call) -> NamedCredential:
+    """Return the credential of the caller; the user of a client that can open a page is asked to connect an account.
+
+    Raises:
+        InputRequired: the client opens the page first.
+        AccountRequired: there is no account, and the client cannot open a page, or has done so.
+        CredentialMissing, TokenRefused, UpstreamError: see `Delegations.resolve`.
+    """
+    try:
+        return await delegations.resolve(named, call.principal, call.action)
+    except AccountRequired as required:
+        await ask_to_connect(call.peer, required)
+        raise
+
+
+async def ask_to_connect(peer: Peer, required: AccountRequired) -> None:
+    """Send the client of 2026-07-28 to the page on which its user connects the account; once in a call.
+
+    In a session, the error itself has the page (-32042), so no request waits for a person.
+
+    Raises:
+        InputRequired: the client has to open the page, and to call again.
+    """
+    is_session = 0 < peer.approval_timeout_s < math.inf
+    if is_session or not peer.can("elicitation.url"):
+        return
+    message = f"Connect your account for {required.credential!r} at this gateway; then the call goes on."
+    params = {"mode": "url", "message": message, "url": required.url}
+    with suppress(ClientSilent):
+        await peer.ask({f"{_CONNECT}{required.credential}": Question(kind="elicitation", params=params)})
 
 
 def origin_of(url: str) -> str:

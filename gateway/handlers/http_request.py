@@ -15,7 +15,7 @@ from gateway.definitions.projection import drop, keep, point
 from gateway.domain.http.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
-from gateway.handlers.credentials import find_named, is_among, with_credential
+from gateway.handlers.credentials import find_named, is_among, of_caller, with_credential
 from gateway.handlers.interfaces import Call, SecretReader
 from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
@@ -107,19 +107,29 @@ class HttpRequester:
         stored = named = await self.credential(request.url)
         if named is not None:
             if named.delegation is not None and self._way.delegations is not None:
-                named = await self._way.delegations.resolve(named, call.principal, call.action)
-            request = with_credential(request, named)
-        try:
-            with anyio.fail_after(self._spec.timeout_s):
-                answer = await self._way.upstream.send(request, tenant=self._way.tenant, limit_bytes=limit_bytes)
-        except TimeoutError:
-            raise UpstreamTimeout("The upstream did not respond in time.") from None
+                named = await of_caller(self._way.delegations, named, call)
+            answer = await self._send(with_credential(request, named), limit_bytes)
+        else:
+            answer = await self._send(request, limit_bytes)
         if named is not None and stored is not None:
+            sent = [named.credential]
             if answer.status == UNAUTHORISED and self._way.delegations is not None:
-                await self._way.delegations.forget(stored, call.principal, named.credential)
-            answer = await self._way.redaction.apply(answer, (named.credential,))  # guard: handler-credential-echo
+                renewed = await self._way.delegations.renew(stored, call.principal, named.credential)
+                if renewed is not None and request.idempotent:
+                    sent.append(renewed.credential)
+                    answer = await self._send(with_credential(request, renewed), limit_bytes)
+                    if answer.status == UNAUTHORISED:
+                        await self._way.delegations.renew(stored, call.principal, renewed.credential)
+            answer = await self._way.redaction.apply(answer, tuple(sent))  # guard: handler-credential-echo
         is_cut = answer.status < _FIRST_ERROR and answer.body
         return project_answer(answer, self._spec.result) if is_cut else answer
+
+    async def _send(self, request: UpstreamRequest, limit_bytes: int | None) -> UpstreamAnswer:
+        try:
+            with anyio.fail_after(self._spec.timeout_s):
+                return await self._way.upstream.send(request, tenant=self._way.tenant, limit_bytes=limit_bytes)
+        except TimeoutError:
+            raise UpstreamTimeout("The upstream did not respond in time.") from None
 
     async def credential(self, url: str) -> NamedCredential | None:
         """Return the stored credential for a request to this URL.

@@ -37,13 +37,17 @@ class StoredSourceAccess:
         return with_credential(request, named), (named.credential,)
 
     async def note_refusal(self, source: LiveSource, caller: ToolCaller | None, credentials: Credentials) -> None:
-        """Drop a cached token of the caller that the source refused, so that the next request has a new one."""
+        """Drop a token of the caller that the source refused, so that the next request has a new one.
+
+        Raises:
+            AccountRequired: the caller has to connect the account again.
+        """
         if caller is None or source.caller_credential is None or self._delegations is None:
             return
         named = await self._secrets.named(source.tenant, source.caller_credential)
         if named is not None:
             for refused in credentials:
-                await self._delegations.forget(named, caller.principal, refused)
+                await self._delegations.renew(named, caller.principal, refused)
 
     async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
         """Return the JSON text without the credentials."""

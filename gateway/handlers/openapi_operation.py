@@ -11,7 +11,7 @@ from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAn
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tools import Tool
 from gateway.errors import CredentialMissing
-from gateway.handlers.credentials import find_named
+from gateway.handlers.credentials import find_named, of_caller
 from gateway.handlers.interfaces import Call, Prepared, SecretReader
 from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
@@ -22,6 +22,8 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.request_builder import RequestBuilder
 
 _UNAUTHORISED = 401
+_Callers = tuple[NamedCredential, NamedCredential]
+"""A stored credential, and the one of the caller."""
 _decode_plan = msgspec.json.Decoder(RequestPlan).decode
 
 
@@ -105,7 +107,7 @@ class OperationHandler:
         self, request: UpstreamRequest, stored: Mapping[str, Credential], call: Call
     ) -> UpstreamAnswer:
         """Send the request with the named credentials that its schemes refer to."""
-        found: dict[str, tuple[NamedCredential, NamedCredential]] = {}
+        found: dict[str, _Callers] = {}
         for scheme in choose(self._plan.security, stored) or ():
             reference = stored[scheme.name].reference
             if reference is not None:
@@ -116,18 +118,39 @@ class OperationHandler:
                         raise CredentialMissing(
                             f"The credential {reference!r} names the caller, and this request has none."
                         )
-                    caller = await self._delegations.resolve(named, call.principal, call.action)
+                    caller = await of_caller(self._delegations, named, call)
                 found[scheme.name] = named, caller
+        sent, answer = await self._send_for(request, stored, found)
+        secrets = tuple(sent.values())
+        if answer.status == _UNAUTHORISED and self._delegations is not None:
+            renewed = await self._renew(found, call)
+            if renewed and request.idempotent:
+                sent, answer = await self._send_for(request, stored, {**found, **renewed})
+                secrets = (*secrets, *sent.values())
+                if answer.status == _UNAUTHORISED:
+                    await self._renew(renewed, call)
+        return await self._redaction.apply(answer, secrets)  # guard: reference-echo
+
+    async def _renew(self, found: Mapping[str, _Callers], call: Call) -> dict[str, _Callers]:
+        """Drop the tokens that were refused; return the schemes that have another one now."""
+        renewed: dict[str, _Callers] = {}
+        for scheme, (named, caller) in found.items():
+            if self._delegations is not None:
+                other = await self._delegations.renew(named, call.principal, caller.credential)
+                if other is not None:
+                    renewed[scheme] = named, other
+        return renewed
+
+    async def _send_for(
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], found: Mapping[str, _Callers]
+    ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
+        """Send the request with the credentials of the caller; return the credentials and the response."""
         sent = {**stored, **{scheme: caller.credential for scheme, (_, caller) in found.items()}}
         applied = apply(request, self._plan.security, sent)
         digests = [caller.digest for _, caller in found.values() if caller.digest is not None]
         if digests and len(digests) == len(found):
             applied = replace(applied, credential=b"".join(digests))
-        answer = await self._upstream.send_streaming(applied, tenant=self._tenant)
-        if answer.status == _UNAUTHORISED and self._delegations is not None:
-            for named, caller in found.values():
-                await self._delegations.forget(named, call.principal, caller.credential)
-        return await self._redaction.apply(answer, tuple(sent.values()))  # guard: reference-echo
+        return sent, await self._upstream.send_streaming(applied, tenant=self._tenant)
 
     async def _run_with_tokens(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens

@@ -4,15 +4,23 @@ The gateway's own error codes are outside the range that JSON-RPC and MCP reserv
 `data.code` and `data.correlation_id`.
 """
 
+import secrets
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, ErrorData
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+    ErrorData,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.domain.refusals import ApprovalRequired
+from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.errors import (
     BadInput,
     CapabilityMissing,
@@ -69,12 +77,21 @@ def details_of(error: GatewayError, correlation_id: str) -> dict[str, Any]:
         data["retry_after_s"] = error.retry_after_s
     if isinstance(error, ApprovalRequired):
         data["approval"] = dict(error.approval)
+    if isinstance(error, AccountRequired):
+        data["url"] = error.url
     return data
 
 
 def to_mcp(error: GatewayError, correlation_id: str) -> MCPError:
     """Convert a gateway error to the SDK's exception."""
     return MCPError(code_of(error), error.message, details_of(error, correlation_id))
+
+
+def to_url_elicitation(error: AccountRequired, correlation_id: str) -> MCPError:
+    """The error of 2025-11-25 for a call that can succeed after its user has opened a page; 2026-07-28 has none."""
+    page = {"mode": "url", "elicitationId": secrets.token_urlsafe(16), "url": error.url, "message": error.message}
+    details = {**details_of(error, correlation_id), "elicitations": [page]}
+    return MCPError(URL_ELICITATION_REQUIRED, error.message, details)
 
 
 def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPError:

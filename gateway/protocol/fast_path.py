@@ -24,11 +24,12 @@ from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.calls.mcp_tasks import TaskSupport
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.refusals import AccountRequired
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import CapabilityMissing, GatewayError, InvalidCursor
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.null_peer import NULL_PEER
-from gateway.protocol.errors import TASKS, internal_error, to_mcp, to_mcp_in
+from gateway.protocol.errors import TASKS, internal_error, to_mcp, to_mcp_in, to_url_elicitation
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, list_result, tool_result
 from gateway.protocol.methods.lists import LISTS, is_declared, render_list
@@ -133,6 +134,8 @@ class FastPath:
                 peer=peer or NULL_PEER,
                 lookup=registry,
             )
+        except AccountRequired as required:
+            return await _show_account_page(request_id, params, required, context, open_peer)
         except GatewayError as error:
             if is_modern or not isinstance(error, CapabilityMissing):
                 found = to_mcp_in(MODERN, error, correlation_id) if is_modern else to_mcp(error, correlation_id)
@@ -164,6 +167,26 @@ class FastPath:
         if len(seen) <= _LARGEST_REMEMBERED:  # guard: small-envelopes-remembered
             self._valid_envelopes[seen] = None
         return True
+
+
+async def _show_account_page(
+    request_id: int | str,
+    params: _Params,
+    required: AccountRequired,
+    context: RequestContext,
+    open_peer: OpenPeer | None,
+) -> JsonRpcReply | None:
+    """The response to a call whose user has to connect an account; None if the SDK's path opens the page."""
+    is_modern, correlation_id = open_peer is None, context.correlation_id
+    if is_modern and not _ASKED.isdisjoint(params["_meta"][CLIENT_CAPABILITIES_META_KEY]):
+        return None
+    if open_peer is not None and (peer := open_peer(params)) is not None:
+        opens_pages = peer.can("elicitation.url")
+        await peer.close()
+        if opens_pages:
+            return error_result(request_id, to_url_elicitation(required, correlation_id).error, is_modern=False)
+    members = context.registry.finish_result(result_rendering.failure(required, correlation_id), is_modern=is_modern)
+    return tool_result(request_id, members, is_modern=is_modern)
 
 
 def _is_silent(bound: BoundTool, meta: Mapping[str, Any]) -> bool:

@@ -94,6 +94,7 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
         origins=found.origins,
         field=found.field,
         name=found.name,
+        id=found.id,
         delegation=found.delegation,
         reference=found.reference,
     )

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.admin.routes.index import ENDPOINTS
 from gateway.domain.tenancy.keys import mint_key
+from tests.support.accounts import connect_account
 from tests.support.authorization import BACK, Application
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
@@ -163,16 +164,20 @@ class Two:
 @asynccontextmanager
 async def _running_two(servers: TestServers) -> AsyncGenerator[Two]:
     """A gateway with the tenants `a` and `b`; everything they have is called differently."""
+    redis_url = servers.own_redis()
     with servers.database() as database:
         async with (
             recording_upstream() as upstream,
-            running_gateway(database.app_url, servers.own_redis(), egress_allow=[upstream.authority]) as gateway,
+            running_gateway(database.app_url, redis_url, egress_allow=[upstream.authority]) as gateway,
         ):
             two = await _furnished(gateway)
             for slug in two.tenants:
                 issuer = new_issuer(upstream)
                 two.ids["people", slug] = await _sign_in(gateway, slug, issuer)
                 two.ids.update(await _permit(gateway, slug, LocalProvider(issuer)))
+            await connect_account(database.app_url, redis_url, upstream, *two.tenants)
+            for slug in two.tenants:
+                two.ids["accounts", slug] = await _first(gateway, slug, "accounts")
             yield two
 
 
@@ -195,7 +200,12 @@ async def _sign_in(gateway: RunningGateway, slug: str, issuer: LocalIssuer) -> s
     await add_issuer(gateway, slug, issuer, name=f"{slug}-login")
     answer = await gateway.rpc(slug, issuer.token(f"{gateway.url}/t/{slug}/mcp"), "tools/list")
     assert answer.status_code == 200, answer.text
-    found: str = (await gateway.admin.get(f"/tenants/{slug}/people")).json()["items"][0]["id"]
+    return await _first(gateway, slug, "people")
+
+
+async def _first(gateway: RunningGateway, slug: str, noun: str) -> str:
+    """The id of the first object of a list."""
+    found: str = (await gateway.admin.get(f"/tenants/{slug}/{noun}")).json()["items"][0]["id"]
     return found
 
 
@@ -208,7 +218,7 @@ async def _permit(gateway: RunningGateway, slug: str, provider: LocalProvider) -
         await Application(gateway, provider, client["id"], http, slug=slug, secret=client["secret"]).tokens()
     ids = {("clients", slug): str((await add(gateway, slug, "clients", CLIENT | {"confidential": True}))["id"])}
     for noun in ("consents", "grants", "people"):
-        ids[noun, slug] = (await gateway.admin.get(f"/tenants/{slug}/{noun}")).json()["items"][0]["id"]
+        ids[noun, slug] = await _first(gateway, slug, noun)
     return ids
 
 

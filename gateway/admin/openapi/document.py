@@ -77,6 +77,7 @@ _TAGS: Mapping[str, str] = {
     "ceilings": "The highest value of each limit of a tenant.",
     "clients": "Applications that the tenant's authorization server knows.",
     "consents": "Permissions that people gave to applications.",
+    "accounts": "Accounts that users have connected at upstreams.",
     "credentials": "Secrets for declared handlers, live sources and watches; they can be written, but never read.",
     "doctor": "Checks of the installation.",
     "egress": "Private upstreams that the operator permits for one tenant.",

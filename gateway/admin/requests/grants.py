@@ -8,6 +8,7 @@ from gateway.admin.openapi.formats import PRINTABLE
 from gateway.admin.requests.lists import ByNameOrTime, ListQuery
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel
 from gateway.admin.requests.primitives import Text
+from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import ClientKind, GrantState
 from gateway.domain.tenancy.redirect_uris import LONGEST, MAX_REDIRECT_URIS, fault_of
 
@@ -76,4 +77,13 @@ class GrantListQuery(ListQuery):
     subject: Annotated[Text | Absent, Field(description="Only grants of the person with this subject.")] = None
     client: Annotated[Text | Absent, Field(description="Only grants of the client with this id.")] = None
     state: Annotated[GrantState | Absent, Field(description="Only grants in this state.")] = None
+    sort: ByTime = None
+
+
+class AccountListQuery(ListQuery):
+    """Search, filters and order of accounts; without `sort` they are ordered by id."""
+
+    subject: Annotated[Text | Absent, Field(description="Only accounts of users with this subject.")] = None
+    credential: Annotated[Text | Absent, Field(description="Only accounts for the credential of this name.")] = None
+    state: Annotated[AccountState | Absent, Field(description="Only accounts in this state.")] = None
     sort: ByTime = None

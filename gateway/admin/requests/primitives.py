@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, SELECTS_FIELDS, STRUCTURED_ONCE
-from gateway.admin.openapi.formats import GROUP, LABEL, METHOD, NAME, SCOPE
+from gateway.admin.openapi.formats import GROUP, LABEL, METHOD, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.models import (
     GIVEN,
     Absent,
@@ -214,6 +214,9 @@ class SecretReferenceSent(BodyModel):
     field: Annotated[str | None, Field(max_length=512, description="The field of a secret in Vault.")] = None
 
 
+Endpoint = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI, pattern=PRINTABLE)]
+
+
 class CredentialReplace(BodyModel):
     """A complete credential. It replaces every part of the previous one, whose secret is never shown."""
 
@@ -223,7 +226,7 @@ class CredentialReplace(BodyModel):
             strict=False,
             description="The identity that the upstream sees. `shared`: one secret for all callers. `exchange`: a "
             "token that the issuer returns in exchange for the caller's access token. `assertion`: a JWT of the "
-            "gateway that names the caller.",
+            "gateway that names the caller. `user`: a token of the account that each caller has connected.",
         ),
     ] = CredentialKind.SHARED
     place: Annotated[
@@ -235,12 +238,36 @@ class CredentialReplace(BodyModel):
     ] = None
     issuer: Annotated[Label | None, Field(description="The issuer that exchanges tokens.")] = None
     client_id: Annotated[
-        Label | None, Field(description="The client id at the issuer, for an `exchange`; `value` is the client secret.")
+        Label | None,
+        Field(description="The client id, for an `exchange` or accounts of users; `value` is the client secret."),
     ] = None
     scopes: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=200, pattern=SCOPE)]],
-        Field(max_length=50, description="The scopes that an `exchange` requests."),
+        Field(max_length=50, description="The scopes that an `exchange`, or the connection of an account, requests."),
     ] = Field(default_factory=list[str])
+    server: Annotated[
+        Endpoint | None,
+        Field(
+            description="For accounts of users: the issuer identifier of the upstream's authorization server, whose "
+            "metadata has the endpoints (RFC 8414)."
+        ),
+    ] = None
+    authorization_url: Annotated[
+        Endpoint | None, Field(description="The authorization endpoint, for a server without metadata.")
+    ] = None
+    token_url: Annotated[Endpoint | None, Field(description="The token endpoint, for a server without metadata.")] = (
+        None
+    )
+    revocation_url: Annotated[
+        Endpoint | None, Field(description="The revocation endpoint (RFC 7009), for a server without metadata.")
+    ] = None
+    parameters: Annotated[
+        dict[
+            Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)],
+            Annotated[str, Field(max_length=200, pattern=PRINTABLE)],
+        ],
+        Field(max_length=10, description="Further parameters of authorization requests, such as `access_type`."),
+    ] = Field(default_factory=dict[str, str])
     field: Annotated[
         Label | None, Field(description="The name of the header or query parameter, for the locations that need one.")
     ] = None

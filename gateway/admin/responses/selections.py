@@ -18,10 +18,20 @@ from gateway.admin.fields import (
 )
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.catalog.snapshots.token_costs import Price
-from gateway.domain.credentials import CredentialKind, CredentialLocation, StoredCredential, TokenExchange
+from gateway.domain.credentials import (
+    AccountTerms,
+    CredentialKind,
+    CredentialLocation,
+    SignedAssertion,
+    StoredCredential,
+    TokenExchange,
+)
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.secret_references import SecretStoreKind
+from gateway.identity.oauth.account_tokens import callback_url
+
+_OF_ACCOUNTS = ("client_id", "scopes", "server", "authorization_url", "token_url", "revocation_url")
 
 
 class RuleShown(CopiedModel):
@@ -110,7 +120,18 @@ class CredentialShown(ResponseModel):
     issuer: Annotated[str | None, Field(description="The issuer that exchanges the caller's token.")] = None
     client_id: Annotated[str | None, Field(description="The client id of the gateway at the issuer.")] = None
     token_url: Annotated[str | None, Field(description="The token endpoint, from the issuer's metadata.")] = None
-    scopes: Annotated[Sequence[str], Field(description="The scopes that the exchange requests.")] = ()
+    scopes: Annotated[Sequence[str], Field(description="The scopes that are requested.")] = ()
+    server: Annotated[
+        str | None, Field(description="The authorization server at which users connect accounts, by its metadata.")
+    ] = None
+    authorization_url: Annotated[str | None, Field(description="Its authorization endpoint.")] = None
+    revocation_url: Annotated[str | None, Field(description="Its revocation endpoint, if it has one.")] = None
+    parameters: Annotated[Mapping[str, str], Field(description="Further parameters of authorization requests.")] = (
+        Field(default_factory=dict[str, str])
+    )
+    redirect_uri: Annotated[
+        str | None, Field(description="The redirect URI to register there; null for other kinds.")
+    ] = None
     reference: Annotated[
         SecretReferenceShown | None, Field(description="The place of the secret in an outside store; null if none.")
     ] = None
@@ -121,7 +142,11 @@ class CredentialShown(ResponseModel):
     def of(cls, credential: StoredCredential) -> Self:
         """Build the response from a credential."""
         terms = credential.delegation
-        members: dict[str, object] = {} if terms is None else {"audience": terms.audience}
+        members: dict[str, object] = {}
+        if isinstance(terms, SignedAssertion | TokenExchange):
+            members["audience"] = terms.audience
+        if isinstance(terms, AccountTerms):
+            members |= {name: getattr(terms, name) for name in _OF_ACCOUNTS} | {"parameters": dict(terms.parameters)}
         if isinstance(terms, TokenExchange):
             members |= {"issuer": terms.issuer_name, "client_id": terms.client_id}
             members |= {"token_url": terms.token_url, "scopes": terms.scopes}
@@ -129,6 +154,14 @@ class CredentialShown(ResponseModel):
             members["reference"] = {"store": outside.store, "path": outside.path, "field": outside.field}
         names = ("id", "name", "kind", "place", "field", "origins", "created_at", "updated_at")
         return cls.model_validate({**{name: getattr(credential, name) for name in names}, **members})
+
+    @classmethod
+    def at(cls, credential: StoredCredential, slug: str, public_url: str | None) -> Self:
+        """Build the response from a credential, with the redirect URI of accounts of users."""
+        shown = cls.of(credential)
+        if credential.kind is CredentialKind.USER and public_url is not None:
+            shown = shown.model_copy(update={"redirect_uri": callback_url(public_url, slug, credential.name)})
+        return shown
 
 
 class ProfilePage(Page[ProfileShown]):

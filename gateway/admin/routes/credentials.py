@@ -1,8 +1,9 @@
 """Endpoints of named credentials; no response contains a secret."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from gateway.admin.crud import Noun, each, endpoint
+from gateway.admin.crud import Noun, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import CREDENTIALS
@@ -13,16 +14,28 @@ from gateway.admin.requests.primitives import CredentialCreate, CredentialReplac
 from gateway.admin.responses.selections import CredentialPage, CredentialShown, CredentialTested
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
-from gateway.catalog.credentials import CredentialDraft
-from gateway.domain.credentials import StoredCredential
+from gateway.catalog.identity.credential_terms import CredentialDraft
+from gateway.catalog.tenants import get_tenant
+from gateway.domain.credentials import CredentialKind, StoredCredential
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.secret_references import SecretReference
+
+
+async def _show(
+    admin: AdminDependencies, tenant: TenantId, found: Sequence[StoredCredential]
+) -> Sequence[CredentialShown]:
+    if not any(one.kind is CredentialKind.USER for one in found):
+        return [CredentialShown.of(one) for one in found]
+    slug = (await get_tenant(tenant, admin.catalog)).slug
+    return [CredentialShown.at(one, slug, admin.catalog.public_url) for one in found]
+
 
 _NOUN: Noun[StoredCredential] = Noun(
     one="credential",
     path="/tenants/{t}/credentials",
     key="name",
     shown=CredentialShown,
-    show=each(CredentialShown.of),
+    show=_show,
 )
 
 
@@ -64,6 +77,11 @@ def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
         issuer=body.issuer,
         client_id=body.client_id,
         scopes=tuple(body.scopes),
+        server=body.server,
+        authorization_url=body.authorization_url,
+        token_url=body.token_url,
+        revocation_url=body.revocation_url,
+        parameters=tuple(body.parameters.items()),
         origins=body.origins,
         value=body.value,
         username=body.username,

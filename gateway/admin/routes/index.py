@@ -36,6 +36,7 @@ from gateway.admin.routes import (
 )
 from gateway.admin.routes.identity import (
     access_rules,
+    accounts,
     grants,
     issuers,
     keys,
@@ -54,6 +55,7 @@ ENDPOINTS: Sequence[Route] = (
     *access_rules.ENDPOINTS,
     *oauth_clients.ENDPOINTS,
     *grants.ENDPOINTS,
+    *accounts.ENDPOINTS,
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
     *versions.ENDPOINTS,

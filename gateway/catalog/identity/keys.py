@@ -18,7 +18,7 @@ from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeySecret, MintedKe
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
 from gateway.store.engine import Db
-from gateway.store.identity import keys
+from gateway.store.identity import accounts, keys
 
 MAX_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
@@ -238,6 +238,7 @@ async def _save(
         revised = revise(current)
         if revised.revoked_at is not None:
             await check_ended_key(tenant, db, current, by=by)
+            await accounts.remove_of(tenant, db, key)  # guard: account-of-revoked-key
         elif entry.action != _END_OLD:
             await check_changed_key(tenant, db, current, revised, by=by)
         await keys.save(revised, db)

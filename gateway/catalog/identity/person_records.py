@@ -2,6 +2,7 @@
 
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.tenancy.accounts import AccountOwner
 from gateway.domain.tenancy.keys import Key
 
 
@@ -19,11 +20,25 @@ async def record_act(
     Raises:
         AuditUnavailable: it could not be stored, so the act must not commit.
     """
+    acting = AccountOwner(tenant=person.tenant, id=person.id, subject=person.subject, name=f"user:{person.subject}")
+    await record_use(catalog, acting, action, correlation_id=correlation_id, outcome=outcome, detail=detail)
+
+
+async def record_use(
+    catalog: CatalogContext,
+    owner: AccountOwner,
+    action: str,
+    *,
+    correlation_id: str,
+    outcome: str = "ok",
+    detail: dict[str, object] | None = None,
+) -> None:
+    """Store the entry of an act of a person or a key holder; see `record_act`."""
     record = CallRecord(
-        tenant=person.tenant,
+        tenant=owner.tenant,
         kind=AuditKind.CALL,
-        principal=f"user:{person.subject}",
-        subject=person.subject,
+        principal=owner.name,
+        subject=owner.subject,
         tool="",
         outcome=outcome,
         correlation_id=correlation_id,

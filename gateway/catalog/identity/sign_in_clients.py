@@ -15,7 +15,7 @@ from gateway.errors import GatewayError, InvalidBody
 from gateway.upstream.auth.key_sets import fetch_metadata
 
 _OPENID = "openid"
-_RESERVED = frozenset(
+RESERVED = frozenset(
     {
         "client_id",
         "client_secret",
@@ -59,7 +59,7 @@ def check_draft(draft: SignInDraft, audiences: Sequence[str], before: SignInClie
     client = draft.client
     if _OPENID not in client.scopes:
         raise refusal("/sign_in/scopes", "must have the scope openid; without it the issuer sends no ID token")
-    if reserved := sorted({name for name, _ in client.parameters} & _RESERVED):  # guard: sign-in-parameters
+    if reserved := sorted({name for name, _ in client.parameters} & RESERVED):  # guard: sign-in-parameters
         raise refusal("/sign_in/parameters", f"the gateway sets {', '.join(reserved)} itself")
     if client.client_id in audiences:  # guard: sign-in-client-no-audience
         reason = "must not be one of the audiences: ID tokens for the client would be accepted as access tokens"

@@ -30,6 +30,10 @@ _SHOWN = (
     "client_id",
     "token_url",
     "scopes",
+    "server",
+    "authorization_url",
+    "revocation_url",
+    "redirect_uri",
     "reference",
     "created_at",
     "updated_at",
@@ -50,6 +54,11 @@ class CredentialOptions(TypedDict):
     issuer: str | None
     client_id: str | None
     scopes: tuple[str, ...]
+    server: str | None
+    authorization_url: str | None
+    token_url: str | None
+    revocation_url: str | None
+    parameters: tuple[str, ...]
     reference: str | None
 
 
@@ -58,9 +67,20 @@ def credential_options(command: _Command) -> _Command:
     place = click.Choice([place.value for place in CredentialLocation])
     kind = click.Choice([kind.value for kind in CredentialKind])
     for decorate in (
-        click.option("--scope", "scopes", multiple=True, help="A scope that an exchange requests; may be repeated."),
         click.option(
-            "--client-id", help="The client id at the issuer, for an exchange; --secret is the client secret."
+            "--parameter",
+            "parameters",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A further parameter of authorization requests, for accounts of users; may be repeated.",
+        ),
+        click.option("--revocation-url", help="The revocation endpoint, for a server without metadata."),
+        click.option("--token-url", help="The token endpoint, for a server without metadata."),
+        click.option("--authorization-url", help="The authorization endpoint, for a server without metadata."),
+        click.option("--server", help="The authorization server at which users connect accounts, by its metadata."),
+        click.option("--scope", "scopes", multiple=True, help="A scope that is requested; may be repeated."),
+        click.option(
+            "--client-id", help="The client id, for an exchange or accounts of users; --secret is the client secret."
         ),
         click.option("--issuer", help="The issuer that exchanges tokens."),
         click.option("--audience", help="The audience of the token of an exchange or assertion."),
@@ -127,6 +147,8 @@ def create_credential(context: AdminContext, file: str | None, **options: Unpack
         --origin https://api.example.com --secret env:VENDOR_TOKEN
       gateway credential create --name hr --kind assertion \\
         --origin https://hr.internal --audience https://hr.internal
+      gateway credential create --name tracker --kind user --client-id gateway \\
+        --secret env:TRACKER_SECRET --server https://login.example.com --origin https://api.example.com
     """
     create_all(context, _NOUN, declared(file, _fields(options)))
 
@@ -178,6 +200,13 @@ def test_credential(context: AdminContext, name: str) -> None:
     context.show(tested, lambda: f"the secret of {name} was read" + (f" at {place}" if place else ""))
 
 
+def _pairs(given: tuple[str, ...]) -> dict[str, str]:
+    """Return the parameters by name."""
+    if wrong := [each for each in given if "=" not in each]:
+        raise click.BadParameter(f"{wrong[0]!r} is not NAME=VALUE", param_hint="--parameter")
+    return {name: value for name, _, value in (each.partition("=") for each in given)}
+
+
 def _fields(options: CredentialOptions) -> JsonObject:
     secret = options["secret"]
     is_delegated = options["kind"] not in (None, CredentialKind.SHARED)
@@ -190,6 +219,11 @@ def _fields(options: CredentialOptions) -> JsonObject:
         "issuer": options["issuer"],
         "client_id": options["client_id"],
         "scopes": list(options["scopes"]) or None,
+        "server": options["server"],
+        "authorization_url": options["authorization_url"],
+        "token_url": options["token_url"],
+        "revocation_url": options["revocation_url"],
+        "parameters": _pairs(options["parameters"]) or None,
         "field": options["field"],
         "username": options["username"],
         field_name: None if secret is None else read_secret("--secret", secret),

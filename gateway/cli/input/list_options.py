@@ -11,6 +11,7 @@ from gateway.cli.input.options import limit_option
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import ClientKind, GrantState
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
@@ -57,6 +58,11 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     "clients": (_choice("kind", [ClientKind.REGISTERED, ClientKind.DYNAMIC], "Only clients of this kind."),),
     "consents": _OF_PEOPLE,
     "grants": (*_OF_PEOPLE, _choice("state", list(GrantState), "Only grants in this state.")),
+    "accounts": (
+        click.option("--subject", help="Only those of users with this subject, such as corp:ada."),
+        click.option("--credential", help="Only those for the credential of this name."),
+        _choice("state", list(AccountState), "Only accounts in this state."),
+    ),
     "sources": (_choice("expose", list(Exposure), "Only sources that are exposed in this form."),),
     "live-sources": (
         _choice("kind", list(LiveKind), "Only live sources of this kind."),
@@ -99,6 +105,7 @@ _SORTS: Mapping[str, Sequence[str]] = {
     "resources": ("uri", "created_at"),
     "resource-templates": ("uri", "created_at"),
     "profiles": ("name",),
+    "accounts": ("created_at",),
     "consents": ("created_at",),
     "grants": ("created_at",),
     "watches": ("uri", "created_at"),

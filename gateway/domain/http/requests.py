@@ -74,6 +74,7 @@ class NamedCredential:
     origins: tuple[str, ...]
     field: str = "Authorization"
     name: str = ""
+    id: str = ""
     delegation: Delegation | None = None
     digest: bytes | None = None
     """The digest that selects connections; None derives it from the secret."""

@@ -35,7 +35,7 @@ SESSION = timedelta(hours=8)
 """The longest browser session."""
 _KEPT = timedelta(days=1)
 """Time for which a person's tasks and approved calls may outlast the session, as for access tokens."""
-_NAMED = frozenset({"access_denied", "login_required", "consent_required", "interaction_required", "invalid_scope"})
+NAMED = frozenset({"access_denied", "login_required", "consent_required", "interaction_required", "invalid_scope"})
 """Error codes of authorization responses that messages name; others are not shown."""
 
 UseOnce = Callable[[TenantId, str, int], Awaitable[bool]]
@@ -128,7 +128,7 @@ class SignInFlow:
         if not await self._use_once(tenant, f"sign-in {pending.terms.state}", PENDING_S):  # guard: sign-in-once
             raise _expired()
         if response.code is None:
-            why = response.error if response.error in _NAMED else "no reason that can be shown"
+            why = response.error if response.error in NAMED else "no reason that can be shown"
             raise SignInFailed(f"The provider did not sign you in ({why}); begin again.")
         try:
             secret = await open_client_secret(tenant, self._catalog, issuer)

@@ -7,9 +7,11 @@ from mcp_types import GetPromptRequestParams
 
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.primitives import Family
+from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
+from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import require
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
@@ -50,6 +52,10 @@ class Prompts:
                 )
         except InputRequired as required:
             return input_required_result(required)
+        except AccountRequired as required:
+            if (page := await open_account_page(ctx, params, required, self._spawn)) is None:
+                raise
+            return page
         result: dict[str, Any] = {
             "messages": known_messages(filled.messages, ctx.protocol_version),
             "resultType": "complete",

@@ -6,10 +6,12 @@ from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
+from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import has_resources, require
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.methods.result_overflow import bind_overflow, is_overflow_uri
@@ -58,6 +60,10 @@ class Resources:
                 )
         except InputRequired as required:
             return input_required_result(required)
+        except AccountRequired as required:
+            if (page := await open_account_page(ctx, params, required, self._spawn)) is None:
+                raise
+            return page
         except NotFound:
             raise _unknown(ctx, params.uri) from None
         return {

@@ -9,11 +9,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.calls.mcp_tasks import McpTask, TaskSupport
+from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import CapabilityMissing
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import TASKS, unknown
+from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.content_kinds import known_blocks
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
@@ -67,10 +69,10 @@ class Tools:
                     )
         except InputRequired as required:
             return input_required_result(required)
-        except CapabilityMissing as error:
-            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                raise
-            members = result_rendering.failure(error, context.correlation_id)  # handshake revisions have no such error
+        except (AccountRequired, CapabilityMissing) as error:
+            if (page := await self._answer(ctx, params, error)) is not None:
+                return page
+            members = result_rendering.failure(error, context.correlation_id)
         if context.finished is not None:
             is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             context.finished.members = context.registry.finish_result(members, is_modern=is_modern)
@@ -82,6 +84,16 @@ class Tools:
         elif not isinstance(result.get("structuredContent", {}), dict):
             del result["structuredContent"]  # before 2026-07-28 it had to be an object
         return result
+
+    async def _answer(
+        self, ctx: SdkContext, params: CallToolRequestParams, error: AccountRequired | CapabilityMissing
+    ) -> dict[str, Any] | None:
+        """The result that opens a page for the user; None for an error that is shown as the tool's result."""
+        if isinstance(error, AccountRequired):
+            return await open_account_page(ctx, params, error, self._spawn)
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            raise error
+        return None  # handshake revisions have no such error
 
     async def _run_as_task(
         self, ctx: SdkContext, params: CallToolRequestParams, bound: BoundTool, tasks: TaskRunner

@@ -115,6 +115,26 @@ consents = Table(
     Column("version", BigInteger, nullable=False),
 )
 
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("owner_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("credential_id", Text, nullable=False),
+    Column("terms", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("state", Text, nullable=False),
+    Column("data_key_id", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("refreshed_at", _timestamp, nullable=False),
+    Column("lease", Text),
+    Column("leased_until", _timestamp),
+    Column("version", BigInteger, nullable=False),
+)
+
 grants = Table(
     "grants",
     metadata,

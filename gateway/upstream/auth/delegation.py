@@ -1,4 +1,4 @@
-"""Credentials that name the caller: an assertion of the gateway, or a token in exchange for the caller's token.
+"""Credentials that name the caller: an assertion, a token in exchange for the caller's, or one of the caller's account.
 
 The caller's token is sent only to the token endpoint of the issuer that signed it. A caller whose token the gateway
 issued has the token that the issuer gave when the person signed in.
@@ -6,9 +6,9 @@ issued has the token that the issuer gave when the person signed in.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from gateway.domain.credentials import SignedAssertion, TokenExchange
+from gateway.domain.credentials import AccountTerms, SignedAssertion, TokenExchange
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.errors import CredentialMissing
@@ -21,13 +21,37 @@ FindSubjectToken: TypeAlias = Callable[[Principal], Awaitable[InboundToken | Non
 """Returns the token of a caller that an issuer of the tenant gave; None if the caller has none."""
 
 
+class AccountTokens(Protocol):
+    """The access tokens of accounts that users have connected."""
+
+    async def obtain(self, principal: Principal, named: NamedCredential, terms: AccountTerms) -> str:
+        """Return the access token of the caller's account.
+
+        Raises:
+            AccountRequired: the caller has to connect an account, or to connect it again.
+            TokenRefused, UpstreamError, Unavailable: the account's token cannot be refreshed now.
+        """
+        ...
+
+    async def renew(self, principal: Principal, named: NamedCredential, terms: AccountTerms, refused: str) -> str:
+        """Return another access token after the upstream refused this one; raises like `obtain`."""
+        ...
+
+
 class Delegations:
     """Resolves credentials with a delegation to credentials of one caller."""
 
-    def __init__(self, tokens: Tokens, signer: AssertionSigner, subject_token: FindSubjectToken) -> None:
+    def __init__(
+        self,
+        tokens: Tokens,
+        signer: AssertionSigner,
+        subject_token: FindSubjectToken,
+        accounts: AccountTokens | None = None,
+    ) -> None:
         self._tokens = tokens
         self._signer = signer
         self._subject_token = subject_token
+        self._accounts = accounts
 
     async def resolve(self, named: NamedCredential, principal: Principal, action: tuple[str, str]) -> NamedCredential:
         """Return the credential of this caller; a shared credential is returned unchanged.
@@ -36,6 +60,7 @@ class Delegations:
 
         Raises:
             CredentialMissing: the caller has no access token of the issuer.
+            AccountRequired: the caller has to connect an account first.
             TokenRefused, UpstreamError: the issuer returned no token in exchange.
         """
         terms = named.delegation
@@ -46,6 +71,9 @@ class Delegations:
             # pools connections per caller: each assertion is new, so its own digest would never match
             digest = digest_of((named.name, terms.audience, principal.tenant, principal.subject))
             return replace(named, credential=Credential(value=value), delegation=None, digest=digest)
+        if isinstance(terms, AccountTerms):
+            value = await self._source(named).obtain(principal, named, terms)
+            return replace(named, credential=Credential(value=value), delegation=None)
         wanted = _exchange(named, terms, await self._subject_token(principal))
         token = await self._tokens.obtain(principal.tenant, f"credential:{named.name}", wanted)
         return replace(named, credential=Credential(value=token.value), delegation=None)
@@ -55,6 +83,28 @@ class Delegations:
         if isinstance(named.delegation, TokenExchange):
             wanted = _exchange(named, named.delegation, await self._subject_token(principal))
             await self._tokens.drop(principal.tenant, f"credential:{named.name}", wanted, refused.value)
+
+    async def renew(self, named: NamedCredential, principal: Principal, refused: Credential) -> NamedCredential | None:
+        """Drop the token that the upstream has refused; return the credential with another token of the account.
+
+        None for other kinds, which have none before the next call.
+
+        Raises:
+            AccountRequired: the account has no other token; the caller has to connect it again.
+            TokenRefused, UpstreamError, Unavailable: the account's token cannot be refreshed now.
+        """
+        if isinstance(named.delegation, AccountTerms):
+            value = await self._source(named).renew(principal, named, named.delegation, refused.value)
+            return replace(named, credential=Credential(value=value), delegation=None)
+        await self.forget(named, principal, refused)
+        return None
+
+    def _source(self, named: NamedCredential) -> AccountTokens:
+        if self._accounts is None:
+            raise CredentialMissing(
+                f"The credential {named.name!r} needs accounts of users, which are not served here."
+            )
+        return self._accounts
 
 
 def _exchange(named: NamedCredential, terms: TokenExchange, token: InboundToken | None) -> TokenRequest:

@@ -66,6 +66,8 @@ class TokenResponse:
     refresh_token: str | None = field(default=None, repr=False)
     id_token: str | None = field(default=None, repr=False)
     scopes: frozenset[str] | None = None
+    declares_life: bool = True
+    """False if the server declared no lifetime, so that the one of the access token is a guess."""
 
 
 def client_credentials(scheme: SchemePlan, client: Credential) -> TokenRequest:
@@ -100,6 +102,22 @@ def token_refresh(label: str, url: str, client: Credential, refresh_token: str) 
     """Return the request for new tokens of the same person."""
     pairs = (("grant_type", "refresh_token"), ("refresh_token", refresh_token))
     return TokenRequest(label=label, url=url, client=client, fields=pairs)
+
+
+def token_revocation(label: str, url: str, client: Credential, token: str) -> TokenRequest:
+    """Return the request that ends a token (RFC 7009 section 2.1)."""
+    return TokenRequest(label=label, url=url, client=client, fields=(("token", token),))
+
+
+async def revoke_token(upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest) -> bool:
+    """Send a revocation; True if the server confirmed it.
+
+    Raises:
+        TokenRefused: the credential cannot be sent.
+        UpstreamError: the request to the endpoint failed.
+    """
+    answer = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    return answer.status == _OK
 
 
 async def fetch_token(upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest) -> AccessToken:
@@ -166,7 +184,8 @@ def _read(wanted: TokenRequest, answer: UpstreamAnswer) -> TokenResponse:
         access_token=AccessToken(value=value, expires_at=time.time() + life_s, life_s=life_s),
         refresh_token=_text(members, "refresh_token"),
         id_token=_text(members, "id_token"),
-        scopes=None if scope is None else frozenset(scope.split()),
+        scopes=None if scope is None else frozenset(scope.replace(",", " ").split()),
+        declares_life="expires_in" in members,
     )
 
 

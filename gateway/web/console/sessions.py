@@ -66,7 +66,14 @@ class ConsoleSessions:
         name: str = "gateway-session",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._cookies = SealedCookies(keys, name, life_s=IDLE_S, same_site="Strict", clock=clock)
+        self._cookies = SealedCookies(
+            keys,
+            name,
+            life_s=IDLE_S,
+            # an upstream's server sends the browser of an `mcp` key back from another site
+            same_site="Strict" if scope is Scope.APPROVE else "Lax",
+            clock=clock,
+        )
         self._forms = keys[0]
         self._credentials = credentials
         self._ended = ended

@@ -25,7 +25,8 @@ _SIGN_IN = Markup("""{alert}<section aria-labelledby="account"><h2 id="account">
 _VISITOR = Markup("""<form method="post" action="{action}">
 <input type="hidden" name="token" value="{token}">
 <p>Tenant <strong>{slug}</strong>, signed in as <strong><bdi>{subject}</bdi></strong>. <button>Sign out</button></p>
-</form>""")
+</form>
+<p><a href="/t/{slug}/connect">Your accounts at other services</a></p>""")
 _SECTION = Markup("""<section aria-labelledby="{id}"><h2 id="{id}">{title}</h2>
 {content}</section>""")
 _TABLE = Markup("""<table aria-labelledby="{id}"><thead><tr>{heads}</tr></thead>

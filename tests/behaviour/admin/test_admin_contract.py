@@ -4,10 +4,11 @@ import orjson
 import pytest
 
 from tests.behaviour.admin.walk import Walk
-from tests.behaviour.admin.walk_authorization import walk_authorization
+from tests.behaviour.admin.walk_authorization import walk_accounts, walk_authorization
 from tests.behaviour.admin.walk_primitives import walk_primitives
 from tests.support.documents import pets, secured
 from tests.support.gateway import RunningGateway
+from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
 URL = "https://pets.example"
@@ -24,7 +25,7 @@ async def walk(gateway: RunningGateway) -> Walk:
 
 
 async def test_every_route_answers_as_documented(
-    walk: Walk, gateway: RunningGateway, upstream: RecordingUpstream
+    walk: Walk, gateway: RunningGateway, upstream: RecordingUpstream, stand: Stand
 ) -> None:
     """Ours: what each route answers, in success and in refusal, is in its own OpenAPI document (PRG-4, OAS-3)."""
     await _walk_tenants(walk)
@@ -34,6 +35,7 @@ async def test_every_route_answers_as_documented(
     await _walk_approvals(walk)
     await walk_primitives(walk, upstream)
     await walk_authorization(walk, gateway, upstream)
+    await walk_accounts(walk, stand, upstream)
     await walk.ask("DELETE", "/tenants/acme", 412, headers={"if-match": '"ten_x.1"'})
     await walk.ask("DELETE", "/tenants/acme", 204)
     await walk.ask("GET", "/openapi.json", 200)

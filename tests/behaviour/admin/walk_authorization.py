@@ -1,11 +1,13 @@
-"""The part of the walk through the admin API that is about clients of the authorization server, consents and grants."""
+"""The part of the walk about clients of the authorization server, consents, grants and accounts of users."""
 
 import httpx
 
 from tests.behaviour.admin.walk import Walk
+from tests.support.accounts import connect_account, user_credential
 from tests.support.authorization import BACK, Application
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
 ACME = "/tenants/acme"
@@ -36,6 +38,20 @@ async def walk_authorization(walk: Walk, gateway: RunningGateway, upstream: Reco
     await walk.ask("GET", path, 404)
     await walk.ask("DELETE", f"{ACME}/issuers/login", 204)
     upstream.body = before
+
+
+async def walk_accounts(walk: Walk, stand: Stand, upstream: RecordingUpstream) -> None:
+    """Every route of accounts; only a gateway with a public URL connects one."""
+    accounts = f"{ACME}/accounts"
+    await walk.ask("POST", f"{ACME}/credentials", 400, json=user_credential(upstream))
+    await connect_account(stand.database.app_url, stand.redis_url, upstream, "acme")
+    [account] = (await walk.ask("GET", accounts, 200)).json()["items"]
+    assert (account["credential"], account["scopes"]) == ("tracker", ["read"])
+    shown = await walk.ask("GET", f"{accounts}/{account['id']}", 200)
+    assert shown.json() == account
+    await walk.ask("GET", f"{accounts}/none", 404)
+    await walk.ask("DELETE", f"{accounts}/{account['id']}", 412, headers={"if-match": '"none"'})
+    await walk.ask("DELETE", f"{accounts}/{account['id']}", 204)
 
 
 async def _walk_grants(

@@ -15,6 +15,7 @@ from gateway.domain.identifiers import (
     SourceId,
     TenantId,
     mint,
+    new_account_id,
     new_approval_id,
     new_audit_sink_id,
     new_client_id,
@@ -41,6 +42,7 @@ from gateway.domain.overrides import Override, OverrideFields
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
+from gateway.domain.tenancy.accounts import AccountState, UserAccount
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.grants import ClientKind, Consent, Grant, GrantSecrets, OAuthClient
@@ -88,7 +90,17 @@ from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
-from gateway.store.identity import access_rules, consents, grants, issuers, keys, oauth_clients, people, sign_ins
+from gateway.store.identity import (
+    access_rules,
+    accounts,
+    consents,
+    grants,
+    issuers,
+    keys,
+    oauth_clients,
+    people,
+    sign_ins,
+)
 from gateway.store.jobs import Job
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
@@ -187,6 +199,23 @@ def make_consent(person: Key, client: OAuthClient, name: str) -> Consent:
         resource=f"https://gateway.example/t/{name}/mcp",
         scopes=(f"{name}-scope",),
         created_at=NOW,
+    )
+
+
+def make_account(owner: Key, credential: StoredCredential) -> UserAccount:
+    """An account of a person at a credential."""
+    return UserAccount(
+        id=new_account_id(),
+        owner=owner.id,
+        subject=owner.subject,
+        credential=credential.id,
+        credential_name=credential.name,
+        terms="terms",
+        scopes=("read",),
+        state=AccountState.CONNECTED,
+        created_at=NOW,
+        refreshed_at=NOW,
+        version=1,
     )
 
 
@@ -509,6 +538,7 @@ class Stored:
     issuer: Issuer
     person: Key
     sign_in: SignIn
+    account: UserAccount
     client: OAuthClient
     consent: Consent
     grant: Grant
@@ -534,13 +564,17 @@ class Stored:
     proposal: SourceProposal
 
 
-async def _sign_in(tenant: TenantId, db: Db, issuer: Issuer, name: str) -> tuple[Key, SignIn]:
+async def _sign_in(
+    tenant: TenantId, db: Db, issuer: Issuer, credential: StoredCredential, name: str
+) -> tuple[Key, SignIn, UserAccount]:
     await issuers.insert(tenant, db, issuer)
     await issuers.save_secret(tenant, db, SEALER, issuer, f"{name} client secret")
     person = await people.enter(tenant, db, make_person(tenant, issuer))
     made = make_sign_in(issuer, person, name)
     await sign_ins.insert(tenant, db, SEALER, made, make_provider_tokens(name))
-    return person, made
+    account = make_account(person, credential)
+    await accounts.enter(tenant, db, SEALER, account, make_provider_tokens(name))
+    return person, made, account
 
 
 async def _store_versions(tenant: TenantId, db: Db, source: SourceId, name: str) -> SourceProposal:
@@ -608,7 +642,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
-        person, sign_in = await _sign_in(tenant.id, db, issuer, slug)
+        person, sign_in, account = await _sign_in(tenant.id, db, issuer, credential, slug)
         client, consent, grant = await _grant(tenant.id, db, person, sign_in, slug)
         await webhook_endpoints.insert(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
         await deliveries.insert(tenant.id, db, delivery)
@@ -628,6 +662,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         issuer=issuer,
         person=person,
         sign_in=sign_in,
+        account=account,
         client=client,
         consent=consent,
         grant=grant,

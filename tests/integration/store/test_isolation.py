@@ -17,6 +17,7 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import (
     TenantId,
+    new_account_id,
     new_client_id,
     new_consent_id,
     new_delivery_id,
@@ -60,7 +61,17 @@ from gateway.store.calls.approvals import Claim, CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
-from gateway.store.identity import access_rules, consents, grants, issuers, keys, oauth_clients, people, sign_ins
+from gateway.store.identity import (
+    access_rules,
+    accounts,
+    consents,
+    grants,
+    issuers,
+    keys,
+    oauth_clients,
+    people,
+    sign_ins,
+)
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -128,6 +139,7 @@ _MODULES = (
     issuers,
     people,
     sign_ins,
+    accounts,
     oauth_clients,
     consents,
     grants,
@@ -412,6 +424,23 @@ _CALLS: Mapping[str, _Call] = {
     "sign_ins.end_session": lambda t, db, v: sign_ins.end_session(t, db, v.sign_in.id, at=NOW),
     "sign_ins.end_oldest": lambda t, db, v: sign_ins.end_oldest(t, db, v.person.id, most=0, at=NOW),
     "sign_ins.remove_ended": lambda t, db, v: sign_ins.remove_ended(t, db, now=_LATER),
+    "accounts.enter": lambda t, db, v: accounts.enter(
+        t, db, SEALER, replace(v.account, id=new_account_id()), make_provider_tokens("planted")
+    ),
+    "accounts.owner_of": lambda t, db, v: accounts.owner_of(t, db, v.grant.id),
+    "accounts.find": lambda t, db, v: accounts.find(t, db, v.account.owner, v.account.credential),
+    "accounts.get": lambda t, db, v: accounts.get(t, db, v.account.id),
+    "accounts.page": lambda t, db, v: accounts.page(t, db, after=None, limit=100),
+    "accounts.count": lambda t, db, v: accounts.count(t, db),
+    "accounts.open_tokens": lambda t, db, v: accounts.open_tokens(t, db, SEALER, v.account),
+    "accounts.take_lease": lambda t, db, v: accounts.take_lease(t, db, v.account.id, "planted", now=NOW, until=_LATER),
+    "accounts.end_lease": lambda t, db, v: accounts.end_lease(t, db, v.account.id, "l"),
+    "accounts.save": lambda t, db, v: accounts.save(
+        t, db, SEALER, v.account, make_provider_tokens("planted"), lease="l"
+    ),
+    "accounts.remove": lambda t, db, v: accounts.remove(t, db, v.account.id),
+    "accounts.remove_of": lambda t, db, v: accounts.remove_of(t, db, v.account.owner),
+    "accounts.remove_other_terms": lambda t, db, v: accounts.remove_other_terms(t, db, v.account.credential, None),
     "oauth_clients.insert": lambda t, db, v: oauth_clients.insert(t, db, replace(v.client, id=new_client_id())),
     "oauth_clients.get": lambda t, db, v: oauth_clients.get(t, db, v.client.id, locked=True),
     "oauth_clients.page": lambda t, db, v: oauth_clients.page(t, db, after=None, limit=100),

@@ -16,6 +16,7 @@ from gateway.cli.commands.audit import audit
 from gateway.cli.commands.credentials import credential
 from gateway.cli.commands.guardrails import guardrail
 from gateway.cli.commands.identity.access import access
+from gateway.cli.commands.identity.accounts import account
 from gateway.cli.commands.identity.grants import consent, grant
 from gateway.cli.commands.identity.issuers import issuer
 from gateway.cli.commands.identity.keys import key
@@ -40,6 +41,7 @@ _GROUPS = {
     "tenant": tenant,
     "key": key,
     "access": access,
+    "account": account,
     "client": client,
     "consent": consent,
     "grant": grant,
@@ -76,6 +78,7 @@ def test_every_noun_has_its_verbs() -> None:
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
         "tenant": ["ceilings", "create", "delete", "egress", "list", "rename", "show"],
         "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
+        "account": ["disconnect", "list", "show"],
         "access": ["check", "list", "report", "set"],
         "client": ["create", "delete", "list", "rotate", "show", "update"],
         "consent": ["list", "revoke", "show"],

@@ -1,0 +1,164 @@
+"""Requested credentials, and the terms under which they name the caller of a request.
+
+Endpoints come from metadata when the credential is stored, so a later change of it sends no secret to another place.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.catalog.egress import refusal, require_tls
+from gateway.catalog.identity.sign_in_clients import RESERVED
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.credentials import (
+    AccountTerms,
+    CredentialKind,
+    CredentialLocation,
+    Delegation,
+    SignedAssertion,
+    TokenExchange,
+)
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.secret_references import SecretReference
+from gateway.errors import CredentialMissing, Fault, GatewayError, ReferenceMissing
+from gateway.store.identity import issuers
+from gateway.upstream.auth.assertions import check_audience
+from gateway.upstream.auth.key_sets import discover, fetch_metadata
+
+_ENDPOINTS = ("authorization_url", "token_url", "revocation_url")
+_OF_ACCOUNTS = ("server", *_ENDPOINTS, "parameters")
+_MEMBERS_OF: Mapping[CredentialKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    CredentialKind.SHARED: ((), ()),
+    CredentialKind.EXCHANGE: (("issuer", "client_id", "value"), ("issuer", "client_id", "audience", "scopes")),
+    CredentialKind.ASSERTION: (("audience",), ("audience",)),
+    CredentialKind.USER: (("client_id", "value"), ("client_id", "scopes", *_OF_ACCOUNTS)),
+}
+"""Required and possible members of a kind, besides those of all credentials."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialDraft:
+    """A requested credential: a value; user name and password; or what its delegation needs.
+
+    An exchange has the name of the issuer, a client id and the client's secret as value. An assertion has no secret.
+    Accounts of users have a client at an authorization server, whose metadata or endpoints are given.
+    """
+
+    name: str
+    place: CredentialLocation
+    origins: Sequence[str]
+    kind: CredentialKind = CredentialKind.SHARED
+    value: str | None = field(default=None, repr=False)
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    field: str | None = None
+    audience: str | None = None
+    issuer: str | None = None
+    client_id: str | None = None
+    scopes: tuple[str, ...] = ()
+    server: str | None = None
+    """The issuer identifier of the authorization server, whose metadata has the endpoints."""
+    authorization_url: str | None = None
+    token_url: str | None = None
+    revocation_url: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    reference: SecretReference | None = None
+    """The place of the value or password in an outside store."""
+
+
+async def find_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:
+    """The way in which a requested credential names the caller; None for a shared one.
+
+    Raises:
+        InvalidBody: members of the draft do not fit together, or the metadata of a server lacks an endpoint.
+        ReferenceMissing: the tenant has no such issuer.
+    """
+    _check_members(draft)
+    if draft.kind is CredentialKind.ASSERTION:
+        audience = draft.audience or ""
+        try:
+            check_audience(audience, catalog.public_url)
+        except CredentialMissing as missing:
+            raise refusal("/audience", missing.message) from None
+        return SignedAssertion(audience=audience)
+    if draft.kind is CredentialKind.EXCHANGE:
+        return await _exchange(tenant, catalog, draft)
+    if draft.kind is CredentialKind.USER:
+        return await _accounts(tenant, catalog, draft)
+    return None
+
+
+async def _exchange(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> TokenExchange:
+    async with catalog.store.transaction(tenant) as db:
+        issuer = await issuers.get(tenant, db, draft.issuer or "")
+    if issuer is None:
+        reason = "the tenant has no such issuer"
+        raise ReferenceMissing(f"/issuer: {reason}", faults=[Fault(pointer="/issuer", reason=reason)])
+    try:
+        token_url = await discover(catalog.upstream, tenant, issuer.url, "token_endpoint")
+    except GatewayError as error:
+        raise refusal("/issuer", error.message) from None
+    await require_tls(tenant, catalog, token_url, "/issuer")
+    return TokenExchange(
+        issuer=issuer.id,
+        issuer_name=issuer.name,
+        token_url=token_url,
+        client_id=draft.client_id or "",
+        audience=draft.audience,
+        scopes=draft.scopes,
+    )
+
+
+def _check_members(draft: CredentialDraft) -> None:
+    """Refuse members of other kinds, and locations that are not possible for a token."""
+    wanted, possible = _MEMBERS_OF[draft.kind]
+    wanted = tuple(name for name in wanted if name != "value" or draft.reference is None)
+    for name in ("audience", "issuer", "client_id", "scopes", *_OF_ACCOUNTS):
+        if getattr(draft, name) and name not in possible:
+            raise refusal(f"/{name}", f"a credential of the kind {draft.kind} has none; leave it out")
+    for name in wanted:
+        if not getattr(draft, name):
+            raise refusal(f"/{name}", f"required for the kind {draft.kind}")
+    is_delegated = draft.kind is not CredentialKind.SHARED
+    if is_delegated and draft.place not in {CredentialLocation.BEARER, CredentialLocation.HEADER}:
+        raise refusal("/place", "a token of the caller goes into a header: bearer or header")
+    if draft.kind is CredentialKind.ASSERTION and (draft.value or draft.username or draft.password):
+        raise refusal("/value", "an assertion has no secret; leave it out")
+
+
+async def _accounts(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:
+    """The client of accounts: with the endpoints of the server's metadata, read now, or with the given ones."""
+    if catalog.public_url is None:  # guard: account-public-url
+        raise refusal("/kind", "users connect accounts at the gateway's public URL: set GATEWAY_PUBLIC_URL")
+    if reserved := sorted({name for name, _ in draft.parameters} & RESERVED):  # guard: account-parameters
+        raise refusal("/parameters", f"the gateway sets {', '.join(reserved)} itself")
+    metadata: Mapping[str, Any] = {}
+    urls: dict[str, str | None] = {each: getattr(draft, each) for each in _ENDPOINTS}
+    if draft.server is not None:
+        if any(urls.values()):
+            raise refusal("/server", "has the endpoints in its metadata; leave the server or the endpoints out")
+        try:
+            metadata = await fetch_metadata(catalog.upstream, tenant, draft.server)
+        except GatewayError as error:
+            raise refusal("/server", error.message) from None
+        urls = {each: _text(metadata.get(f"{each.removesuffix('_url')}_endpoint")) for each in _ENDPOINTS}
+    for each, url in urls.items():
+        pointer = f"/{each}" if draft.server is None else "/server"
+        if url is not None:
+            await require_tls(tenant, catalog, url, pointer)  # guard: account-endpoints-tls
+        elif each != "revocation_url":
+            raise refusal(pointer, f"required: give `server`, whose metadata has it, or `{each}`")
+    return AccountTerms(
+        authorization_url=urls["authorization_url"] or "",
+        token_url=urls["token_url"] or "",
+        revocation_url=urls["revocation_url"],
+        client_id=draft.client_id or "",
+        server=draft.server,
+        names_issuer=metadata.get("authorization_response_iss_parameter_supported") is True,
+        scopes=draft.scopes,
+        parameters=draft.parameters,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,349 @@
+"""Accounts of users at an upstream: connected once, used for their own calls only, refreshed, disconnected."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from mcp.client.context import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
+
+from tests.integration.upstream.live.sdk_server import running_sdk_server
+from tests.support.accounts import PUBLIC, AccountServer, UserBrowser
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
+from tests.support.replicas import until
+from tests.support.servers import TestDatabase
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+SCHEMA = {"type": "object", "properties": {"as": {"type": "string"}}, "required": ["as"]}
+TENANTS, USERS = ("acme", "globex"), ("ada", "bob")
+
+
+@dataclass(slots=True)
+class Tracker:
+    """Two tenants on two replicas, an API, and its authorization server, with two users of each tenant."""
+
+    replicas: tuple[RunningGateway, RunningGateway]
+    api: RecordingUpstream
+    server: AccountServer
+    keys: dict[tuple[str, str], str]
+
+    @property
+    def gateway(self) -> RunningGateway:
+        return self.replicas[0]
+
+    async def call(
+        self, tenant: str = "acme", user: str = "ada", tool: str = "tool_tracker", *, replica: int = 0, **caps: Any
+    ) -> dict[str, Any]:
+        params: dict[str, Any] = {"name": tool, "arguments": {"as": f"{tenant}.{user}"}}
+        if caps:
+            params["_meta"] = {"io.modelcontextprotocol/clientCapabilities": caps}
+        key = self.keys[tenant, user]
+        answer: dict[str, Any] = (await self.replicas[replica].rpc(tenant, key, "tools/call", params)).json()
+        return answer
+
+    async def link(self, tenant: str = "acme", user: str = "ada") -> str:
+        """The link in the result of a call."""
+        result = (await self.call(tenant, user))["result"]
+        assert result["isError"] is True
+        found = re.search(r"http://127\.0\.0\.1:9/\S+", str(result["content"]))
+        assert found is not None, result
+        return found[0]
+
+    async def browser(self, tenant: str = "acme", user: str = "ada", *, replica: int = 0) -> UserBrowser:
+        """A browser in which the user is signed in."""
+        browser = UserBrowser.at(self.replicas[replica])
+        signed_in = await browser.sign_in(self.keys[tenant, user], tenant)
+        assert signed_in.status_code == 303, signed_in.text
+        return browser
+
+    async def connect(self, tenant: str = "acme", user: str = "ada") -> UserBrowser:
+        """Connect the account of a user."""
+        browser = await self.browser(tenant, user)
+        done = await browser.connect(await self.link(tenant, user), self.server, f"{tenant}.{user}", tenant=tenant)
+        assert "is connected" in done.text, done.text
+        return browser
+
+    async def actions(self, tenant: str = "acme") -> list[tuple[str, str]]:
+        """The entries of accounts in the trail, the oldest first."""
+        found = (await self.gateway.admin.get(f"/tenants/{tenant}/audit?limit=200")).json()["items"]
+        own = [(one["action"], one["outcome"]) for one in found if one["action"].startswith("account.")]
+        return own[::-1]
+
+
+@pytest.fixture
+async def tracker(database: TestDatabase, redis_url: str) -> AsyncGenerator[Tracker]:
+    """The tenants, each with a credential of accounts, and a declared and an imported tool that use it."""
+    async with AsyncExitStack() as stack:
+        api, server = [await stack.enter_async_context(recording_upstream()) for _ in range(2)]
+        made = AccountServer(server)
+        made.start()
+        allowed = [api.authority, server.authority]
+        replicas = [
+            await stack.enter_async_context(
+                running_gateway(database.app_url, redis_url, egress_allow=allowed, public_url=PUBLIC)
+            )
+            for _ in range(2)
+        ]
+        gateway, keys = replicas[0], dict[tuple[str, str], str]()
+        for tenant in TENANTS:
+            await gateway.create_tenant(tenant)
+            await declare(gateway, tenant, api, server)
+            keys |= {(tenant, user): await gateway.create_key(tenant, "mcp", subject=user) for user in USERS}
+        yield Tracker((replicas[0], replicas[1]), api, made, keys)
+
+
+async def declare(gateway: RunningGateway, tenant: str, api: RecordingUpstream, server: RecordingUpstream) -> None:
+    """A credential of accounts, a declared tool and an imported one."""
+    body = {"name": "tracker", "kind": "user", "place": "bearer", "origins": [api.url], "scopes": ["read"]}
+    body |= {"server": server.url, "client_id": "gateway-client", "value": "s3cret-of-the-client"}
+    made = await gateway.admin.post(f"/tenants/{tenant}/credentials", json=body)
+    assert made.status_code == 201, made.text
+    assert made.json()["redirect_uri"] == f"{PUBLIC}/t/{tenant}/connect/tracker/callback"
+    handler = {"kind": "http", "method": "GET", "url": f"{api.url}/tool/{{{{ as }}}}", "credential": "tracker"}
+    definition = {"name": "tool_tracker", "description": "-", "inputSchema": SCHEMA}
+    made = await gateway.admin.post(f"/tenants/{tenant}/tools", json={"definition": definition, "handler": handler})
+    assert made.status_code == 201, made.text
+    parameter = {"name": "as", "in": "path", "required": True, "schema": {"type": "string"}}
+    operation = {"operationId": "op_tracker", "parameters": [parameter], "responses": {"200": {"description": "ok"}}}
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": api.url}],
+        "paths": {"/op/{as}": {"get": operation}},
+        "components": {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"bearer": []}],
+    }
+    await gateway.import_document(tenant, document, credentials={"bearer": {"credential": "tracker"}})
+
+
+async def test_each_user_acts_with_the_own_account_on_both_replicas_and_in_both_eras(tracker: Tracker) -> None:
+    """Ours: two tenants, two users each, two replicas, two kinds of tools; no account of another one (TEN-4, IDN-3)."""
+    for tenant in TENANTS:
+        for user in USERS:
+            await tracker.connect(tenant, user)
+    tracker.api.seen.clear()
+
+    async def call(tenant: str, user: str, tool: str, replica: int) -> None:
+        result = (await tracker.call(tenant, user, tool, replica=replica))["result"]
+        assert not result.get("isError"), result
+
+    calls = [
+        call(tenant, user, tool, replica)
+        for tenant in TENANTS
+        for user in USERS
+        for tool in ("tool_tracker", "op_tracker")
+        for replica in (0, 1)
+    ]
+    await asyncio.gather(*calls)
+    async with tracker.gateway.client("acme", tracker.keys["acme", "bob"], "legacy") as client:
+        assert not (await client.call_tool("op_tracker", {"as": "acme.bob"})).is_error
+
+    assert len(tracker.api.seen) == len(calls) + 1
+    for seen in tracker.api.seen:
+        owner = seen.target.split("/")[-1]
+        assert (seen.header("authorization") or "").startswith(f"Bearer {owner}.access."), seen
+    listed = (await tracker.gateway.admin.get("/tenants/acme/accounts")).json()["items"]
+    assert {(one["subject"], one["credential"], one["state"]) for one in listed} == {
+        (user, "tracker", "connected") for user in USERS
+    }
+    shown = str(listed) + str((await tracker.gateway.admin.get("/tenants/acme/audit?limit=200")).json())
+    assert not re.search(r"\.(access|refresh)\.", shown)
+    assert await tracker.actions() == [("account.connect", "ok")] * 2
+
+
+async def test_a_client_that_opens_pages_is_sent_to_the_account_and_goes_on(tracker: Tracker) -> None:
+    """MCP: URL-mode elicitation in 2026-07-28, error -32042 in sessions, a link for all others (TEN-4)."""
+    browser = await tracker.browser()
+    opened: list[str] = []
+
+    async def open_page(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        assert isinstance(params, ElicitRequestURLParams)
+        opened.append(params.url)
+        if len(opened) > 1:
+            await browser.connect(params.url, tracker.server, "acme.ada")
+        return ElicitResult(action="accept")
+
+    key = tracker.keys["acme", "ada"]
+    async with tracker.gateway.client("acme", key, "2026-07-28", elicitation_callback=open_page) as client:
+        ignored = await client.call_tool("tool_tracker", {"as": "acme.ada"})
+        assert (ignored.is_error, opened[0] in str(ignored.content)) == (True, True)
+        assert not (await client.call_tool("tool_tracker", {"as": "acme.ada"})).is_error
+    assert len(opened) == 2
+    assert opened[0].startswith(f"{PUBLIC}/t/acme/connect/tracker/account?for=")
+    assert "ada" not in opened[0].removeprefix(PUBLIC).partition("?")[2]
+    plain = await tracker.call(user="bob", tool="op_tracker", elicitation={"form": {}})
+    assert plain["result"]["isError"] is True
+
+
+async def test_a_session_gets_the_error_with_the_page(tracker: Tracker) -> None:
+    """MCP 2025-11-25: URLElicitationRequired for clients that open pages; others read the link (TEN-4)."""
+    found: list[dict[str, Any]] = []
+    offers: tuple[dict[str, Any], ...] = ({"elicitation": {"url": {}}}, {})
+    for caps in offers:
+        hello = {"protocolVersion": "2025-11-25", "capabilities": caps, "clientInfo": {"name": "t", "version": "1"}}
+        headers = {"accept": "application/json, text/event-stream"}
+        headers["authorization"] = f"Bearer {tracker.keys['acme', 'ada']}"
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        opened = await tracker.gateway.http.post("/t/acme/mcp", json=message, headers=headers)
+        headers["mcp-session-id"] = opened.headers["mcp-session-id"]
+        params = {"name": "op_tracker", "arguments": {"as": "x"}}
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+        found.append((await tracker.gateway.http.post("/t/acme/mcp", json=message, headers=headers)).json())
+    error, plain = found
+    assert error["error"]["code"] == -32042
+    [page] = error["error"]["data"]["elicitations"]
+    assert page["mode"] == "url"
+    assert page["elicitationId"]
+    assert page["url"] in str(plain["result"]["content"])
+    assert plain["result"]["isError"] is True
+
+
+async def test_tokens_are_refreshed_once_by_all_replicas(tracker: Tracker) -> None:
+    """Ours: a refresh token counts once, so calls on two replicas share one refresh; a refusal is refreshed (TEN-4)."""
+    tracker.server.life_s = 0
+    await tracker.connect()
+    tracker.server.life_s = 3600
+    asked = len(tracker.server.asked)
+    results = await asyncio.gather(*(tracker.call(replica=number % 2) for number in range(8)))
+    assert not any(one["result"].get("isError") for one in results), results
+    assert len(tracker.server.asked) == asked + 1
+
+    tracker.api.status = 401
+    refused = (await tracker.call())["result"]
+    assert refused["isError"] is True
+    assert "accepts the tokens of your account" in str(refused["content"])
+    assert len(tracker.server.asked) == asked + 2
+    assert "connect again" not in str(refused)
+    tracker.api.status = 200
+    assert not (await tracker.call())["result"].get("isError")
+    tokens = {seen.header("authorization") for seen in tracker.api.seen}
+    assert len(tokens) == 2
+
+
+async def test_an_account_that_the_server_no_more_refreshes_is_connected_again(tracker: Tracker) -> None:
+    """Ours: invalid_grant ends the account with an entry; other failures leave it (TEN-4)."""
+    tracker.server.life_s = 0
+    await tracker.connect()
+    tracker.server.error = "temporarily_unavailable"
+    failed = (await tracker.call())["result"]
+    assert "temporarily_unavailable" in str(failed["content"])
+    tracker.server.error = "invalid_grant"
+    link = await tracker.link()
+    [account] = (await tracker.gateway.admin.get("/tenants/acme/accounts?state=refused")).json()["items"]
+    assert account["subject"] == "ada"
+    tracker.server.error, tracker.server.life_s = "", 3600
+    browser = await tracker.browser()
+    assert "to be connected again" in (await browser.open(link)).text
+    await browser.connect(link, tracker.server, "acme.ada")
+    assert not (await tracker.call())["result"].get("isError")
+    expected = [("account.connect", "ok"), ("account.refresh", "upstream.token_refused"), ("account.connect", "ok")]
+    assert await tracker.actions() == expected
+
+
+async def test_the_user_and_the_admin_disconnect_an_account(tracker: Tracker) -> None:
+    """Ours: tokens are deleted here, and revoked at the server (RFC 7009); calls need a new account (TEN-4)."""
+    browser = await tracker.connect()
+    page = await browser.open("/t/acme/connect/tracker/account")
+    token = re.search(r'name="token" value="([0-9a-f]+)"', page.text)
+    assert token is not None
+    gone = await browser.http.post("/t/acme/connect/tracker/disconnect", data={"token": token[1]})
+    assert gone.status_code == 303
+    assert len(tracker.server.revoked) == 1
+    assert (await tracker.gateway.admin.get("/tenants/acme/accounts")).json()["items"] == []
+    await tracker.connect(user="bob")
+    [account] = (await tracker.gateway.admin.get("/tenants/acme/accounts")).json()["items"]
+    assert (await tracker.gateway.admin.get(f"/tenants/globex/accounts/{account['id']}")).status_code == 404
+    assert (await tracker.gateway.admin.delete(f"/tenants/acme/accounts/{account['id']}")).status_code == 204
+    assert [".refresh." in token for token in tracker.server.revoked] == [True, True]
+
+
+async def test_other_terms_of_a_credential_end_its_accounts(tracker: Tracker) -> None:
+    """Ours: an admin who sends the credential elsewhere gets no tokens that were given for the first place (TEN-4)."""
+    await tracker.connect()
+    terms = {"kind": "user", "place": "bearer", "scopes": ["read"], "client_id": "gateway-client"}
+    terms |= {"server": tracker.server.upstream.url, "value": "s3cret-of-the-client"}
+    same = {**terms, "origins": [tracker.api.url]}
+    path = "/tenants/acme/credentials/tracker"
+    assert (await tracker.gateway.admin.put(path, json=same)).status_code == 200
+    assert not (await tracker.call())["result"].get("isError")
+    other = {**terms, "origins": [tracker.api.url, "https://evil.example"]}
+    assert (await tracker.gateway.admin.put(path, json=other)).status_code == 200
+    assert "not connected one yet" in str((await tracker.call(replica=1))["result"]["content"])
+    assert (await tracker.gateway.admin.get("/tenants/acme/accounts")).json()["items"] == []
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("/parameters", {"parameters": {"state": "mine"}}),
+        ("/server", {"token_url": "https://login.example/token"}),
+        ("/authorization_url", {"server": None}),
+        ("/token_url", {"server": None, "authorization_url": "https://a.example", "token_url": "http://a.example"}),
+        ("/client_id", {"client_id": None}),
+        ("/audience", {"audience": "https://a.example"}),
+        ("/place", {"place": "query", "field": "token"}),
+    ]
+    for pointer, members in wrong:
+        body = {name: found for name, found in {**same, **members}.items() if found is not None}
+        refused = await tracker.gateway.admin.put(path, json=body)
+        assert refused.status_code == 400, (members, refused.text)
+        assert refused.json()["errors"][0]["pointer"] == pointer, members
+
+
+async def test_an_account_of_a_certified_server_is_connected_and_refreshed(tracker: Tracker) -> None:
+    """OAuth 2.1, RFC 8414, RFC 9207: npm oidc-provider, by its metadata, with consent and rotation (IDN-3)."""
+    admin, callback = tracker.gateway.admin, f"{PUBLIC}/t/acme/connect/lab/callback"
+    async with running_provider([callback]) as provider, Visitor("ada", until=callback) as visitor:
+        (await admin.put("/tenants/acme/egress", json={"allow": [provider.authority]})).raise_for_status()
+        body = {"name": "lab", "kind": "user", "place": "bearer", "origins": [tracker.api.url], "server": provider.url}
+        body |= {"client_id": CLIENT_ID, "value": CLIENT_SECRET, "scopes": ["openid", "offline_access"]}
+        made = await admin.post("/tenants/acme/credentials", json={**body, "parameters": {"prompt": "consent"}})
+        assert made.status_code == 201, made.text
+        handler = {"kind": "http", "method": "GET", "url": f"{tracker.api.url}/lab/{{{{ as }}}}", "credential": "lab"}
+        definition = {"name": "tool_lab", "description": "-", "inputSchema": SCHEMA}
+        await admin.post("/tenants/acme/tools", json={"definition": definition, "handler": handler})
+        browser = await tracker.browser()
+        back = await visitor.go(await browser.begin("/t/acme/connect/lab/account"))
+        answer = dict(parse_qsl(urlsplit(back).query))
+        assert answer["iss"] == provider.url
+        assert (await browser.come_back(answer, "lab")).status_code == 200
+        assert not (await tracker.call(tool="tool_lab"))["result"].get("isError")
+        tracker.api.status = 401
+        await tracker.call(tool="tool_lab")
+        tracker.api.status = 200
+        assert not (await tracker.call(tool="tool_lab"))["result"].get("isError")
+        values = [seen.header("authorization") for seen in tracker.api.seen]
+        assert (len(values), len(set(values)), values[1] == values[0]) == (4, 2, True)
+        [account] = (await admin.get("/tenants/acme/accounts?credential=lab")).json()["items"]
+        assert account["scopes"] == ["offline_access", "openid"]
+        assert (await admin.delete(f"/tenants/acme/accounts/{account['id']}")).status_code == 204
+
+
+async def test_a_remote_server_gets_the_account_of_each_caller(tracker: Tracker) -> None:
+    """Ours: calls of a federated server act with the caller's account, and have the link without one (TEN-4, DYN-5)."""
+    admin = tracker.gateway.admin
+    async with running_sdk_server() as server:
+        authority = f"127.0.0.1:{server.port}"
+        (await admin.put("/tenants/acme/egress", json={"allow": [authority]})).raise_for_status()
+        terms = {"kind": "user", "place": "bearer", "scopes": ["read"], "client_id": "gateway-client"}
+        terms |= {"server": tracker.server.upstream.url, "value": "s3cret-of-the-client"}
+        body = {**terms, "origins": [tracker.api.url, f"http://{authority}"]}
+        (await admin.put("/tenants/acme/credentials/tracker", json=body)).raise_for_status()
+        live = {"name": "wiki", "kind": "mcp", "settings": {"url": server.url}, "prefix": "wiki_"}
+        refused = await admin.post("/tenants/acme/live-sources", json={**live, "credential": "tracker"})
+        assert (refused.status_code, "names the caller" in refused.text) == (422, True)
+        live["caller_credential"] = "tracker"
+        assert (await admin.post("/tenants/acme/live-sources", json=live)).status_code == 201
+
+        async def is_listed() -> bool:
+            found = (await tracker.gateway.rpc("acme", tracker.keys["acme", "ada"], "tools/list")).json()
+            return "wiki_whoami" in {one["name"] for one in found["result"]["tools"]}
+
+        await until(is_listed, seconds=30)
+        await tracker.connect()
+        link = (await tracker.call(user="bob", tool="wiki_whoami"))["result"]
+        assert (link["isError"], "/connect/tracker/account?for=" in str(link["content"])) == (True, True), link
+        found = (await tracker.call(tool="wiki_whoami"))["result"]
+        assert found["content"][0]["text"] == "acme.ada", found
