@@ -1,4 +1,4 @@
-"""The pages for people and the authorization server behind them, with the keys of cookies, forms and requests."""
+"""Assembly of the pages for people and of the authorization server, with derived keys for cookies, forms and requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from gateway.web.people.tenants import TenantLookup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicPages:
-    """The routes of all pages for people and of the authorization server, and the pools that bound their requests."""
+    """Routes of the pages for people and of the authorization server, and the pools that limit their requests."""
 
     routes: Sequence[BaseRoute]
     pools: tuple[FairSlotPool, ...]

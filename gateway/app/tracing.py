@@ -1,4 +1,4 @@
-"""Span export: active if the environment names a collector and does not disable it, with the extra `traces`."""
+"""OpenTelemetry span export, if the environment sets an OTLP endpoint and the extra `traces` is installed."""
 
 import importlib
 import os
@@ -21,7 +21,7 @@ _EXPORTER: Final = "gateway.telemetry.otlp"
 def find_traces(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, exporter: str = _EXPORTER
 ) -> Traces | None:
-    """Return the source of spans, not opened; None if no export is wanted or the extra is not installed."""
+    """Return unopened traces; None if export is not configured or the extra is not installed."""
     if not _is_wanted(environ):
         return None
     try:
@@ -34,7 +34,7 @@ def find_traces(
 
 
 def _is_wanted(environ: Mapping[str, str]) -> bool:
-    """True if a collector is named and no variable disables the export."""
+    """True if an OTLP endpoint is set and no variable disables export."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     if environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":

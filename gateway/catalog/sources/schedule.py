@@ -1,4 +1,4 @@
-"""Jobs of a source: the looks at its URL, and the removal of versions that are not kept."""
+"""Background jobs of a source: refreshes from its URL, and the removal of old versions."""
 
 from datetime import UTC, datetime, timedelta
 from random import uniform
@@ -15,14 +15,14 @@ from gateway.store.sources.refreshes import LOOK_JOB
 REFRESH_KIND = "source_refresh"
 PRUNE_KIND = "source_prune"
 SLOWEST = timedelta(hours=6)
-"""The longest back-off after looks that failed, unless the source's own interval is longer."""
+"""Maximum back-off after failed refreshes, unless the source's own interval is longer."""
 _PRUNE_JOB = "prune_"
 _JITTER = 0.1
 _MAX_DOUBLINGS = 12
 
 
 def look_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
-    """The job of the looks at a source's URL."""
+    """The refresh job of a source."""
     return Job(tenant=tenant, id=f"{LOOK_JOB}{source}", kind=REFRESH_KIND, due_at=due_at)
 
 
@@ -37,7 +37,7 @@ def source_of_job(job: Job) -> str:
 
 
 def check_schedule(catalog: CatalogContext, *, interval_s: int | None, url: str | None) -> None:
-    """Refuse an interval that the operator does not allow, or that has no URL to look at.
+    """Refuse an interval below the operator's minimum, or any interval of a source without a URL.
 
     Raises:
         InvalidBody: the source has no URL, or the interval is shorter than the operator's minimum.
@@ -45,13 +45,13 @@ def check_schedule(catalog: CatalogContext, *, interval_s: int | None, url: str 
     if interval_s is None:
         return
     if url is None:
-        raise _refusal("the source has no URL to look at; import it from a URL first")
+        raise _refusal("the source has no URL to refresh from; import it from a URL first")
     if interval_s < catalog.refresh_min_s:  # guard: refresh-interval-minimum
         raise _refusal(f"must be at least {catalog.refresh_min_s} (GATEWAY_REFRESH_MIN_S), or null")
 
 
 async def schedule_looks(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
-    """Schedule the next look at a source's URL; without an interval there is none."""
+    """Schedule the next refresh of a source; without an interval, remove the job."""
     if source.url is None or source.refresh_interval_s is None:
         await jobs.remove(tenant, db, look_job(tenant, source.id, datetime.now(UTC)).id)
     else:
@@ -60,13 +60,13 @@ async def schedule_looks(tenant: TenantId, catalog: CatalogContext, db: Db, sour
 
 
 async def schedule_pruning(tenant: TenantId, db: Db, source: SourceId) -> None:
-    """Schedule the removal of versions that are not kept."""
+    """Schedule the removal of old versions."""
     job = Job(tenant=tenant, id=f"{_PRUNE_JOB}{source}", kind=PRUNE_KIND, due_at=datetime.now(UTC))
     await jobs.schedule(tenant, db, job)
 
 
 def pause_of(catalog: CatalogContext, source: Source, *, failures: int) -> timedelta:
-    """The time until the next look: doubled with each look in a row that failed, then randomized."""
+    """The delay until the next refresh: doubled with each consecutive failure, then randomized."""
     # guard: refresh-pause-minimum
     interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.refresh_min_s))
     slowed: timedelta = interval * 2.0 ** min(failures, _MAX_DOUBLINGS)

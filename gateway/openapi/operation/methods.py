@@ -14,7 +14,7 @@ def is_idempotent(method: str) -> bool:
 def judge_safety(method: str) -> Safety:
     """Return the safety level that the method implies without hints or overrides.
 
-    Methods are case-sensitive, so only `GET` is safe; but some servers take `delete` for DELETE.
+    Methods are case-sensitive, so `GET` is safe, and `get` is not; but some servers take `delete` for DELETE.
     """
     if method in _SAFE:
         return Safety.SAFE

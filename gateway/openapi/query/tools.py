@@ -197,7 +197,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         "get_endpoint_details",
         "Endpoint details",
         "Describes one endpoint: parameters, request body, responses, servers and security, and in `inputSchema` the "
-        "arguments for `{CALL}`.",
+        f"arguments for `{CALL}`.",
         _object(
             {
                 **_SOURCE,

@@ -1,4 +1,4 @@
-"""The state of the looks at the URLs of a tenant's sources."""
+"""Refresh state of a tenant's sources: the results of the last refreshes of each source URL."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,11 +14,11 @@ from gateway.store.sources.tables import source_proposals, source_refreshes
 from gateway.store.tables import sources
 
 LOOK_JOB = "look_"
-"""The id of the job of a source's looks begins with this; the id of the source follows."""
+"""Prefix of the id of a refresh job; the id of the source follows."""
 
 
 async def get(tenant: TenantId, db: Db, source: SourceId) -> RefreshState:
-    """The state of a source; that of a source without looks is empty. The row is locked, if there is one."""
+    """The refresh state of a source; empty if it was never refreshed. An existing row is locked."""
     is_it = (source_refreshes.c.tenant_id == tenant, source_refreshes.c.source_id == source)
     row = (await db.execute(select(source_refreshes).where(*is_it).with_for_update())).mappings().one_or_none()
     return RefreshState() if row is None else _state(row)
@@ -51,7 +51,7 @@ async def save(tenant: TenantId, db: Db, source: SourceId, state: RefreshState) 
 
 
 async def failing(tenant: TenantId, db: Db, *, failures: int) -> Sequence[str]:
-    """The names of sources whose last looks failed, at least this many in a row."""
+    """The names of sources with at least so many consecutive failed refreshes."""
     looks = source_refreshes.c
     of_source = (looks.tenant_id == sources.c.tenant_id) & (looks.source_id == sources.c.id)
     wanted = select(sources.c.name).join(source_refreshes, of_source)
@@ -60,7 +60,7 @@ async def failing(tenant: TenantId, db: Db, *, failures: int) -> Sequence[str]:
 
 
 async def waiting(tenant: TenantId, db: Db, *, before: datetime) -> Sequence[str]:
-    """The names of sources with a proposal for the active version that was made before a time."""
+    """The names of sources with a proposal for the active version that was created before a time."""
     proposed = source_proposals.c
     of_source = (proposed.tenant_id == sources.c.tenant_id) & (proposed.source_id == sources.c.id)
     wanted = select(sources.c.name).join(source_proposals, of_source)
@@ -69,7 +69,7 @@ async def waiting(tenant: TenantId, db: Db, *, before: datetime) -> Sequence[str
 
 
 def read_sighting(row: RowMapping, prefix: str = "") -> Sighting:
-    """The looks in a row, whose columns may have a prefix; empty if the row has none."""
+    """The refresh state in a database row whose columns may have a prefix; empty if all columns are null."""
     return Sighting(
         etag=row[f"{prefix}etag"],
         last_modified=row[f"{prefix}last_modified"],
