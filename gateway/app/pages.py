@@ -1,4 +1,4 @@
-"""Assembly of the pages for people and of the authorization server, with derived keys for cookies, forms and requests."""
+"""Assembly of the pages for people and of the authorization server, with keys for cookies, forms and requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
