@@ -603,6 +603,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/attacks/test_argument_budget.py": {
         "explain-copies": (value("bool(values)"), "test_refusing_takes_little_memory_whatever_the_schema"),
+        "explain-copies-per-name": (NEVER, "test_refusing_takes_little_memory_whatever_the_schema"),
         "explain-size": (NEVER, "test_violations_are_collected_of_small_values_only"),
     },
     "tests/attacks/test_argument_budget_served.py": {

@@ -100,6 +100,10 @@ REPROS: dict[str, tuple[dict[str, Any], object]] = {
         {"additionalProperties": False, "propertyNames": {"oneOf": [{"maxLength": 1}] * 200}},
         _members(60_000),
     ),
+    "refused names of 1,200 members": (
+        {"propertyNames": {"maxLength": 1}},
+        {f"k{number}": [{}] for number in range(1_200)},
+    ),
 }
 
 

@@ -34,6 +34,8 @@ class WorkBound:
     """Visits to a part per visit to its container; 1 if no recursion multiplies them."""
     copied_growth: int = 1
     """Visits to a part per visit to its container while violations are collected, without cached results."""
+    copies_per_name: bool = False
+    """True if each refused name of an object copies the whole object (`propertyNames`)."""
 
     def units(self, *, containers: int, values: int, size: int, depth: int) -> int:
         """Return the most units for the check of a value of this size."""
@@ -43,6 +45,8 @@ class WorkBound:
     def copies(self, *, values: int, depth: int) -> int:
         """Return an upper bound of the values that all violations together copy; each copies the violating value."""
         once = values * (self.load.copied_container * depth + self.load.copied_plain)
+        if self.copies_per_name:  # guard: explain-copies-per-name
+            once += values * values
         return once if self.copied_growth == 1 else min(ENDLESS, once * self.copied_growth**depth)
 
 
@@ -139,6 +143,7 @@ class _Counting:
             load=self._most[0].capped(ENDLESS),
             growth=1 if is_remembered else self._growth,
             copied_growth=self._growth,
+            copies_per_name=any("propertyNames" in node.schema for node in self._nodes),
         )
 
     def _count(self, number: int) -> None:
