@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from random import uniform
 
 import structlog
 
@@ -17,6 +16,7 @@ from gateway.catalog.updates.resource_updates import publish_updates
 from gateway.catalog.updates.watches import Poll, begin_poll, end_poll
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
+from gateway.domain.updates.poll_delay import poll_delay
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
@@ -31,8 +31,6 @@ LONGEST_LOOK_S = 60.0
 SLOWEST_S = 3600.0
 """The longest back-off after failed polls, in seconds, unless the watch's own interval is longer."""
 LARGEST = 10 * 1024 * 1024
-_JITTER = 0.1
-_MAX_DOUBLINGS = 12
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
 _LONGEST_FAULT = 300
 
@@ -115,7 +113,6 @@ def fail(before: Sighting, why: str, *, now: datetime) -> Sighting:
 
 
 def pause(watch: Watch, seen: Sighting) -> timedelta:
-    """Return the time until the next poll: doubled with each consecutive failure up to `SLOWEST_S`, then randomized."""
-    slowed = watch.interval_s * 2.0 ** min(seen.failures, _MAX_DOUBLINGS)
-    bounded = min(slowed, max(SLOWEST_S, watch.interval_s))
-    return timedelta(seconds=bounded * uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # only spreads the load
+    """Return the time until the next poll of a watch."""
+    interval = timedelta(seconds=watch.interval_s)
+    return poll_delay(interval, failures=seen.failures, longest=timedelta(seconds=SLOWEST_S))

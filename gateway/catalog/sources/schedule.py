@@ -1,11 +1,11 @@
 """Background jobs of a source: refreshes from its URL, and the removal of old versions."""
 
 from datetime import UTC, datetime, timedelta
-from random import uniform
 
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.sources import Source
+from gateway.domain.updates.poll_delay import poll_delay
 from gateway.errors import Fault, InvalidBody
 from gateway.store import jobs
 from gateway.store.engine import Db
@@ -17,8 +17,6 @@ PRUNE_KIND = "source_prune"
 SLOWEST = timedelta(hours=6)
 """Maximum back-off after failed refreshes, unless the source's own interval is longer."""
 _PRUNE_JOB = "prune_"
-_JITTER = 0.1
-_MAX_DOUBLINGS = 12
 
 
 def look_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
@@ -69,8 +67,7 @@ def pause_of(catalog: CatalogContext, source: Source, *, failures: int) -> timed
     """The delay until the next refresh: doubled with each consecutive failure, then randomized."""
     # guard: refresh-pause-minimum
     interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.refresh_min_s))
-    slowed: timedelta = interval * 2.0 ** min(failures, _MAX_DOUBLINGS)
-    return min(slowed, max(SLOWEST, interval)) * uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  # only spreads the load
+    return poll_delay(interval, failures=failures, longest=SLOWEST)
 
 
 def _refusal(reason: str) -> InvalidBody:
