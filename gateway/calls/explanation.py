@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gateway.calls.field_selection import take_fields
 from gateway.calls.guardrails.chain import GuardrailFinding, of_arguments, refuse_blocked_call
 from gateway.calls.pipeline import CallPipeline
 from gateway.calls.policy import authorise, decide, judge
+from gateway.catalog.snapshots.field_argument import offers_fields
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.policy import Decision, Judgement
 from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tools import FIELDS
 from gateway.errors import ArgumentsInvalid, GatewayError
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Prepared
@@ -34,6 +37,8 @@ class Explanation:
     prepared: Prepared | None = None
     preview: str = ""
     """The requests that are known in advance, without credentials."""
+    selects_fields: bool = False
+    """True if the tool has the argument `_fields` in the profile."""
 
     @property
     def course(self) -> Literal["runs", "asks", "refused"]:
@@ -44,13 +49,21 @@ class Explanation:
 
 
 async def explain(
-    calls: CallPipeline, principal: Principal, bound: BoundTool, arguments: Mapping[str, object]
+    calls: CallPipeline,
+    principal: Principal,
+    bound: BoundTool,
+    arguments: Mapping[str, object],
+    *,
+    selects_fields: bool = False,
 ) -> Explanation:
-    """Explain a call of this principal with these arguments."""
-    known = Explanation(judgement=judge(bound, None), guardrails=bound.guardrails)
+    """Explain a call of this principal with these arguments, in a profile that may offer `_fields`."""
+    has_fields = selects_fields and offers_fields(bound.tool)
+    known = Explanation(judgement=judge(bound, None), guardrails=bound.guardrails, selects_fields=has_fields)
     try:
         authorise(principal, bound)
         decide(bound)
+        if has_fields and FIELDS in arguments:
+            arguments, _ = take_fields(arguments)
         settled = bound.handler.settle(arguments)
         if faults := await calls.check(bound, settled):
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)

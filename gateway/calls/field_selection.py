@@ -40,7 +40,7 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
     """Return the arguments without `_fields`, and the selected paths; none if it is null.
 
     Raises:
-        ArgumentsInvalid: it is no list of 1 to 50 JSON Pointers.
+        ArgumentsInvalid: it is not a list of 1 to 50 JSON Pointers.
     """
     others = {name: value for name, value in arguments.items() if name != FIELDS}
     given = arguments[FIELDS]
@@ -48,10 +48,10 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
         return others, ()
     paths = cast("list[object]", given) if isinstance(given, list) else []
     if not 0 < len(paths) <= MAX_FIELDS:  # guard: fields-bounded
-        raise _invalid(f"/{FIELDS}", f"it has to be a list of 1 to {MAX_FIELDS} JSON Pointers")
+        raise _invalid(f"/{FIELDS}", f"must be a list of 1 to {MAX_FIELDS} JSON Pointers")
     for index, path in enumerate(paths):
         if not isinstance(path, str) or not is_path(path):
-            reason = f"it has to be a JSON Pointer such as /items/*/id, of at most {LONGEST_POINTER} characters"
+            reason = f"must be a JSON Pointer such as /items/*/id, of at most {LONGEST_POINTER} characters"
             raise _invalid(f"/{FIELDS}/{index}", reason)
     return others, tuple(cast("list[str]", paths))
 

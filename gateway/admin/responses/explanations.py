@@ -71,3 +71,4 @@ class ToolExplained(ResponseModel):
     structured_once: Annotated[
         bool, Field(description="True if the profile sends JSON results as structured content alone.")
     ] = False
+    selects_fields: Annotated[bool, Field(description="True if the tool has the argument `_fields` here.")] = False

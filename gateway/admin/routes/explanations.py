@@ -52,7 +52,8 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
         found = replace(found, hidden=refusal)
     if found.bound is None:
         return AdminResponse(content=_absent(name, found.hidden))
-    explained = await explain(admin.calls, principal, found.bound, call.body.arguments)
+    arguments, selects = call.body.arguments, registry.selects_fields
+    explained = await explain(admin.calls, principal, found.bound, arguments, selects_fields=selects)
     return AdminResponse(content=_show(found.bound, found.hidden, explained, is_once=registry.sends_once))
 
 
@@ -158,6 +159,7 @@ def _show(bound: BoundTool, hidden: str | None, explained: Explanation, *, is_on
             calls_per_second=limits.calls_per_second, burst=limits.burst, concurrency=limits.concurrency
         ),
         structured_once=is_once,
+        selects_fields=explained.selects_fields,
     )
 
 

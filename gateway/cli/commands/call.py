@@ -104,6 +104,8 @@ def _render_explanation(found: JsonObject) -> str:
         pairs.append(("body", body))
     if found.get("structured_once"):
         pairs.append(("result", "JSON is sent once, as structured content"))
+    if found.get("selects_fields"):
+        pairs.append(("result", "`_fields` selects parts of JSON results"))
     return drop_controls(render_pairs(pairs))
 
 

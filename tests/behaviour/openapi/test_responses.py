@@ -97,6 +97,9 @@ async def test_a_profile_gives_tools_fields_to_select(one: Desk, mode: Mode) -> 
     async with one.gateway.client(f"{SLUG}/picky", one.key, mode) as client:
         [tool] = (await client.list_tools()).tools
         found = await client.call_tool("op_0000", asked)
+    explain = {"arguments": asked, "as": {"profile": "picky"}}
+    explained = (await one.gateway.admin.post(f"/tenants/{SLUG}/tools/op_0000/explain", json=explain)).json()
+    assert (explained["selects_fields"], explained["course"]) == (True, "runs")
     async with one.gateway.client(SLUG, one.key, mode) as client:
         [other] = (await client.list_tools()).tools
         refused = await client.call_tool("op_0000", asked)
