@@ -100,7 +100,7 @@ class Place:
         return f"{self.gateway.url}/t/acme/mcp"
 
     def person(self, name: str) -> Person:
-        """Somebody of this name, whose client knows what it is to know."""
+        """A person of this name, with a client."""
         return Person(name, self.document, Storage(client=self.client))
 
     async def check(self, token: str, *names: str) -> None:

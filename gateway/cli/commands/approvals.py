@@ -94,7 +94,7 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
             if printed == count:
                 return
         seen, is_first = {text_at(item, "id"): text_at(item, "state") for item in items}, False
-        time.sleep(_POLL_S)
+        time.sleep(_POLL_S)  # the REST API has no stream of approvals; the command ends with Ctrl-C or --count
 
 
 def _decide(context: AdminContext, name: str, verb: str, comment: str | None) -> None:

@@ -139,7 +139,7 @@ async def test_a_refresh_token_is_replaced_and_its_reuse_ends_the_grant(
 async def test_a_refresh_token_ends_with_its_grant_and_a_guess_ends_nothing(
     application: Application, database: TestDatabase
 ) -> None:
-    """Ours: idle and absolute ends, revocation, and another client's request; a guess revokes nobody (IDN-2)."""
+    """Ours: idle and absolute ends, revocation, and another client's request; a guess revokes nothing (IDN-2)."""
     first = await application.tokens()
     second = (await application.refresh(first["refresh_token"])).json()["refresh_token"]
     grant, _, secret = second.split(".")

@@ -52,7 +52,7 @@ async def test_a_found_key_is_named_and_revoked(gateway: RunningGateway, tmp_pat
 
 @pytest.mark.parametrize("environment_name", ["live", "test"])
 def test_the_published_pattern_finds_keys_and_their_checksum(environment_name: str) -> None:
-    """Ours: what the page tells scanners is what keys look like (IDN-5)."""
+    """Ours: keys have the form that the page describes for scanners (IDN-5)."""
     page = (Path(__file__).parents[3] / "docs" / "keys.md").read_text()
     assert f"\n{KEY_PATTERN}\n" in page
     text = mint_key(environment_name).text

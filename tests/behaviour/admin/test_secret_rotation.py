@@ -172,7 +172,7 @@ async def test_a_secret_key_is_replaced_while_two_replicas_serve(installation: I
 
 
 async def test_a_replica_with_the_wrong_keys_does_not_start(installation: Installation) -> None:
-    """Ours: a wrong, a removed and a lost key are said at the start, and nothing is changed by the attempt (IDN-5)."""
+    """Ours: a wrong, a removed and a lost key are refused at the start, which changes nothing (IDN-5)."""
     async with installation.gateway(OLD) as gateway:
         key = await _furnish(gateway, installation.upstream, "acme")
     before = await installation.rows("select wrapped from data_keys")

@@ -1,4 +1,4 @@
-"""Clients, consents and grants of a tenant's authorization server from the command line."""
+"""Clients, consents and grants of a tenant's authorization server, and accounts of users, from the command line."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -7,9 +7,11 @@ import httpx
 import pytest
 
 from tests.behaviour.cli.conftest import Terminal
+from tests.support.accounts import connect_account
 from tests.support.authorization import BACK, Application, register
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
 
@@ -67,3 +69,22 @@ async def test_consents_and_grants_are_listed_and_revoked(terminal: Terminal, ap
     revoked = await terminal.do("consent", "revoke", consent["id"], "--yes", "--json")
     assert revoked.value == {"revoked": consent["id"]}
     assert await application.status(second["access_token"]) == 401
+
+
+async def test_accounts_are_listed_shown_and_disconnected(
+    terminal: Terminal, gateway: RunningGateway, stand: Stand, upstream: RecordingUpstream
+) -> None:
+    """Ours: an administrator sees which accounts users have connected, and ends one (IDN-3, PRG-3)."""
+    await gateway.create_tenant("acme")
+    await connect_account(stand.database.app_url, stand.redis_url, upstream, "acme")
+    listed: Any = (await terminal.do("account", "list", "--json")).value
+    [account] = listed
+    assert "token" not in " ".join(account)
+    shown = await terminal.do("account", "show", account["id"])
+    assert account["credential"] in shown.out
+
+    assert (await terminal.run("account", "disconnect", account["id"])).code == 2
+    ended = await terminal.do("account", "disconnect", account["id"], "--yes")
+    assert ended.out == f"disconnected {account['id']}\n"
+    assert (await terminal.run("account", "show", account["id"])).code == 5
+    assert (await terminal.do("account", "list", "--json")).value == []

@@ -127,7 +127,7 @@ async def test_a_person_sees_the_profiles_that_a_rule_admits(application: Applic
 
 
 async def test_a_stranger_sees_the_sign_in_of_every_tenant_alike(application: Application) -> None:
-    """Ours: no response to a stranger tells whether a tenant exists (IDN-2)."""
+    """Ours: no response to a stranger reveals whether a tenant exists (IDN-2)."""
     gateway = application.gateway
     await gateway.create_tenant("bare")
     await gateway.create_tenant("globex")

@@ -27,7 +27,7 @@ async def _post(notes: Notes, path: str, body: dict[str, Any] | None = None) -> 
 
 @eras
 async def test_clients_keep_what_they_have_until_an_activation(notes: Notes, era: Era) -> None:
-    """Ours: a proposal is told to no client; activation and rollback reach the other replica's at once (OAS-6)."""
+    """Ours: a proposal is sent to no client; activation and rollback reach the other replica's at once (OAS-6)."""
     document = pets(notes.upstream.url)
     served = {"/openapi.json": json.dumps(document).encode()}
     notes.upstream.respond = lambda seen: served.get(seen.target, b'{"ok":true}')
@@ -39,7 +39,7 @@ async def test_clients_keep_what_they_have_until_an_activation(notes: Notes, era
         served["/openapi.json"] = json.dumps(document).encode()
         proposal = (await _post(notes, "/refresh"))["proposal"]
         await notes.touch(NOTES[0])
-        assert await told.next() == f"resources/updated {NOTES[0]}"  # and nothing was told before
+        assert await told.next() == f"resources/updated {NOTES[0]}"  # and nothing was sent before
         assert await _tools(notes) == before
         notes.upstream.gate = asyncio.Event()
         notes.upstream.arrived.clear()

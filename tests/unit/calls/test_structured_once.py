@@ -47,7 +47,7 @@ def test_results_of_handlers_are_sent_once_too() -> None:
 
 
 def test_other_texts_stay() -> None:
-    """Ours: what is said beside structured content is not lost (OAS-10)."""
+    """Ours: text beside structured content is not lost (OAS-10)."""
     own = encode(Result(content=[{"type": "text", "text": "Done. " * 100}], structured=LONG))[0]
     created = rendered(LONG, status=201, headers=(("location", "/pets/7"),))
 

@@ -112,7 +112,7 @@ def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
             return found
         if fault := text_at(rotation, "fault"):
             raise Failure(fault, ExitCode.FAILED)
-        time.sleep(_POLL_S)
+        time.sleep(_POLL_S)  # the rotation runs in the replicas, which report it in their database
         found = admin.get(_PATH)
 
 

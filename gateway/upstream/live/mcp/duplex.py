@@ -206,7 +206,7 @@ class DuplexSession:
         loop = asyncio.get_running_loop()
         try:
             while (raw := await self._channel.receive()) is not None:
-                await asyncio.sleep(0)  # lets requests read their messages, so that a burst drops fewer
+                await asyncio.sleep(0)  # yields to the readers: a full inbox drops notifications
                 if not self._sort(read_message(raw)):
                     if loop.time() - began > UNSOLICITED_S:
                         began, others = loop.time(), 0

@@ -658,7 +658,7 @@ async def test_a_look_for_which_no_worker_is_free_does_not_count_as_failed(desk:
 
 
 async def test_failing_looks_and_old_proposals_are_found(desk: Desk) -> None:
-    """Ours: the doctor names sources whose looks fail in a row, and proposals that nobody has decided (OAS-6)."""
+    """Ours: the doctor names sources whose looks fail in a row, and undecided proposals (OAS-6)."""
     await desk.add(refresh_interval_s=FLOOR_S)
     desk.serve(_with(desk.document))
     await desk.look()

@@ -12,7 +12,7 @@ from gateway.web.people.tenant_page import PeoplePage
 
 
 async def test_a_strangers_request_looks_up_nothing() -> None:
-    """Ours: neither time nor limits tell a stranger whether a tenant exists (IDN-2)."""
+    """Ours: neither time nor limits reveal to a stranger whether a tenant exists (IDN-2)."""
     nothing: Any = None
     keys = [bytes(32)]
     pages = SignInPages(nothing, nothing, PersonSessions(keys, nothing), keys=keys)
