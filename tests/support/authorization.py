@@ -32,6 +32,27 @@ def fields_of(page: httpx.Response) -> dict[str, str]:
 
 
 @dataclass(slots=True)
+class InTurn(httpx.AsyncBaseTransport):
+    """A load balancer without affinity: requests to the public URL go to the replicas in turn."""
+
+    replicas: list[httpx.URL]
+    inner: httpx.AsyncHTTPTransport = field(default_factory=httpx.AsyncHTTPTransport)
+    count: int = 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request to the next replica; the host that it names stays the public one."""
+        replica = self.replicas[self.count % len(self.replicas)]
+        self.count += 1
+        url = request.url.copy_with(scheme=replica.scheme, host=replica.host, port=replica.port)
+        sent = httpx.Request(request.method, url, headers=request.headers, stream=request.stream)
+        return await self.inner.handle_async_request(sent)
+
+    async def aclose(self) -> None:
+        """Close the connections to the replicas."""
+        await self.inner.aclose()
+
+
+@dataclass(slots=True)
 class Application:
     """One application of one person; a parameter of None is not sent."""
 

@@ -122,41 +122,6 @@ async def declare(gateway: RunningGateway, tenant: str, api: RecordingUpstream, 
     await gateway.import_document(tenant, document, credentials={"bearer": {"credential": "tracker"}})
 
 
-async def test_each_user_acts_with_the_own_account_on_both_replicas_and_in_both_eras(tracker: Tracker) -> None:
-    """Ours: two tenants, two users each, two replicas, two kinds of tools; no account of another one (TEN-4, IDN-3)."""
-    for tenant in TENANTS:
-        for user in USERS:
-            await tracker.connect(tenant, user)
-    tracker.api.seen.clear()
-
-    async def call(tenant: str, user: str, tool: str, replica: int) -> None:
-        result = (await tracker.call(tenant, user, tool, replica=replica))["result"]
-        assert not result.get("isError"), result
-
-    calls = [
-        call(tenant, user, tool, replica)
-        for tenant in TENANTS
-        for user in USERS
-        for tool in ("tool_tracker", "op_tracker")
-        for replica in (0, 1)
-    ]
-    await asyncio.gather(*calls)
-    async with tracker.gateway.client("acme", tracker.keys["acme", "bob"], "legacy") as client:
-        assert not (await client.call_tool("op_tracker", {"as": "acme.bob"})).is_error
-
-    assert len(tracker.api.seen) == len(calls) + 1
-    for seen in tracker.api.seen:
-        owner = seen.target.split("/")[-1]
-        assert (seen.header("authorization") or "").startswith(f"Bearer {owner}.access."), seen
-    listed = (await tracker.gateway.admin.get("/tenants/acme/accounts")).json()["items"]
-    assert {(one["subject"], one["credential"], one["state"]) for one in listed} == {
-        (user, "tracker", "connected") for user in USERS
-    }
-    shown = str(listed) + str((await tracker.gateway.admin.get("/tenants/acme/audit?limit=200")).json())
-    assert not re.search(r"\.(access|refresh)\.", shown)
-    assert await tracker.actions() == [("account.connect", "ok")] * 2
-
-
 async def test_a_client_that_opens_pages_is_sent_to_the_account_and_goes_on(tracker: Tracker) -> None:
     """MCP: URL-mode elicitation in 2026-07-28, error -32042 in sessions, a link for all others (TEN-4)."""
     browser = await tracker.browser()

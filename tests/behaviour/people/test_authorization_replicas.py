@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import httpx
 import pytest
 
-from tests.support.authorization import Application, register
+from tests.support.authorization import Application, InTurn, register
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.replicas import until
@@ -15,27 +15,6 @@ from tests.support.servers import TestDatabase
 from tests.support.upstream import recording_upstream
 
 PUBLIC = "http://gateway.example"
-
-
-@dataclass(slots=True)
-class InTurn(httpx.AsyncBaseTransport):
-    """A load balancer without affinity: requests to the public URL go to the replicas in turn."""
-
-    replicas: list[httpx.URL]
-    inner: httpx.AsyncHTTPTransport = field(default_factory=httpx.AsyncHTTPTransport)
-    count: int = 0
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request to the next replica; the host that it names stays the public one."""
-        replica = self.replicas[self.count % len(self.replicas)]
-        self.count += 1
-        url = request.url.copy_with(host=replica.host, port=replica.port)
-        sent = httpx.Request(request.method, url, headers=request.headers, stream=request.stream)
-        return await self.inner.handle_async_request(sent)
-
-    async def aclose(self) -> None:
-        """Close the connections to the replicas."""
-        await self.inner.aclose()
 
 
 @pytest.fixture

@@ -1,167 +1,29 @@
 """Credentials that name the caller: which identity arrives at the upstream, and that no other one does."""
 
 import asyncio
-import base64
 import itertools
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qs
 
 import jwt
 import orjson
 import pytest
 
 from tests.integration.upstream.live.sdk_server import running_sdk_server
-from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.issuer import LocalIssuer, add_issuer, new_issuer
+from tests.support.delegation import API, PEOPLE, PUBLIC, TENANTS, Delegating, document_of, running_delegation
+from tests.support.issuer import add_issuer, new_issuer
 from tests.support.primitives import text_resource
 from tests.support.replicas import until
 from tests.support.servers import TestDatabase
-from tests.support.upstream import RecordingUpstream, Seen, recording_upstream
-
-PUBLIC = "https://gateway.example"
-API = "https://orders.internal"
-SCHEMA = {"type": "object", "properties": {"as": {"type": "string"}}, "required": ["as"]}
-TENANTS, PEOPLE = ("acme", "globex"), ("ada", "bob")
-
-
-@dataclass(slots=True)
-class TokenEndpoint:
-    """The token endpoint of an issuer (RFC 8693): it exchanges tokens that the issuer has signed."""
-
-    issuer: LocalIssuer
-    name: str
-    status: str = ""
-    """An error code to answer with."""
-    exchanged: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
-
-    def respond(self, seen: Seen) -> bytes:
-        """Return metadata and keys, or the token for which a token is exchanged."""
-        if seen.method != "POST":
-            return self.issuer.upstream.body
-        form = {name: values[0] for name, values in parse_qs(seen.body.decode()).items()}
-        assert base64.b64decode((seen.header("authorization") or "").removeprefix("Basic ")) == b"gw:s3cret-client"
-        key = self.issuer.keys["rsa"].public_key()
-        claims = jwt.decode(form["subject_token"], key, algorithms=["RS256"], options={"verify_aud": False})
-        assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
-        self.exchanged.append({**form, "claims": claims})
-        if self.status:
-            return orjson.dumps({"error": self.status})
-        value = f"{self.name}.{claims['sub']}.{form['audience']}.{len(self.exchanged)}"
-        return orjson.dumps({"access_token": value, "token_type": "Bearer", "expires_in": 300})
-
-
-@dataclass(slots=True)
-class Delegating:
-    """Two tenants with an issuer each, and one API that both call."""
-
-    gateway: RunningGateway
-    api: RecordingUpstream
-    issuers: dict[str, LocalIssuer]
-    endpoints: dict[str, TokenEndpoint]
-
-    def token(self, tenant: str, person: str, **claims: Any) -> str:
-        return self.issuers[tenant].token(f"{PUBLIC}/t/{tenant}/mcp", sub=person, **claims)
-
-    async def call(self, tenant: str, credential: str, tool: str, marked: str = "x") -> dict[str, Any]:
-        params = {"name": tool, "arguments": {"as": marked}}
-        answer = (await self.gateway.rpc(tenant, credential, "tools/call", params)).json()
-        result: dict[str, Any] = answer["result"]
-        return result
-
-    async def declare(self, tenant: str, name: str, credential: Mapping[str, Any]) -> None:
-        """A credential, a declared tool that names it, and a source whose scheme refers to it."""
-        base = f"/tenants/{tenant}"
-        body = {"name": name, "place": "bearer", "origins": [self.api.url], **credential}
-        made = await self.gateway.admin.post(f"{base}/credentials", json=body)
-        assert made.status_code == 201, made.text
-        url = f"{self.api.url}/{name}/{{{{ as }}}}"
-        handler = {"kind": "http", "method": "GET", "url": url, "credential": name}
-        definition = {"name": f"tool_{name}", "description": "-", "inputSchema": SCHEMA}
-        tool = {"definition": definition, "handler": handler}
-        made = await self.gateway.admin.post(f"{base}/tools", json=tool)
-        assert made.status_code == 201, made.text
-        document = _document(self.api.url, name)
-        more = {"credentials": {"oauth": {"credential": name}}}
-        await self.gateway.import_document(tenant, document, name=f"source_{name}", **more)
-
-
-def _document(url: str, name: str) -> dict[str, Any]:
-    parameter = {"name": "as", "in": "path", "required": True, "schema": {"type": "string"}}
-    flows = {"authorizationCode": {"authorizationUrl": "https://x.example/a", "tokenUrl": "https://x.example/t"}}
-    operation = {"operationId": f"op_{name}", "parameters": [parameter], "responses": {"200": {"description": "ok"}}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": name, "version": "1"},
-        "servers": [{"url": url}],
-        "paths": {f"/{name}/{{as}}": {"get": operation}},
-        "components": {"securitySchemes": {"oauth": {"type": "oauth2", "flows": {**flows}}}},
-        "security": [{"oauth": []}],
-    }
+from tests.support.upstream import recording_upstream
 
 
 @pytest.fixture
 async def world(database: TestDatabase, redis_url: str) -> AsyncGenerator[Delegating]:
-    """The tenants, with a shared credential, an exchanging one and an asserting one each."""
-    async with AsyncExitStack() as stack:
-        api, *servers = [await stack.enter_async_context(recording_upstream()) for _ in range(1 + len(TENANTS))]
-        allowed = [api.authority, *(server.authority for server in servers)]
-        stack_gateway = running_gateway(database.app_url, redis_url, egress_allow=allowed, public_url=PUBLIC)
-        gateway = await stack.enter_async_context(stack_gateway)
-        found = Delegating(gateway, api, {}, {})
-        for tenant, server in zip(TENANTS, servers, strict=True):
-            issuer = new_issuer(server)
-            issuer.publish(token_endpoint=f"{server.url}/token")
-            found.issuers[tenant] = issuer
-            found.endpoints[tenant] = TokenEndpoint(issuer, tenant)
-            server.respond = found.endpoints[tenant].respond
-            await gateway.create_tenant(tenant)
-            await add_issuer(gateway, tenant, issuer)
-            await found.declare(tenant, "shared", {"value": f"secret-of-{tenant}"})
-            client = {"issuer": "corp", "client_id": "gw", "value": "s3cret-client"}
-            await found.declare(tenant, "exchange", {"kind": "exchange", "audience": API, **client})
-            await found.declare(tenant, "assertion", {"kind": "assertion", "audience": API})
-        yield found
-
-
-async def test_the_upstream_gets_the_identity_of_each_caller_and_no_other(world: Delegating) -> None:
-    """Ours: two tenants, two people each, three kinds of credentials, all at once (TEN-4)."""
-    tokens = {(tenant, person): world.token(tenant, person) for tenant in TENANTS for person in PEOPLE}
-    kinds = [f"{form}_{kind}" for form in ("tool", "op") for kind in ("shared", "exchange", "assertion")]
-    calls = [(tenant, person, tool) for (tenant, person), tool in itertools.product(tokens, kinds)] * 3
-
-    async def call(tenant: str, person: str, tool: str) -> None:
-        result = await world.call(tenant, tokens[tenant, person], tool, f"{tenant}.{person}")
-        assert not result.get("isError"), result
-
-    await asyncio.gather(*(call(*each) for each in calls))
-
-    keys = jwt.PyJWKSet.from_dict((await world.gateway.http.get("/.well-known/jwks.json")).json())
-    assert len(world.api.seen) == len(calls)
-    for seen in world.api.seen:
-        _, kind, marked = seen.target.split("/")
-        tenant, person = marked.split(".")
-        value = (seen.header("authorization") or "").removeprefix("Bearer ")
-        if kind == "shared":
-            assert value == f"secret-of-{tenant}"
-        elif kind == "exchange":
-            assert value.startswith(f"{tenant}.{person}.{API}.")
-        else:
-            claims = jwt.decode(value, keys.keys[0], algorithms=["ES256"], audience=API, issuer=f"{PUBLIC}/t/{tenant}")
-            assert (claims["sub"], claims["tenant"]) == (f"corp:{person}", tenant)
-            assert claims["principal"] == f"user:corp:{person}"
-            assert claims["tool"] in {"tool_assertion", "op_assertion"}
-            assert claims["exp"] - claims["iat"] == 60
-        assert not any(token in repr(seen) for token in tokens.values())
-    for tenant, endpoint in world.endpoints.items():
-        # one exchange per person and credential owner; each with that person's own token
-        assert {each["subject_token"] for each in endpoint.exchanged} == {tokens[tenant, one] for one in PEOPLE}
-        assert len(endpoint.exchanged) == len(PEOPLE)
-    entries = (await world.gateway.admin.get("/tenants/acme/audit?tool=tool_assertion&limit=50")).json()["items"]
-    assert {entry["principal"] for entry in entries} == {"user:corp:ada", "user:corp:bob"}
+    """The tenants, at one replica."""
+    async with running_delegation(database, redis_url) as running:
+        yield running
 
 
 async def test_a_caller_without_a_token_of_the_issuer_gets_a_clear_result(world: Delegating) -> None:
@@ -363,7 +225,7 @@ async def test_a_reference_is_sent_to_the_origins_of_its_credential_only(world: 
         await world.gateway.admin.put("/tenants/acme/egress", json={"allow": [other.authority]})
         for name in ("shared", "exchange"):
             more = {"credentials": {"oauth": {"credential": name}}, "prefix": "far_"}
-            document = _document(other.url, name)
+            document = document_of(other.url, name)
             await world.gateway.import_document("acme", document, name=f"far-{name}", **more)
             refused = await world.call("acme", world.token("acme", "ada"), f"far_op_{name}")
             assert "not stored for the origin" in str(refused["content"])
@@ -379,7 +241,7 @@ async def test_a_credential_that_a_scheme_uses_stays(world: Delegating) -> None:
     kept = await admin.delete("/tenants/acme/credentials/exchange")
     assert (kept.status_code, "source source_exchange" in kept.text) == (409, True)
     more = {"credentials": {"oauth": {"credential": "none"}}, "name": "new"}
-    wrong = await admin.post("/tenants/acme/sources", json={"document": _document(world.api.url, "new"), **more})
+    wrong = await admin.post("/tenants/acme/sources", json={"document": document_of(world.api.url, "new"), **more})
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/credentials/oauth")
     shown = (await admin.get("/tenants/acme/credentials/exchange")).json()
     token_url = f"{world.issuers['acme'].url}/token"
